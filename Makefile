@@ -1,0 +1,46 @@
+# Every target works from a bare clone: it makes .venv, installs, and runs.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+FUZZ_SECONDS ?= 600
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: all demo test lint format bench fuzz wheel clean
+all: lint test
+
+$(STAMP): pyproject.toml hatch_build.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e '.[cuda,test,dev]'
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/python tools/demo.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python tools/bench/startup.py
+	$(BIN)/python tools/bench/parse.py
+	$(BIN)/python tools/bench/compile.py
+
+fuzz: $(STAMP)
+	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
+
+wheel: $(STAMP)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf build dist
