@@ -1,0 +1,538 @@
+"""Linear layouts: where each register of each lane of each warp finds its element of a tile.
+
+    (register, lane, warp, block) ──LinearLayout──▶ (dim0, dim1, …)
+    (offset, stage)               ──LinearLayout──▶ (dim0, dim1, …)
+
+One picture. Four lanes (0-3), two registers each (a, b), hold a 2×4 tile:
+
+              dim1=0  dim1=1  dim1=2  dim1=3
+      dim0=0    0a      0b      1a      1b
+      dim0=1    2a      2b      3a      3b
+
+    register = [[0,1]]          register bit 0 moves one column
+    lane     = [[0,2], [1,0]]   lane bit 0 moves two columns, lane bit 1 one row
+
+Register b (1) of lane 3 (binary 11) is at [0,1] xor [0,2] xor [1,0] = [1,3]. That is the whole model: the images
+of the powers of two, its *bases*, and xor for everything else. `docs/layouts.md` has more pictures.
+
+Order of dimensions: wherever several dimensions are read as one number (flatten, reshape, redundancy), the first
+is the most minor. So registers come before lanes, and a redundant bit is found in the later dimension. Tiles are
+row-major instead, which `distributed.reshape` takes care of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from tessera_tools.layout.f2 import Elimination, apply_columns, is_power_of_two, log2
+
+Basis = tuple[int, ...]
+Sizes = Mapping[str, int] | Iterable[tuple[str, int]]
+
+
+class LayoutError(ValueError):
+    """A layout that cannot be built, or an operation whose requirement the layout does not meet."""
+
+
+def _pairs(sizes: Sizes) -> tuple[tuple[str, int], ...]:
+    return tuple(sizes.items()) if isinstance(sizes, Mapping) else tuple(sizes)
+
+
+class LinearLayout:
+    """A linear map over F2 from named input dimensions to named output dimensions. Frozen and hashable.
+
+    `bases[in_dim][i]` is the image of input `2**i` of `in_dim`: one integer for each output dimension.
+    The size of an input dimension is `2**len(bases)`; output sizes are given, and are powers of two.
+
+    Example: `LinearLayout({"register": [(0, 1)], "lane": [(0, 2), (1, 0)]}, {"dim0": 2, "dim1": 4})`
+
+    Raises `LayoutError`, with the whole layout printed, where names repeat, a size is not a power of two, a
+    basis has the wrong number of components, or a component is outside its output dimension.
+    """
+
+    __slots__ = ("_columns", "_elimination", "_hash", "_ins", "_outs", "_shifts")
+
+    def __init__(self, bases: Mapping[str, Iterable[Sequence[int]]], outs: Sizes) -> None:
+        self._ins: tuple[tuple[str, tuple[Basis, ...]], ...] = tuple(
+            (name, tuple(tuple(basis) for basis in vectors)) for name, vectors in bases.items()
+        )
+        self._outs: tuple[tuple[str, int], ...] = _pairs(outs)
+        self._check()
+        self._hash = hash((self._ins, self._outs))
+        shifts: list[int] = []
+        shift = 0
+        for _, size in self._outs:
+            shifts.append(shift)
+            shift += log2(size)
+        self._shifts = tuple(shifts)
+        self._columns: tuple[int, ...] = tuple(
+            sum(part << at for part, at in zip(basis, shifts, strict=True))
+            for _, vectors in self._ins
+            for basis in vectors
+        )
+        self._elimination: Elimination | None = None
+
+    def _check(self) -> None:
+        names = [name for name, _ in self._outs]
+        if len(set(names)) != len(names):
+            raise LayoutError(f"output dimensions repeat in {self}")
+        for name, size in self._outs:
+            if not is_power_of_two(size):
+                raise LayoutError(f"output dimension '{name}' has size {size}, expected a power of two, in {self}")
+        for name, vectors in self._ins:
+            for basis in vectors:
+                if len(basis) != len(names):
+                    raise LayoutError(
+                        f"basis {list(basis)} of '{name}' has {len(basis)} components, expected {len(names)}, in {self}"
+                    )
+                for part, (out, size) in zip(basis, self._outs, strict=True):
+                    if not 0 <= part < size:
+                        raise LayoutError(
+                            f"basis {list(basis)} of '{name}' is outside '{out}' of size {size}, in {self}"
+                        )
+
+    # Constructors
+
+    @classmethod
+    def empty(cls) -> LinearLayout:
+        """The layout of no dimensions: the unit of the product. `empty() * a == a`"""
+        return cls({}, {})
+
+    @classmethod
+    def identity_1d(cls, size: int, in_dim: str, out_dim: str) -> LinearLayout:
+        """f(x) = x. `identity_1d(4, "lane", "dim0")` is lane = [[1],[2]]. Requires a power of two."""
+        return cls.strided_1d(size, 1, in_dim, out_dim)
+
+    @classmethod
+    def strided_1d(cls, size: int, stride: int, in_dim: str, out_dim: str) -> LinearLayout:
+        """f(x) = x · stride, for powers of two. `strided_1d(4, 2, "lane", "dim0")` is lane = [[2],[4]]."""
+        for value, what in ((size, "size"), (stride, "stride")):
+            if not is_power_of_two(value):
+                raise LayoutError(f"the {what} {value} of '{in_dim}' is not a power of two")
+        return cls({in_dim: [(stride << bit,) for bit in range(log2(size))]}, {out_dim: size * stride})
+
+    @classmethod
+    def zeros_1d(cls, size: int, in_dim: str, out_dim: str, out_size: int = 1) -> LinearLayout:
+        """f(x) = 0: every input holds the same element. `zeros_1d(4, "lane", "dim0")` is lane = [[0],[0]]."""
+        if not is_power_of_two(size):
+            raise LayoutError(f"the size {size} of '{in_dim}' is not a power of two")
+        return cls({in_dim: [(0,)] * log2(size)}, {out_dim: out_size})
+
+    @classmethod
+    def from_columns(cls, ins: Sizes, outs: Sizes, columns: Sequence[int]) -> LinearLayout:
+        """The layout whose flattened matrix has these columns; sizes of `ins` say which bits are whose.
+
+        Requires one column for each input bit. `from_columns({"r": 2}, {"x": 2, "y": 2}, [3])` is r = [[1,1]].
+        """
+        ins, outs = _pairs(ins), _pairs(outs)
+        bases: dict[str, list[Basis]] = {}
+        position = 0
+        for name, size in ins:
+            count = log2(size)
+            bases[name] = [_split(column, outs) for column in columns[position : position + count]]
+            position += count
+        if position != len(columns):
+            raise LayoutError(f"{len(columns)} columns for {position} input bits of {dict(ins)}")
+        return cls(bases, outs)
+
+    # Shape
+
+    @property
+    def bases(self) -> dict[str, tuple[Basis, ...]]:
+        """The bases of each input dimension, in order (a new dictionary)."""
+        return dict(self._ins)
+
+    @property
+    def in_dims(self) -> tuple[str, ...]:
+        """Names of the input dimensions, most minor first."""
+        return tuple(name for name, _ in self._ins)
+
+    @property
+    def out_dims(self) -> tuple[str, ...]:
+        """Names of the output dimensions, most minor first."""
+        return tuple(name for name, _ in self._outs)
+
+    @property
+    def ins(self) -> tuple[tuple[str, int], ...]:
+        """(name, size) of each input dimension."""
+        return tuple((name, 1 << len(vectors)) for name, vectors in self._ins)
+
+    @property
+    def outs(self) -> tuple[tuple[str, int], ...]:
+        """(name, size) of each output dimension."""
+        return self._outs
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The flattened matrix: one integer for each input bit, first output dimension in the low bits."""
+        return self._columns
+
+    def in_size(self, dim: str) -> int:
+        """The number of positions of an input dimension; 1 for one that the layout does not have."""
+        return 1 << self.in_bits(dim)
+
+    def in_bits(self, dim: str) -> int:
+        """log2 of `in_size(dim)`."""
+        return next((len(vectors) for name, vectors in self._ins if name == dim), 0)
+
+    def out_size(self, dim: str) -> int:
+        """The size of an output dimension; 1 for one that the layout does not have."""
+        return next((size for name, size in self._outs if name == dim), 1)
+
+    @property
+    def total_in_bits(self) -> int:
+        """log2 of the number of all inputs."""
+        return len(self._columns)
+
+    @property
+    def total_out_bits(self) -> int:
+        """log2 of the number of all outputs."""
+        return sum(log2(size) for _, size in self._outs)
+
+    def basis(self, dim: str, bit: int) -> Basis:
+        """The image of `2**bit` of input dimension `dim`."""
+        return self.bases[dim][bit]
+
+    def dim_columns(self, dim: str) -> tuple[int, ...]:
+        """The columns that belong to one input dimension; none for one that the layout does not have."""
+        position = 0
+        for name, vectors in self._ins:
+            if name == dim:
+                return self._columns[position : position + len(vectors)]
+            position += len(vectors)
+        return ()
+
+    # Application
+
+    def apply(self, inputs: Mapping[str, int] | None = None, /, **named: int) -> dict[str, int]:
+        """f(x): the xor of the bases that the bits of the inputs select. An absent input is 0.
+
+        Example: with lane = [[0,2],[1,0]], `apply(lane=3)` is `{"dim0": 1, "dim1": 2}`.
+        Requires known dimensions and inputs within their size. Ensures f(x ^ y) == f(x) ^ f(y).
+        """
+        given = {**(inputs or {}), **named}
+        vector = 0
+        position = 0
+        for name, vectors in self._ins:
+            value = given.pop(name, 0)
+            if not 0 <= value < 1 << len(vectors):
+                raise LayoutError(f"'{name}' = {value} is outside its size {1 << len(vectors)}, in {self}")
+            vector |= value << position
+            position += len(vectors)
+        if given:
+            raise LayoutError(f"no input dimension '{next(iter(given))}' in {self}")
+        return dict(zip(self.out_dims, self.split_out(self.apply_flat(vector)), strict=True))
+
+    def apply_flat(self, vector: int) -> int:
+        """f on the flattened input, as a flattened output (first dimension in the low bits)."""
+        return apply_columns(self._columns, vector)
+
+    def split_out(self, flat: int) -> Basis:
+        """A flattened output, one integer for each output dimension."""
+        return _split(flat, self._outs)
+
+    def inputs(self) -> Iterator[dict[str, int]]:
+        """Every input, in flattened order. For tests and pictures: there are `2**total_in_bits`."""
+        for vector in range(1 << self.total_in_bits):
+            yield dict(zip(self.in_dims, _split(vector, self.ins), strict=True))
+
+    # Algebra
+
+    def compose(self, outer: LinearLayout) -> LinearLayout:
+        """(self then outer)(x) = outer(self(x)).
+
+        Example: lanes → coordinates, then coordinates → offsets, gives lanes → offsets.
+        Requires that outer's inputs are self's outputs by name, each at least as large.
+        Ensures ins of self, outs of outer.
+        """
+        if set(self.out_dims) != set(outer.in_dims):
+            raise LayoutError(f"cannot compose: the outputs of {self}\nare not the inputs of {outer}")
+        for name, size in self._outs:
+            if size > outer.in_size(name):
+                raise LayoutError(f"cannot compose: '{name}' has size {size} in {self}\nmore than in {outer}")
+        matched = outer.transpose_ins(self.out_dims)
+        bases = {
+            name: [tuple(matched.apply(dict(zip(self.out_dims, basis, strict=True))).values()) for basis in vectors]
+            for name, vectors in self._ins
+        }
+        return LinearLayout(bases, outer.outs)
+
+    def __mul__(self, other: LinearLayout) -> LinearLayout:
+        """Direct sum: self is the inner tile, other repeats it. Same-named dimensions are concatenated.
+
+        (a * b)(x) has a(low bits of x) in the low bits of each output and b(high bits) in the high bits.
+        Example: `identity_1d(4,"register","dim0") * identity_1d(8,"lane","dim0")` gives lane l, register r the
+        element 4·l + r. Ensures sizes multiply; associative; `empty()` is the unit.
+        """
+        names = list(self.out_dims) + [name for name in other.out_dims if name not in self.out_dims]
+        outs = [(name, self.out_size(name) * other.out_size(name)) for name in names]
+        bases: dict[str, list[Basis]] = {}
+        for part, scales in ((self, {}), (other, dict(self._outs))):
+            for name, vectors in part._ins:
+                for basis in vectors:
+                    value = dict(zip(part.out_dims, basis, strict=True))
+                    bases.setdefault(name, []).append(
+                        tuple(value.get(out, 0) * scales.get(out, 1) for out in names)
+                    )
+                bases.setdefault(name, [])
+        return LinearLayout(bases, outs)
+
+    def transpose_ins(self, dims: Sequence[str]) -> LinearLayout:
+        """The same function with its input dimensions listed in another order. Requires a permutation."""
+        if sorted(dims) != sorted(self.in_dims):
+            raise LayoutError(f"{list(dims)} is not a permutation of the inputs of {self}")
+        bases = self.bases
+        return LinearLayout({name: bases[name] for name in dims}, self._outs)
+
+    def transpose_outs(self, dims: Sequence[str]) -> LinearLayout:
+        """The same function with its output dimensions listed in another order. Requires a permutation."""
+        if sorted(dims) != sorted(self.out_dims):
+            raise LayoutError(f"{list(dims)} is not a permutation of the outputs of {self}")
+        order = [self.out_dims.index(name) for name in dims]
+        bases = {name: [tuple(b[i] for i in order) for b in vectors] for name, vectors in self._ins}
+        return LinearLayout(bases, [self._outs[i] for i in order])
+
+    def reshape_ins(self, ins: Sizes) -> LinearLayout:
+        """The same matrix with the input bits named anew (first dimension minor). Requires equal total size."""
+        ins = _pairs(ins)
+        if sum(log2(size) for _, size in ins) != self.total_in_bits:
+            raise LayoutError(f"cannot read the inputs of {self}\nas {dict(ins)}: the total sizes differ")
+        return LinearLayout.from_columns(ins, self._outs, self._columns)
+
+    def reshape_outs(self, outs: Sizes) -> LinearLayout:
+        """The same matrix with the output bits named anew (first dimension minor). Requires equal total size."""
+        outs = _pairs(outs)
+        if sum(log2(size) for _, size in outs) != self.total_out_bits:
+            raise LayoutError(f"cannot read the outputs of {self}\nas {dict(outs)}: the total sizes differ")
+        return LinearLayout.from_columns(self.ins, outs, self._columns)
+
+    def flatten(self, in_dim: str = "in", out_dim: str = "out") -> LinearLayout:
+        """The same matrix from one input dimension to one output dimension."""
+        ins = [(in_dim, 1 << self.total_in_bits)]
+        return LinearLayout.from_columns(ins, [(out_dim, 1 << self.total_out_bits)], self._columns)
+
+    def rename(self, names: Mapping[str, str]) -> LinearLayout:
+        """The same layout with dimensions renamed (inputs and outputs alike)."""
+        bases = {names.get(name, name): vectors for name, vectors in self._ins}
+        if len(bases) != len(self._ins):
+            raise LayoutError(f"renaming by {dict(names)} merges dimensions of {self}")
+        return LinearLayout(bases, [(names.get(name, name), size) for name, size in self._outs])
+
+    def sublayout(self, ins: Sequence[str], outs: Sequence[str]) -> LinearLayout:
+        """The block of the matrix of these inputs and outputs: the other inputs 0, the other outputs dropped.
+
+        Requires names of this layout.
+        """
+        for name in [*ins, *outs]:
+            if name not in self.in_dims and name not in self.out_dims:
+                raise LayoutError(f"no dimension '{name}' in {self}")
+        keep = [self.out_dims.index(name) for name in outs]
+        bases = {n: [tuple(b[i] for i in keep) for b in vs] for n, vs in self._ins if n in ins}
+        return LinearLayout({n: bases[n] for n in ins}, [self._outs[i] for i in keep])
+
+    # Rank, inverses
+
+    @property
+    def elimination(self) -> Elimination:
+        """The eliminated matrix: computed once, on demand."""
+        if self._elimination is None:
+            self._elimination = Elimination(self._columns)
+        return self._elimination
+
+    def is_surjective(self) -> bool:
+        """True if every output is reached: rank == output bits."""
+        return self.elimination.rank == self.total_out_bits
+
+    def is_injective(self) -> bool:
+        """True if no two inputs share an output: rank == input bits."""
+        return self.elimination.rank == self.total_in_bits
+
+    def is_invertible(self) -> bool:
+        """True if each output is reached by exactly one input."""
+        return self.is_surjective() and self.is_injective()
+
+    def invert(self) -> LinearLayout:
+        """f⁻¹: `f.compose(f.invert())` is the identity, and so is the reverse. Requires `is_invertible()`."""
+        if not self.is_invertible():
+            raise LayoutError(f"not invertible (rank {self.elimination.rank}): {self}")
+        return self.pseudo_inverse()
+
+    def pseudo_inverse(self) -> LinearLayout:
+        """The right inverse g of least norm: f(g(y)) == y, with every redundant input bit 0.
+
+        Example: register = [[1]], lane = [[1],[2]] gives element 1 to register 1 of lane 0, not to lane 1.
+        Requires `is_surjective()`. Ensures `f.pseudo_inverse().compose(f)` is the identity.
+        """
+        if not self.is_surjective():
+            raise LayoutError(f"not surjective (rank {self.elimination.rank}): {self}")
+        solutions = (self.elimination.solve(1 << bit) for bit in range(self.total_out_bits))
+        columns = [solution for solution in solutions if solution is not None]
+        return LinearLayout.from_columns(self._outs, self.ins, columns)
+
+    def invert_and_compose(self, outer: LinearLayout) -> LinearLayout:
+        """outer⁻¹ ∘ self: where `outer` keeps the element that `self` keeps at x.
+
+        Example: `registers.invert_and_compose(shared)` maps (register, lane, warp) to shared-memory offsets.
+        Requires the same output names, and that outer reaches every output of self. Where outer holds an element
+        several times, its redundant bits are 0. Ensures `a.invert_and_compose(b).compose(b) == a` (by outputs).
+        """
+        if set(self.out_dims) != set(outer.out_dims):
+            raise LayoutError(f"the outputs differ: {self}\nand {outer}")
+        sizes = [(name, max(self.out_size(name), size)) for name, size in outer.outs]
+        wide_outer = LinearLayout(outer.bases, sizes)
+        wide_self = LinearLayout(self.transpose_outs(outer.out_dims).bases, sizes)
+        columns: list[int] = []
+        for column in wide_self.columns:
+            solution = wide_outer.elimination.solve(column)
+            if solution is None:
+                raise LayoutError(f"element {wide_self.split_out(column)} of {self}\nis not held by {outer}")
+            columns.append(solution)
+        return LinearLayout.from_columns(self.ins, outer.ins, columns)
+
+    def divide_left(self, inner: LinearLayout) -> LinearLayout | None:
+        """The c with `inner * c == self` up to spelling, or None where there is none.
+
+        Example: dividing by the 16×8 tile of an MMA tells how that tile is repeated over the whole.
+        """
+        bases: dict[str, list[Basis]] = {}
+        for name, vectors in inner.bases.items():
+            mine = self.bases.get(name, ())
+            if len(mine) < len(vectors):
+                return None
+            for basis, other in zip(mine, vectors, strict=False):
+                value = dict(zip(inner.out_dims, other, strict=True))
+                if basis != tuple(value.get(out, 0) for out in self.out_dims):
+                    return None
+                if any(part for out, part in value.items() if out not in self.out_dims):
+                    return None
+        outs: list[tuple[str, int]] = []
+        for name, size in self._outs:
+            if size % inner.out_size(name):
+                return None
+            outs.append((name, size // inner.out_size(name)))
+        for name, vectors in self._ins:
+            bases[name] = []
+            for basis in vectors[inner.in_bits(name) :]:
+                split = [divmod(p, inner.out_size(n)) for p, n in zip(basis, self.out_dims, strict=True)]
+                if any(low for _, low in split):
+                    return None
+                bases[name].append(tuple(high for high, _ in split))
+        return LinearLayout(bases, outs)
+
+    def quotient(self, dims: Iterable[str]) -> LinearLayout | None:
+        """The layout without `dims`, where each of them only maps to itself and nothing else does; else None.
+
+        Example: a conversion that keeps the warp (warp → warp is the identity) has a quotient by "warp".
+        """
+        result = self
+        for dim in dims:
+            if dim not in result.in_dims or dim not in result.out_dims:
+                return None
+            ins = [name for name in result.in_dims if name != dim]
+            outs = [name for name in result.out_dims if name != dim]
+            own = result.sublayout([dim], [dim])
+            if own != LinearLayout.identity_1d(result.out_size(dim), dim, dim):
+                return None
+            if any(result.sublayout([dim], outs).columns) or any(result.sublayout(ins, [dim]).columns):
+                return None
+            result = result.sublayout(ins, outs)
+        return result
+
+    # Redundancy, contiguity, sizes
+
+    def free_variable_masks(self) -> dict[str, int]:
+        """For each input dimension, the bits that only repeat what lower inputs hold.
+
+        The inputs whose free bits are all 0 hold every element exactly once: a store is predicated on them, a
+        reduction counts them only. Example: lane = [[1],[0],[2]] gives {"lane": 0b010}.
+        """
+        masks: dict[str, int] = {}
+        position = 0
+        free = set(self.elimination.free)
+        for name, vectors in self._ins:
+            masks[name] = sum(1 << bit for bit in range(len(vectors)) if position + bit in free)
+            position += len(vectors)
+        return masks
+
+    def num_consecutive_in_out(self) -> int:
+        """How many consecutive inputs of the first dimension hold consecutive outputs of the first dimension.
+
+        The largest 2^k with f(x + i) == f(x) + i for every input x divisible by 2^k and 0 ≤ i < 2^k.
+        Example: register = [[1],[2],[8]], lane = [[4]] gives 4.
+        """
+        if not self._ins or not self._outs:
+            return 1
+        minor = min(self.in_bits(self.in_dims[0]), log2(self._outs[0][1]))
+        count = 0
+        while count < minor and self._columns[count] == 1 << count:
+            count += 1
+        for column in self._columns[count:]:
+            if column:
+                count = min(count, (column & -column).bit_length() - 1)
+        return 1 << count
+
+    def resize_in(self, dim: str, size: int) -> LinearLayout:
+        """The layout with `dim` cut to its first `size` positions, or grown by positions that repeat (zero bases)."""
+        if dim not in self.in_dims:
+            raise LayoutError(f"no input dimension '{dim}' in {self}")
+        bits = log2(size)
+        bases = self.bases
+        zero = (0,) * len(self._outs)
+        bases[dim] = bases[dim][:bits] + (zero,) * (bits - len(bases[dim]))
+        return LinearLayout(bases, self._outs)
+
+    def resize_out(self, dim: str, size: int) -> LinearLayout:
+        """The layout modulo `size` in output `dim` (higher bits dropped), or with room for more elements."""
+        if dim not in self.out_dims:
+            raise LayoutError(f"no output dimension '{dim}' in {self}")
+        at = self.out_dims.index(dim)
+        bases = {
+            name: [(*basis[:at], basis[at] & (size - 1), *basis[at + 1 :]) for basis in vectors]
+            for name, vectors in self._ins
+        }
+        return LinearLayout(bases, [(name, size if name == dim else old) for name, old in self._outs])
+
+    def remove_zero_bases(self, dim: str) -> LinearLayout:
+        """The layout without the bits of `dim` that change nothing: registers that only repeat others."""
+        bases = self.bases
+        bases[dim] = tuple(basis for basis in bases.get(dim, ()) if any(basis))
+        return LinearLayout(bases, self._outs)
+
+    # Value
+
+    def equivalent(self, other: LinearLayout) -> bool:
+        """True for the same function however spelled: order of dimensions, and those of size 1, do not count."""
+        return self._canonical() == other._canonical()
+
+    def _canonical(self) -> tuple[object, object]:
+        outs = sorted((name, size) for name, size in self._outs if size > 1)
+        order = [self.out_dims.index(name) for name, _ in outs]
+        ins = sorted((n, tuple(tuple(b[i] for i in order) for b in vs)) for n, vs in self._ins if vs)
+        return ins, outs
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, LinearLayout):
+            return NotImplemented
+        return self._hash == other._hash and self._ins == other._ins and self._outs == other._outs
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        ins = ", ".join(f"{n} = [{', '.join(str(list(b)) for b in vs)}]" for n, vs in self._ins)
+        return f"{{{ins}}} -> {{{', '.join(f'{name} = {size}' for name, size in self._outs)}}}"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (LinearLayout, (self.bases, self._outs))
+
+
+def _split(flat: int, sizes: Iterable[tuple[str, int]]) -> Basis:
+    parts: list[int] = []
+    for _, size in sizes:
+        parts.append(flat & (size - 1))
+        flat >>= log2(size)
+    return tuple(parts)
