@@ -1,0 +1,40 @@
+"""What goes wrong at the border to another program or to the file system, as one line for the user."""
+
+from __future__ import annotations
+
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart
+
+__all__ = ["ToolError"]
+
+
+class ToolError(DiagnosticError):
+    """A program that failed, or a file that cannot be written.
+
+    `message` says what was found, `hint` what to do about it. `line` and `column` count from 1 in the text
+    that the program was given (LLVM IR, PTX); `location` is the user's own place, where it is known. `details`
+    is what the program itself said, for `--verbose` or a reproducer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        location: HasStart | None = None,
+        details: str = "",
+    ) -> None:
+        diagnostic = Diagnostic("error", location, message)
+        if hint:
+            diagnostic.note(hint)
+        super().__init__(diagnostic)
+        self.message = message
+        self.hint = hint
+        self.line = line
+        self.column = column
+        self.location = location
+        self.details = details
+
+    def __str__(self) -> str:
+        return self.message

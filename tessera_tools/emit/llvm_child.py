@@ -1,0 +1,381 @@
+"""The process that LLVM lives in: reads requests on stdin, answers on stdout, until stdin ends.
+
+    worker.py ──frame(request, LLVM IR)──▶ serve() ──ctypes──▶ libllvmlite.so (LLVM) ──frame(reply, text)──▶
+
+It is started on every compile, so it imports nothing but builtins and ctypes: not `tessera_tools`, and not
+llvmlite's Python layer either (45 ms, against 15 ms for everything below). What it calls are the C functions
+that this layer calls; a test compares the signatures below with llvmlite's own.
+
+LLVM ends its process on a fatal error, with a message on stderr. Nothing is done about that here: the parent
+reads stderr and reports it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import marshal
+import os
+import sys
+import time
+from ctypes import c_bool, c_char_p, c_int, c_size_t, c_uint, c_void_p
+
+TRIPLE = b"nvptx64-nvidia-cuda"
+
+_TEXT_OUT = ctypes.POINTER(c_char_p)
+_OBJECT = c_void_p
+
+# Result and parameters of each `LLVMPY_` function.
+SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
+    "InitializeAllTargetInfos": (None, ()),
+    "InitializeAllTargets": (None, ()),
+    "InitializeAllTargetMCs": (None, ()),
+    "InitializeAllAsmPrinters": (None, ()),
+    "GetVersionInfo": (c_uint, ()),
+    "SetCommandLine": (None, (c_char_p, c_char_p)),
+    "DisposeString": (None, (c_void_p,)),
+    "ContextCreate": (_OBJECT, ()),
+    "ContextDispose": (None, (_OBJECT,)),
+    "ParseAssembly": (_OBJECT, (_OBJECT, c_char_p, _TEXT_OUT)),
+    "VerifyModule": (c_bool, (_OBJECT, _TEXT_OUT)),
+    "PrintModuleToString": (None, (_OBJECT, _TEXT_OUT)),
+    "SetDataLayout": (None, (_OBJECT, c_char_p)),
+    "SetTarget": (None, (_OBJECT, c_char_p)),
+    "DisposeModule": (None, (_OBJECT,)),
+    "GetTargetFromTriple": (_OBJECT, (c_char_p, _TEXT_OUT)),
+    "CreateTargetMachine": (
+        _OBJECT,
+        (_OBJECT, c_char_p, c_char_p, c_char_p, c_int, c_char_p, c_char_p, c_int, c_int, c_char_p),
+    ),
+    "CreateTargetMachineData": (_OBJECT, (_OBJECT,)),
+    "CopyStringRepOfTargetData": (None, (_OBJECT, _TEXT_OUT)),
+    "SetTargetMachineAsmVerbosity": (None, (_OBJECT, c_int)),
+    "TargetMachineEmitToMemory": (_OBJECT, (_OBJECT, _OBJECT, c_int, _TEXT_OUT)),
+    "GetBufferStart": (c_void_p, (_OBJECT,)),
+    "GetBufferSize": (c_size_t, (_OBJECT,)),
+    "DisposeMemoryBuffer": (None, (_OBJECT,)),
+    "CreatePipelineTuningOptions": (_OBJECT, ()),
+    "PTOSetLoopVectorization": (None, (_OBJECT, c_bool)),
+    "PTOSetSLPVectorization": (None, (_OBJECT, c_bool)),
+    "PTOSetLoopInterleaving": (None, (_OBJECT, c_bool)),
+    "PTOSetLoopUnrolling": (None, (_OBJECT, c_bool)),
+    "CreatePassBuilder": (_OBJECT, (_OBJECT, _OBJECT)),
+    "DisposePassBuilder": (None, (_OBJECT,)),
+    "buildPerModuleDefaultPipeline": (_OBJECT, (_OBJECT, c_int)),
+    "CreateNewModulePassManager": (_OBJECT, ()),
+    "RunNewModulePassManager": (None, (_OBJECT, _OBJECT, _OBJECT)),
+    "DisposeNewModulePassManger": (None, (_OBJECT,)),  # the misspelling is llvmlite's
+    "SetTimePasses": (None, (c_bool,)),
+    "ReportAndResetTimings": (None, (_TEXT_OUT,)),
+}
+
+
+class LlvmError(Exception):
+    """LLVM refused its input; the text is LLVM's. `stage` says which step it was."""
+
+    def __init__(self, stage: str, text: str) -> None:
+        super().__init__(text)
+        self.stage = stage
+        self.text = text
+
+
+class Llvm:
+    """The functions above, on one loaded library, with LLVM's targets initialized."""
+
+    def __init__(self, library: str, options: list[str]) -> None:
+        self._library = ctypes.CDLL(library)
+        self._functions: dict[str, object] = {}
+        for name in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
+            self.call("InitializeAll" + name)
+        self.set_options(*options)
+        failure = c_char_p()
+        self._target = self.call("GetTargetFromTriple", TRIPLE, ctypes.byref(failure))
+        if not self._target:
+            raise LlvmError("start", f"this LLVM has no NVPTX back end: {self._take(failure)}")
+        self._machines: dict[tuple[str, str, int], tuple[int, bytes]] = {}
+
+    def call(self, name: str, *arguments: object) -> int:
+        """Call `LLVMPY_<name>`; objects are addresses."""
+        function = self._functions.get(name)
+        if function is None:
+            function = getattr(self._library, "LLVMPY_" + name)
+            # Passes are added by functions of one shape; the table need not list them.
+            function.restype, function.argtypes = SIGNATURES.get(name, (None, (_OBJECT,)))
+            self._functions[name] = function
+        return function(*arguments)  # pyright: ignore[reportCallIssue]  # a ctypes function pointer
+
+    def _take(self, text: c_char_p) -> str:
+        """The text that LLVM put there, which is freed."""
+        result = (text.value or b"").decode("utf-8", "replace")
+        if text:
+            self.call("DisposeString", text)
+        return result
+
+    @property
+    def version(self) -> tuple[int, int, int]:
+        packed = self.call("GetVersionInfo")
+        return packed >> 16 & 255, packed >> 8 & 255, packed & 255
+
+    def known_features(self) -> tuple[list[str], list[int]]:
+        """Processors and PTX versions (times ten) that this LLVM knows: it prints them on stderr for `+help`."""
+        saved = os.dup(2)
+        listing = os.memfd_create("features")
+        try:
+            os.dup2(listing, 2)
+            self._new_machine("", "+help", 0)
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+        text = os.pread(listing, 1 << 20, 0).decode("utf-8", "replace")
+        os.close(listing)
+        names = [words[0] for words in map(str.split, text.splitlines()) if len(words) > 1 and words[1] == "-"]
+        cpus = sorted({name for name in names if name.startswith("sm_")})
+        versions = sorted({int(name[3:]) for name in names if name[:3] == "ptx" and name[3:].isdigit()})
+        return cpus, versions
+
+    def _new_machine(self, cpu: str, features: str, level: int) -> int:
+        machine = self.call(
+            "CreateTargetMachine",
+            self._target,
+            TRIPLE,
+            cpu.encode(),
+            features.encode(),
+            level,
+            b"default",  # relocation and code model: NVPTX has only one of each
+            b"default",
+            0,
+            0,
+            b"",
+        )
+        if not machine:
+            raise LlvmError("start", f"LLVM makes no target machine for '{cpu}' with '{features}'")
+        return machine
+
+    def machine(self, cpu: str, features: str, level: int) -> tuple[int, bytes]:
+        """The target machine and its data layout; made once for each set of arguments."""
+        key = (cpu, features, level)
+        known = self._machines.get(key)
+        if known is None:
+            machine = self._new_machine(cpu, features, level)
+            layout = c_char_p()
+            data = self.call("CreateTargetMachineData", machine)
+            self.call("CopyStringRepOfTargetData", data, ctypes.byref(layout))
+            # Comments such as `// %bb.0:` and `// begin inline asm` help no tool and cost codegen time.
+            self.call("SetTargetMachineAsmVerbosity", machine, 0)
+            known = self._machines[key] = machine, self._take(layout).encode()
+        return known
+
+    def parse(self, context: int, text: bytes, layout: bytes) -> int:
+        """A module for our triple. Raises LlvmError with LLVM's `<string>:line:column: error: …`."""
+        failure = c_char_p()
+        module = self.call("ParseAssembly", context, text, ctypes.byref(failure))
+        if not module:
+            raise LlvmError("parse", self._take(failure))
+        self.call("SetTarget", module, TRIPLE)
+        self.call("SetDataLayout", module, layout)
+        return module
+
+    def verify(self, module: int) -> None:
+        failure = c_char_p()
+        broken = self.call("VerifyModule", module, ctypes.byref(failure))
+        text = self._take(failure)
+        if broken:
+            raise LlvmError("verify", text)
+
+    def optimize(self, module: int, machine: int, level: int, passes: list[str]) -> None:
+        """LLVM's own pipeline for -O<level>, or just `passes` (the names behind `LLVMPY_module_Add…Pass`)."""
+        tuning = self.call("CreatePipelineTuningOptions")
+        # A thread is scalar code that we have vectorized already, where the hardware has vectors.
+        self.call("PTOSetLoopVectorization", tuning, False)
+        self.call("PTOSetSLPVectorization", tuning, False)
+        self.call("PTOSetLoopInterleaving", tuning, False)
+        self.call("PTOSetLoopUnrolling", tuning, level > 1)
+        builder = self.call("CreatePassBuilder", machine, tuning)
+        if passes:
+            manager = self.call("CreateNewModulePassManager")
+            for name in passes:
+                self.call(f"module_Add{name}Pass", manager)
+        else:
+            manager = self.call("buildPerModuleDefaultPipeline", builder, level)
+        self.call("RunNewModulePassManager", manager, module, builder)
+        self.call("DisposeNewModulePassManger", manager)
+        self.call("DisposePassBuilder", builder)
+
+    def print(self, module: int) -> bytes:
+        text = c_char_p()
+        self.call("PrintModuleToString", module, ctypes.byref(text))
+        result = text.value or b""
+        self.call("DisposeString", text)
+        return result
+
+    def emit(self, module: int, machine: int) -> bytes:
+        """Run the code generator: PTX, or MIR when `-stop-after` is set."""
+        failure = c_char_p()
+        buffer = self.call("TargetMachineEmitToMemory", machine, module, 0, ctypes.byref(failure))
+        if not buffer:
+            raise LlvmError("codegen", self._take(failure))
+        result = ctypes.string_at(self.call("GetBufferStart", buffer), self.call("GetBufferSize", buffer))
+        self.call("DisposeMemoryBuffer", buffer)
+        return result
+
+    def set_options(self, *options: str) -> None:
+        for option in options:
+            self.call("SetCommandLine", b"tessera", option.encode())
+
+    def pass_times(self) -> bytes:
+        text = c_char_p()
+        self.call("ReportAndResetTimings", ctypes.byref(text))
+        return self._take(text).encode()
+
+
+def compile_module(llvm: Llvm, request: dict[str, object], text: bytes) -> tuple[dict[str, object], list[bytes]]:
+    """Do what `request["want"]` lists, of `verify`, `llvm`, `ptx`, `mir`; the reply and the texts in that order."""
+    want = list(request["want"])  # pyright: ignore[reportArgumentType]
+    level = int(request["level"])  # pyright: ignore[reportArgumentType]
+    machine, layout = llvm.machine(str(request["cpu"]), str(request["features"]), level)
+    clock = time.perf_counter
+    times: dict[str, float] = {}
+    results: list[bytes] = []
+    if "mir" in want:
+        prepare_mir(llvm, machine, layout, str(request["stop_after"]))
+    context = llvm.call("ContextCreate")
+    begin = clock()
+    module = llvm.parse(context, text, layout)
+    times["parse"] = clock() - begin
+    begin = clock()
+    llvm.verify(module)
+    times["verify"] = clock() - begin
+    if request.get("time_passes"):
+        llvm.call("SetTimePasses", True)
+    if request.get("optimize", True) and want != ["verify"]:
+        begin = clock()
+        llvm.optimize(module, machine, level, list(request.get("passes") or []))  # pyright: ignore[reportArgumentType]
+        times["optimize"] = clock() - begin
+    for what in want:
+        begin = clock()
+        if what == "llvm":
+            results.append(llvm.print(module))
+            times["print"] = clock() - begin
+        elif what in ("ptx", "mir"):
+            results.append(llvm.emit(module, machine))
+            times["codegen"] = clock() - begin
+    if request.get("time_passes"):
+        results.append(llvm.pass_times())
+    llvm.call("DisposeModule", module)
+    llvm.call("ContextDispose", context)
+    return {"times": times}, results
+
+
+_HELD = "tessera_held"
+
+
+def prepare_mir(llvm: Llvm, machine: int, layout: bytes, stop_after: str) -> None:
+    """Make `emit` print MIR after the pass `stop_after`; once in a process, before any other emission.
+
+    `-stop-after` replaces the assembly printer by LLVM's MIR printer. In LLVM 22 it is the assembly printer
+    that gives the target machine the MC context in which NVPTX's instruction selection makes its parameter
+    symbols; without one it reads a null pointer (llc sets the context itself, the C interface has no
+    function for it). So the context of another emission is borrowed: a thread compiles a small function
+    and is held up inside the code generator, writing that function's `-print-after` dump into a pipe that
+    nobody reads. Its context stays alive until this process ends, right after the reply.
+    """
+    import fcntl
+    import termios
+    import threading
+
+    # Far more dump text than a pipe holds (64 KiB), so that the writer is held up for certain.
+    body = "".join(f"  store volatile i32 {i}, ptr %p\n" for i in range(2500))
+    source = f"define void @{_HELD}(ptr %p) {{\n{body}  ret void\n}}\n".encode()
+    context = llvm.call("ContextCreate")
+    module = llvm.parse(context, source, layout)
+    llvm.set_options("-print-after=finalize-isel", f"-filter-print-funcs={_HELD}")
+    unread, full = os.pipe()
+    stderr = os.dup(2)
+    os.dup2(full, 2)
+    threading.Thread(target=llvm.emit, args=(module, machine), daemon=True).start()
+    waiting, steady = 0, 0
+    while steady < 3:
+        time.sleep(0.001)
+        before, waiting = waiting, int.from_bytes(
+            fcntl.ioctl(unread, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder
+        )
+        # The dump has begun, and stays as long as it is: the thread waits in write(2).
+        steady = steady + 1 if waiting > 4096 and waiting == before else 0
+    # LLVM writes warnings to descriptor 2 without a buffer: from here on they reach the parent again. The
+    # thread's pending write keeps its own reference to the pipe.
+    os.dup2(stderr, 2)
+    llvm.set_options(f"-stop-after={stop_after}")
+
+
+def read_exactly(descriptor: int, count: int) -> bytes:
+    """`count` bytes, or fewer where the input ends."""
+    parts: list[bytes] = []
+    while count:
+        part = os.read(descriptor, min(count, 1 << 20))
+        if not part:
+            break
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def frame(head: dict[str, object], texts: list[bytes]) -> bytes:
+    """Eight bytes of length, then the marshalled head (which lists the texts' lengths), then the texts.
+
+    `marshal` is no format for strangers; both ends are the same interpreter, and it needs no import of
+    `json`, which would be a tenth of the start.
+    """
+    packed = marshal.dumps({**head, "lengths": [len(text) for text in texts]})
+    return len(packed).to_bytes(8, "little") + packed + b"".join(texts)
+
+
+def serve(library: str, options: list[str]) -> None:
+    """Say what this LLVM is, then answer requests until stdin ends."""
+    begin = time.perf_counter()
+    # Replies go to a private copy of stdout: nothing that LLVM prints can get between them.
+    replies = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        llvm = Llvm(library, options)
+        cpus, versions = llvm.known_features()
+    except (OSError, AttributeError, LlvmError) as failure:
+        write_all(replies, frame({"error": "start", "text": str(failure)}, []))
+        return
+    ready: dict[str, object] = {
+        "version": llvm.version,
+        "cpus": cpus,
+        "ptx": versions,
+        "start": time.perf_counter() - begin,
+    }
+    write_all(replies, frame(ready, []))
+    while len(length := read_exactly(0, 8)) == 8:
+        request = marshal.loads(read_exactly(0, int.from_bytes(length, "little")))
+        texts = [read_exactly(0, size) for size in request["lengths"]]
+        try:
+            head, results = compile_module(llvm, request, texts[0])
+        except LlvmError as failure:
+            head, results = {"error": failure.stage, "text": failure.text}, []
+        write_all(replies, frame(head, results))
+        if "mir" in request["want"]:
+            break  # the options of `prepare_mir` cannot be taken back
+
+
+def main() -> None:
+    """`python -c 'import llvm_child; llvm_child.main()' LIBRARY [OPTION…]`"""
+    import resource
+
+    # A fatal error of LLVM is reported by its message; a core file beside the user's sources helps nobody.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    try:
+        serve(sys.argv[1], sys.argv[2:])
+    except BrokenPipeError:
+        pass  # the parent has gone, and with it whoever wanted the answer
+    except KeyboardInterrupt:
+        pass
+    # Without the interpreter's shutdown, which has nothing to tidy up and a held-up thread to stumble over.
+    os._exit(0)

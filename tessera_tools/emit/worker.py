@@ -1,0 +1,367 @@
+"""LLVM in another process: started early, asked later, survived when it dies.
+
+    Worker.start() ─▶ child loads LLVM │ the front end parses and lowers │ worker.compile(ir) ─▶ Reply(ptx, times)
+
+LLVM ends the process it lives in on a fatal error, can loop, and takes time to load; here none of that
+touches the compiler. `llvm_child.py` is the other end of the pipes. A child that has died is replaced at the
+next request.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import re
+import select
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.process import kill_group, reap, signal_name, spawn
+
+__all__ = ["LlvmInfo", "Reply", "Worker"]
+
+_CHUNK = 1 << 20
+_STDERR_KEPT = 64 << 10
+_START_LIMIT = 30.0
+"""Seconds for loading LLVM: far more than a cold disk needs."""
+_QUIT_LIMIT = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmInfo:
+    """What the child's LLVM is. PTX versions are times ten: 90 for 9.0."""
+
+    version: tuple[int, int, int]
+    cpus: tuple[str, ...]
+    ptx_versions: tuple[int, ...]
+    start_seconds: float
+    """Loading and initializing LLVM, in the child, without Python's own start."""
+
+    @property
+    def max_ptx(self) -> int:
+        return self.ptx_versions[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one request gave: the texts by the name they were wanted under, seconds by step."""
+
+    texts: dict[str, str]
+    seconds: dict[str, float]
+    """`parse`, `verify`, `optimize`, `codegen`, `print`: in the child; `wall`: as the caller saw it."""
+    warnings: list[str] = field(default_factory=list[str])
+    """What LLVM said on stderr, line by line."""
+
+
+class _ChildEnded(Exception):
+    """The child's end of the pipe is closed."""
+
+
+class Worker:
+    """One LLVM process. Use as a context manager, or call `close`.
+
+    `options` are LLVM's own command-line options (`-debug-pass=Structure`); `time_limit` is in seconds and
+    bounds each request.
+    """
+
+    def __init__(self, options: Sequence[str] = (), *, time_limit: float = 120.0) -> None:
+        self._options = list(options)
+        self._time_limit = time_limit
+        self._pid = 0
+        self._requests = self._replies = self._stderr = -1
+        self._tail = bytearray()
+        self._info: LlvmInfo | None = None
+
+    @classmethod
+    def start(cls, options: Sequence[str] = (), *, time_limit: float = 120.0) -> Worker:
+        """A worker whose child is on its way; returns at once. A failure to start shows at the first request."""
+        worker = cls(options, time_limit=time_limit)
+        worker._spawn()
+        return worker
+
+    # Requests
+
+    def info(self) -> LlvmInfo:
+        """What this LLVM is; waits until the child is ready. Raises ToolError when it does not come up."""
+        if self._info is None:
+            if not self._pid:
+                self._spawn()
+            head, _ = self._receive(time.monotonic() + _START_LIMIT, "starting")
+            if "error" in head:
+                text = str(head["text"])
+                self.close()
+                raise ToolError(f"LLVM cannot be loaded: {_first_line(text)}", _INSTALL, details=text)
+            self._info = LlvmInfo(
+                version=head["version"],
+                cpus=tuple(head["cpus"]),
+                ptx_versions=tuple(head["ptx"]),
+                start_seconds=head["start"],
+            )
+        return self._info
+
+    def verify(self, ir: str) -> Reply:
+        """Parse and verify LLVM IR. Raises ToolError, with the line where LLVM gives one."""
+        return self.compile(ir, ("verify",), cpu="", features="", level=0)
+
+    def compile(
+        self,
+        ir: str,
+        want: Sequence[str] = ("ptx",),
+        *,
+        cpu: str,
+        features: str,
+        level: int = 3,
+        optimize: bool = True,
+        passes: Sequence[str] = (),
+        stop_after: str = "",
+        time_passes: bool = False,
+    ) -> Reply:
+        """Run LLVM on `ir` and bring back what is in `want`: `verify`, `llvm` (optimized IR), `ptx`, `mir`.
+
+        `level` 0 to 3 chooses LLVM's pipeline and the effort of its code generator; `passes` replaces the
+        pipeline, `optimize=False` leaves it out. `mir` is what the code generator has after `stop_after`, and
+        costs this child its life: use a worker of its own, as `llvm.emit_mir` does.
+
+        Raises ToolError: for LLVM IR that LLVM refuses (`line` and `column` are set when LLVM tells them), when
+        LLVM ends its process (`details` is its stderr), and past the time limit.
+        """
+        if "\0" in ir:
+            raise ToolError(
+                "the LLVM IR holds a NUL character",
+                "write it as \\00 inside a string",
+                line=ir[: ir.index("\0")].count("\n") + 1,
+            )
+        self.info()
+        begin = time.monotonic()
+        deadline = begin + self._time_limit
+        text = ir.encode("utf-8", "surrogateescape")
+        request: dict[str, object] = {
+            "want": list(want),
+            "cpu": cpu,
+            "features": features,
+            "level": level,
+            "optimize": optimize,
+            "passes": list(passes),
+            "stop_after": stop_after,
+            "time_passes": time_passes,
+            "lengths": [len(text)],
+        }
+        packed = marshal.dumps(request)
+        self._tail.clear()
+        try:
+            self._send(len(packed).to_bytes(8, "little") + packed + text, deadline)
+            head, results = self._receive(deadline, "compiling")
+        except BaseException:
+            # Whatever it was, this child is in the middle of something: the next request gets a fresh one.
+            self._discard()
+            raise
+        if "error" in head:
+            raise _refusal(str(head["error"]), str(head["text"]))
+        names = [name for name in want if name != "verify"] + (["timing"] if time_passes else [])
+        texts = {name: data.decode("utf-8", "replace") for name, data in zip(names, results, strict=True)}
+        seconds: dict[str, float] = {**head["times"], "wall": time.monotonic() - begin}
+        return Reply(texts, seconds, self._said())
+
+    # The child
+
+    def _spawn(self) -> None:
+        library = _library()
+        # `-I -S`: neither the user's environment nor site-packages' start-up hooks cost time or get in.
+        bootstrap = (
+            f"import sys; sys.path.append({os.path.dirname(os.path.abspath(__file__))!r}); "
+            "import llvm_child; llvm_child.main()"
+        )
+        argv = [sys.executable, "-I", "-S", "-c", bootstrap, library, *self._options]
+        request_read, self._requests = os.pipe()
+        self._replies, reply_write = os.pipe()
+        self._stderr, stderr_write = os.pipe()
+        try:
+            self._pid = spawn(argv, stdin=request_read, stdout=reply_write, stderr=stderr_write)
+        except OSError as failure:
+            self._close_pipes()
+            raise ToolError(f"the LLVM process cannot be started: {failure.strerror}") from None
+        finally:
+            for descriptor in (request_read, reply_write, stderr_write):
+                os.close(descriptor)
+        os.set_blocking(self._requests, False)
+        self._tail.clear()
+        self._info = None
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(self._requests, select.POLLOUT)
+        poll.register(self._stderr, select.POLLIN)
+        view = memoryview(data)
+        while view:
+            for descriptor, _ in poll.poll(self._milliseconds(deadline, "compiling")):
+                if descriptor == self._stderr:
+                    self._read_stderr(poll)
+                    continue
+                try:
+                    view = view[os.write(self._requests, view) :]
+                except BlockingIOError:
+                    continue
+                except BrokenPipeError:
+                    raise self._death("compiling") from None
+
+    def _receive(self, deadline: float, doing: str) -> tuple[dict[str, object], list[bytes]]:
+        poll = select.poll()
+        poll.register(self._replies, select.POLLIN)
+        poll.register(self._stderr, select.POLLIN)
+        buffered = bytearray()
+
+        def take(count: int) -> bytes:
+            while len(buffered) < count:
+                for descriptor, _ in poll.poll(self._milliseconds(deadline, doing)):
+                    if descriptor == self._stderr:
+                        self._read_stderr(poll)
+                        continue
+                    data = os.read(self._replies, _CHUNK)
+                    if not data:
+                        raise _ChildEnded
+                    buffered.extend(data)
+            result = bytes(buffered[:count])
+            del buffered[:count]
+            return result
+
+        try:
+            head = marshal.loads(take(int.from_bytes(take(8), "little")))
+            return head, [take(length) for length in head["lengths"]]
+        except _ChildEnded:
+            raise self._death(doing) from None
+
+    def _milliseconds(self, deadline: float, doing: str) -> float:
+        """What is left until the deadline; past it, ends the child and raises."""
+        left = deadline - time.monotonic()
+        if left > 0:
+            return left * 1000
+        self._discard()
+        limit = _START_LIMIT if doing == "starting" else self._time_limit
+        raise ToolError(
+            f"LLVM was still {doing} after {limit:g} s, and was ended",
+            "a smaller tile or a lower -O compiles faster; the time limit is an option",
+            details="\n".join(self._said()),
+        )
+
+    def _read_stderr(self, poll: select.poll | None = None) -> bool:
+        data = os.read(self._stderr, _CHUNK)
+        if not data and poll is not None:
+            poll.unregister(self._stderr)
+        self._tail += data
+        del self._tail[: max(0, len(self._tail) - _STDERR_KEPT)]
+        return bool(data)
+
+    def _said(self) -> list[str]:
+        return [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
+
+    def _death(self, doing: str) -> ToolError:
+        """The error for a child that has closed its pipes: why it ended, and its last words."""
+        deadline = time.monotonic() + 5.0
+        os.set_blocking(self._stderr, False)
+        status = reap(self._pid, deadline)
+        try:
+            while self._read_stderr():
+                pass
+        except BlockingIOError:
+            pass
+        if status is None:
+            how = "closed its pipes"
+        elif os.WIFSIGNALED(status):
+            how = f"died of {signal_name(os.WTERMSIG(status))}"
+        else:
+            how = f"exited with status {os.WEXITSTATUS(status)}"
+        if status is not None:
+            self._pid = 0
+        said = self._said()
+        self._discard()
+        reason = _fatal_message(said)
+        return ToolError(
+            f"LLVM failed while {doing}: {reason}" if reason else f"LLVM {how} while {doing}",
+            f"the LLVM process {how}",
+            details="\n".join(said),
+        )
+
+    def _discard(self) -> None:
+        """End the child now."""
+        if self._pid:
+            kill_group(self._pid)
+            os.waitpid(self._pid, 0)
+            self._pid = 0
+        self._close_pipes()
+        self._info = None
+
+    def _close_pipes(self) -> None:
+        for descriptor in (self._requests, self._replies, self._stderr):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._requests = self._replies = self._stderr = -1
+
+    def close(self) -> None:
+        """Let the child go: its input ends, and what has not ended shortly after is killed."""
+        if self._requests >= 0:
+            os.close(self._requests)
+            self._requests = -1
+        if self._pid and reap(self._pid, time.monotonic() + (_QUIT_LIMIT if self._info else 0.0)) is not None:
+            self._pid = 0
+        self._discard()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+_INSTALL = "pip install 'llvmlite>=0.50,<0.51' brings LLVM 22"
+
+
+def _library() -> str:
+    """llvmlite's shared library, found without importing llvmlite. Raises ToolError when it is not there."""
+    import importlib.machinery
+
+    for folder in sys.path:
+        # The path finder alone, folder by folder: `importlib.util` would cost more than the look-up.
+        binding = os.path.join(folder or ".", "llvmlite", "binding")
+        for suffix in (".so", ".dylib"):
+            candidate = os.path.join(binding, "libllvmlite" + suffix)
+            if os.path.exists(candidate):
+                return os.path.abspath(candidate)
+    found = importlib.machinery.PathFinder.find_spec("llvmlite")
+    where = f" beside {found.origin}" if found and found.origin else ""
+    raise ToolError(f"llvmlite's LLVM library was not found{where}", _INSTALL)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0] if text.strip() else "no reason given"
+
+
+_PARSE_ERROR = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
+
+
+def _refusal(stage: str, text: str) -> ToolError:
+    """The error for LLVM IR that LLVM has refused."""
+    located = _PARSE_ERROR.search(text)
+    if located:
+        return ToolError(
+            f"LLVM does not read its IR: {located[3]}",
+            line=int(located[1]),
+            column=int(located[2]),
+            details=text,
+        )
+    verb = {"verify": "finds its IR broken", "parse": "does not read its IR"}.get(stage, f"failed in {stage}")
+    return ToolError(f"LLVM {verb}: {_first_line(text)}", details=text)
+
+
+def _fatal_message(said: list[str]) -> str:
+    """The line with LLVM's reason, of all that a dying LLVM writes."""
+    for marker in ("LLVM ERROR: ", "error: ", "Assertion "):
+        for line in said:
+            if marker in line:
+                return line[line.index(marker) :].removeprefix("LLVM ERROR: ").removeprefix("error: ").strip()
+    return ""

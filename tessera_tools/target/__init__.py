@@ -1,0 +1,15 @@
+"""What each GPU architecture has. `lookup("sm_90")` is the way in."""
+
+from tessera_tools.target.occupancy import Occupancy, max_registers_for, occupancy
+from tessera_tools.target.table import Feature, Target, UnknownTargetError, lookup, targets
+
+__all__ = [
+    "Feature",
+    "Occupancy",
+    "Target",
+    "UnknownTargetError",
+    "lookup",
+    "max_registers_for",
+    "occupancy",
+    "targets",
+]

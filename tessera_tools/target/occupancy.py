@@ -1,0 +1,88 @@
+"""How many blocks of a kernel fit on one SM, and what limits them.
+
+    (registers/thread, threads/block, shared bytes/block) ──occupancy(target)──▶ Occupancy(blocks, limits)
+
+The rules are those of the CUDA occupancy calculator (`cuda_occupancy.h`): registers are given to whole
+warps in multiples of `register_granularity`, the warps of a block are spread over the four partitions of
+an SM, and each block takes `reserved_shared_per_block` bytes besides its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tessera_tools.target.table import Target
+
+__all__ = ["Occupancy", "max_registers_for", "occupancy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Resident blocks on one SM, with the bound that each resource would set alone."""
+
+    blocks: int
+    warps: int
+    fraction: float
+    """Resident warps over the SM's maximum, 0.0 to 1.0."""
+    limits: dict[str, int]
+    """Blocks per SM by resource: `threads`, `blocks`, `registers`, `shared`."""
+
+    @property
+    def limited_by(self) -> tuple[str, ...]:
+        """The resources whose bound is reached first."""
+        return tuple(name for name, bound in self.limits.items() if bound == self.blocks)
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def occupancy(target: Target, *, threads: int, registers: int, shared: int = 0) -> Occupancy:
+    """Occupancy of a block of `threads`, each with `registers`, and `shared` bytes (static and dynamic).
+
+    A block that cannot be launched at all gives 0 blocks. Raises ValueError for a negative size or for no
+    thread.
+    """
+    if threads < 1 or registers < 0 or shared < 0:
+        raise ValueError(f"no block has {threads} threads, {registers} registers and {shared} bytes")
+    warps = -(-threads // target.warp_size)
+    launchable = (
+        threads <= target.max_threads_per_block
+        and registers <= target.max_registers_per_thread
+        and shared <= target.max_shared_per_block
+    )
+    limits = {
+        "threads": target.max_warps_per_sm // warps,
+        "blocks": target.max_blocks_per_sm,
+        "registers": _blocks_by_registers(target, warps, registers),
+        "shared": _blocks_by_shared(target, shared),
+    }
+    blocks = min(limits.values()) if launchable else 0
+    return Occupancy(blocks, blocks * warps, blocks * warps / target.max_warps_per_sm, limits)
+
+
+def _blocks_by_registers(target: Target, warps: int, registers: int) -> int:
+    if registers == 0:
+        return target.max_blocks_per_sm
+    per_warp = _round_up(registers * target.warp_size, target.register_granularity)
+    partitions = target.warp_granularity
+    if per_warp * _round_up(warps, partitions) > target.registers_per_block:
+        return 0
+    warps_per_partition = target.registers_per_sm // partitions // per_warp
+    return warps_per_partition * partitions // warps
+
+
+def _blocks_by_shared(target: Target, shared: int) -> int:
+    per_block = _round_up(shared + target.reserved_shared_per_block, target.shared_granularity)
+    return target.max_shared_per_sm // per_block
+
+
+def max_registers_for(target: Target, *, threads: int, blocks: int = 1) -> int:
+    """The most registers a thread may have so that `blocks` blocks of `threads` stay resident; 0 if none."""
+    if threads < 1 or blocks < 1:
+        raise ValueError(f"no SM holds {blocks} blocks of {threads} threads")
+    warps = -(-threads // target.warp_size)
+    for registers in range(target.max_registers_per_thread, 0, -1):
+        if _blocks_by_registers(target, warps, registers) >= blocks:
+            return registers
+    return 0

@@ -1,0 +1,198 @@
+"""What each GPU architecture has: the one table that passes and emitters ask.
+
+    "sm_90" ──lookup()──▶ Target(cpu="sm_90a", max_shared_per_block=232448, …).has(Feature.WGMMA)
+
+Sources: the "Technical Specifications per Compute Capability" tables of the CUDA C++ Programming Guide
+(13.x), checked against `cuda_occupancy.h` of the CUDA runtime; the "Target ISA Notes" of each
+instruction in the PTX ISA for the features; the PTX ISA's release history for the minimum versions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Feature", "Target", "UnknownTargetError", "lookup", "targets"]
+
+KIB = 1024
+
+
+class Feature(Enum):
+    """A hardware feature that a lowering may ask for; the value is the PTX instruction family."""
+
+    CP_ASYNC = "cp.async"
+    LDMATRIX = "ldmatrix"
+    STMATRIX = "stmatrix"
+    MMA_SYNC = "mma.sync"
+    MMA_SYNC_FP8 = "mma.sync with .e4m3/.e5m2"
+    MMA_SYNC_BLOCK_SCALE = "mma.sync with .block_scale"
+    WGMMA = "wgmma.mma_async"
+    TCGEN05 = "tcgen05"
+    MBARRIER = "mbarrier"
+    MBARRIER_TRY_WAIT = "mbarrier.try_wait"
+    TMA = "cp.async.bulk.tensor"
+    TMA_MULTICAST = "cp.async.bulk.tensor with .multicast::cluster"
+    CLUSTER = "cluster launch"
+    ELECT_SYNC = "elect.sync"
+    REDUX_SYNC = "redux.sync"
+    SETMAXNREG = "setmaxnreg"
+    GRIDDEPCONTROL = "griddepcontrol"
+    PACKED_F32X2 = "f32x2 arithmetic"
+    GLOBAL_256BIT = "256-bit global loads and stores"
+
+
+class UnknownTargetError(ValueError):
+    """The user named a GPU that the table lacks; `hint` says which name was probably meant."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One GPU architecture. Sizes are bytes, registers are 32 bits wide."""
+
+    name: str
+    """As the user says it, without the architecture suffix: `sm_90`."""
+    cpu: str
+    """LLVM's processor name and the PTX `.target`: `sm_90a`."""
+    compute_capability: int
+    """Major times ten plus minor: 90 for 9.0, 103 for 10.3."""
+    min_ptx: int
+    """The first PTX ISA version that knows `cpu`, as major times ten plus minor: 80 for 8.0."""
+    features: frozenset[Feature]
+    max_shared_per_block: int
+    """The most that one block may use, static and dynamic, after opting in."""
+    max_shared_per_sm: int
+    max_threads_per_sm: int
+    max_blocks_per_sm: int
+    max_cluster_size: int
+    """Blocks in the largest portable cluster; 1 without clusters."""
+    tmem_columns: int = 0
+    """Columns of tensor memory, each 128 lanes of 32 bits; 0 without tcgen05."""
+
+    # The same on every architecture of this table.
+    reserved_shared_per_block: int = 1 * KIB
+    """Shared memory that the system takes from the SM's for each resident block."""
+    shared_granularity: int = 128
+    registers_per_sm: int = 64 * KIB
+    registers_per_block: int = 64 * KIB
+    max_registers_per_thread: int = 255
+    register_granularity: int = 256
+    """Registers are handed out to a warp in multiples of this."""
+    warp_granularity: int = 4
+    """A block's warps are handed out to the SM's four partitions."""
+    max_threads_per_block: int = 1024
+    warp_size: int = 32
+    max_static_shared: int = 48 * KIB
+    """Static shared memory that ptxas accepts; more has to be dynamic (opt-in)."""
+    shared_banks: int = 32
+
+    @property
+    def ptx_target(self) -> str:
+        """The operand of the PTX `.target` directive and of `ptxas -arch`."""
+        return self.cpu
+
+    @property
+    def max_warps_per_sm(self) -> int:
+        return self.max_threads_per_sm // self.warp_size
+
+    @property
+    def max_warps_per_block(self) -> int:
+        return self.max_threads_per_block // self.warp_size
+
+    def has(self, feature: Feature) -> bool:
+        return feature in self.features
+
+
+_F = Feature
+_AMPERE = frozenset({_F.CP_ASYNC, _F.LDMATRIX, _F.MMA_SYNC, _F.MBARRIER, _F.REDUX_SYNC})
+_ADA = _AMPERE | {_F.MMA_SYNC_FP8}
+# What every architecture from 9.0 on has, the small Blackwells (12.x) included.
+_FROM_HOPPER = _ADA | {
+    _F.STMATRIX,
+    _F.MBARRIER_TRY_WAIT,
+    _F.TMA,
+    _F.CLUSTER,
+    _F.ELECT_SYNC,
+    _F.SETMAXNREG,
+    _F.GRIDDEPCONTROL,
+}
+_HOPPER = _FROM_HOPPER | {_F.WGMMA, _F.TMA_MULTICAST}
+_FROM_BLACKWELL = _FROM_HOPPER | {_F.PACKED_F32X2, _F.GLOBAL_256BIT}
+_BLACKWELL_DATACENTER = _FROM_BLACKWELL | {_F.TCGEN05, _F.TMA_MULTICAST}
+_BLACKWELL_CONSUMER = _FROM_BLACKWELL | {_F.MMA_SYNC_BLOCK_SCALE}
+
+
+def _target(
+    number: int,
+    suffix: str,
+    min_ptx: int,
+    features: frozenset[Feature],
+    shared_per_sm_kib: int,
+    threads_per_sm: int,
+    blocks_per_sm: int,
+) -> Target:
+    reserved_kib = 1
+    return Target(
+        name=f"sm_{number}",
+        cpu=f"sm_{number}{suffix}",
+        compute_capability=number,
+        min_ptx=min_ptx,
+        features=features,
+        max_shared_per_block=(shared_per_sm_kib - reserved_kib) * KIB,
+        max_shared_per_sm=shared_per_sm_kib * KIB,
+        max_threads_per_sm=threads_per_sm,
+        max_blocks_per_sm=blocks_per_sm,
+        max_cluster_size=8 if Feature.CLUSTER in features else 1,
+        tmem_columns=512 if Feature.TCGEN05 in features else 0,
+    )
+
+
+_TABLE: dict[str, Target] = {
+    target.name: target
+    for target in (
+        #       cc  suffix  PTX  features              KiB/SM  threads/SM  blocks/SM
+        _target(80, "", 70, _AMPERE, 164, 2048, 32),
+        _target(86, "", 71, _AMPERE, 100, 1536, 16),
+        _target(89, "", 78, _ADA, 100, 1536, 24),
+        _target(90, "a", 80, _HOPPER, 228, 2048, 32),
+        _target(100, "a", 86, _BLACKWELL_DATACENTER, 228, 2048, 32),
+        _target(103, "a", 88, _BLACKWELL_DATACENTER, 228, 2048, 32),
+        _target(110, "a", 90, _BLACKWELL_DATACENTER, 228, 1536, 24),
+        _target(120, "a", 87, _BLACKWELL_CONSUMER, 100, 1536, 24),
+        _target(121, "a", 88, _BLACKWELL_CONSUMER, 100, 1536, 24),
+    )
+}
+
+
+def targets() -> tuple[Target, ...]:
+    """Every supported target, oldest first."""
+    return tuple(_TABLE.values())
+
+
+def lookup(name: str) -> Target:
+    """The target that the user calls `name`: `sm_90` and `sm_90a` are the same one.
+
+    Raises UnknownTargetError, with a hint, for every other name.
+    """
+    found = _TABLE.get(name)
+    if found is None and name.endswith("a"):
+        candidate = _TABLE.get(name[:-1])
+        # `sm_80a` exists nowhere; only an architecture that is compiled with the suffix has it.
+        found = candidate if candidate is not None and candidate.cpu == name else None
+    if found is None:
+        raise UnknownTargetError(f"unknown GPU '{name}'; expected one of {', '.join(_TABLE)}", _suggest(name))
+    return found
+
+
+def _suggest(name: str) -> str:
+    digits = "".join(c for c in name if c.isdigit())
+    if f"sm_{digits}" in _TABLE:
+        return f"did you mean 'sm_{digits}'?"
+    import difflib  # only on the way to an error
+
+    close = difflib.get_close_matches(name.lower(), _TABLE, n=1, cutoff=0.5)
+    return f"did you mean '{close[0]}'?" if close else "name the GPU's architecture, as in --gpu-name=sm_90"
