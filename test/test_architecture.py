@@ -1,0 +1,114 @@
+"""Who may lean on whom: the import arrows of docs/architecture.md, read from the sources."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "tessera_tools"
+LONGEST_MODULE = 600
+
+LAYERS = [
+    {"diagnostics"},
+    {"ir"},
+    {"opdef"},
+    {"dialects"},
+    {"parser", "bytecode", "analysis"},
+    {"passes"},
+    {"emit"},
+    {"cli"},
+]
+"""Lowest first: a package imports from layers below its own, and from itself."""
+
+LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"diagnostics"}}
+"""Packages beside the layers, and all that each may import; `layout` and `target` serve dialects and up."""
+
+RUNTIME = {"diagnostics", "layout", "target", "sim"}
+
+
+def allowed(package: str) -> set[str]:
+    """The packages that `package` may import."""
+    if package in LEAVES:
+        return LEAVES[package] | {package}
+    if package == "runtime":
+        return RUNTIME | {package}
+    rank = next((number for number, layer in enumerate(LAYERS) if package in layer), None)
+    assert rank is not None, f"'{package}' has no place in LAYERS or LEAVES: decide who may import it"
+    below = set[str]().union(*LAYERS[:rank])
+    above_dialects = rank >= 3
+    extra = {"layout", "target"} if above_dialects else set[str]()
+    if package == "cli":
+        extra |= {"sim", "runtime"}
+    return below | extra | {package}
+
+
+def package_of(path: Path) -> str:
+    """`tessera_tools/ir/core.py` → `ir`; a module directly in tessera_tools is a package of its own."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """Line and package of each import of tessera_tools in the module, those inside functions included."""
+    inside = path.relative_to(ROOT).with_suffix("").parts
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                # For a package's __init__ and for a module alike, one dot is the folder the file stands in.
+                anchor = inside[: len(inside) - node.level]
+                base = ".".join([*anchor, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names] if base == "tessera_tools" else [base]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "tessera_tools" and len(parts) > 1:
+                found.append((node.lineno, parts[1]))
+    return found
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path: Path) -> None:
+    package = package_of(path)
+    may = allowed(package)
+    known = {entry.stem for entry in PACKAGE.iterdir() if entry.is_dir() or entry.suffix == ".py"}
+    bad = [
+        f"{path.relative_to(ROOT)}:{line}: '{package}' imports '{target}'"
+        for line, target in imports(path)
+        if target in known and target not in may
+    ]
+    assert not bad, "\n".join(bad)
+
+
+def test_only_tests_import_the_commands() -> None:
+    bad = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in MODULES
+        if package_of(path) != "cli"
+        for line, target in imports(path)
+        if target == "cli"
+    ]
+    assert not bad
+
+
+def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tools").rglob("*.py"), *(ROOT / "test").rglob("*.py")]
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sources}
+    assert not {path: length for path, length in lengths.items() if length > LONGEST_MODULE}
+
+
+def test_relative_imports_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "tessera_tools" / "ir" / "core.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("from ..cli import opt\nfrom . import types\nimport tessera_tools.emit.ptx\n")
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    assert imports(module) == [(1, "cli"), (2, "ir"), (3, "emit")]

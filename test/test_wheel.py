@@ -1,0 +1,68 @@
+"""The wheel, installed alone in an empty environment and another folder, gives working commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "gemm.mlir"
+
+pytestmark = pytest.mark.slow
+
+
+def run(command: list[str], cwd: Path, seconds: int = 300) -> subprocess.CompletedProcess[str]:
+    """Run without anything of this checkout on Python's path; fail with the command's own words."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["XDG_CACHE_HOME"] = str(cwd / "cache")
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], folder)
+    (built,) = folder.glob("tessera_tools-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` folder of an empty environment with only the wheel and its dependencies."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    run([sys.executable, "-m", "venv", str(folder / "venv")], folder)
+    run([str(folder / "venv/bin/python"), "-m", "pip", "install", "-q", str(wheel)], folder)
+    return folder / "venv" / "bin"
+
+
+def test_it_holds_the_grammars_and_the_table(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "tessera_tools/_grammar/table.json" in names
+    grammars = {str(path.relative_to(ROOT / "grammar")) for path in (ROOT / "grammar").rglob("*.lark")}
+    assert grammars
+    assert {f"tessera_tools/_grammar/{name}" for name in grammars} <= names
+
+
+def test_tessera_opt_works_from_it(installed: Path, tmp_path: Path) -> None:
+    done = run([str(installed / "tessera-opt"), str(EXAMPLE)], tmp_path)
+    assert "cuda_tile.module" in done.stdout
+
+
+def test_the_shipped_table_is_used(installed: Path, tmp_path: Path) -> None:
+    run([str(installed / "tessera-opt"), str(EXAMPLE)], tmp_path)
+    assert not list((tmp_path / "cache").rglob("*table*"))
+
+
+def test_tessera_translate_works_from_it(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed / "tessera-translate"), "--mlir-to-ptx", "--gpu-name=sm_80", str(EXAMPLE)]
+    assert ".target sm_80" in run(command, tmp_path).stdout
