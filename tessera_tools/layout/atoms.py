@@ -1,0 +1,126 @@
+"""Hardware constants: which lane holds which element, instruction by instruction.
+
+The picture of nearly all of them (PTX ISA, "Matrix Fragments for mma.m16n8kX"): a group of four lanes for each
+row, each lane with one 32-bit register of neighbouring elements (here 16-bit ones, two in each):
+
+    row 0    T0 T0 | T1 T1 | T2 T2 | T3 T3        lane bits 0, 1: along the row (threadID_in_group)
+    row 1    T4 T4 | T5 T5 | T6 T6 | T7 T7        lane bits 2, 3, 4: the row (groupID)
+     …
+    row 7    T28T28| T29T29| T30T30| T31T31
+
+Every function gives one instruction's fragment for one warp (wgmma: one warpgroup), with inputs `register`,
+`lane` (and `warp`) and outputs `row` and `col`. `distributed` repeats them over a tile.
+Registers are elements in PTX's order a0, a1, …: those that share a 32-bit register are neighbours.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.layout.f2 import is_power_of_two, log2
+from tessera_tools.layout.linear import Basis, LayoutError, LinearLayout
+
+ROW, COL = "row", "col"
+
+
+def _packed(element_bits: int) -> int:
+    """How many elements share a 32-bit register; 1 for wider elements."""
+    if element_bits not in (4, 8, 16, 32, 64):
+        raise LayoutError(f"an mma fragment of {element_bits}-bit elements, expected 4, 8, 16, 32 or 64 bits")
+    return max(1, 32 // element_bits)
+
+
+def _fragment_k(element_bits: int, k: int | None) -> int:
+    default = 4 * _packed(element_bits) * (1 if element_bits == 64 else 2)
+    chosen = default if k is None else k
+    if not is_power_of_two(chosen) or chosen < 4 * _packed(element_bits):
+        raise LayoutError(
+            f"mma with k = {chosen} for {element_bits}-bit elements, expected a power of two from "
+            f"{4 * _packed(element_bits)} up"
+        )
+    return chosen
+
+
+def mma_a(element_bits: int, k: int | None = None) -> LinearLayout:
+    """Operand A of mma.sync m16n8k`k`, 16 × k, row = m, col = k.
+
+    Default k: 64, 32, 16, 8, 4 for 4-, 8-, 16-, 32-, 64-bit elements; half of it and (f64) twice or four times
+    it are instructions too. Source: PTX ISA, Matrix Fragments for mma.m16n8k4/k8/k16/k32/k64.
+    """
+    packed, k = _packed(element_bits), _fragment_k(element_bits, k)
+    register: list[Basis] = [(0, 1 << bit) for bit in range(log2(packed))]
+    register.append((8, 0))
+    register += [(0, 4 * packed << bit) for bit in range(log2(k // (4 * packed)))]
+    lane: list[Basis] = [(0, packed), (0, 2 * packed), (1, 0), (2, 0), (4, 0)]
+    return LinearLayout({"register": register, "lane": lane}, {ROW: 16, COL: k})
+
+
+def mma_b(element_bits: int, k: int | None = None) -> LinearLayout:
+    """Operand B of mma.sync m16n8k`k`, k × 8, row = k, col = n. `k` as for `mma_a`. Source: as `mma_a`."""
+    packed, k = _packed(element_bits), _fragment_k(element_bits, k)
+    register: list[Basis] = [(1 << bit, 0) for bit in range(log2(packed))]
+    register += [(4 * packed << bit, 0) for bit in range(log2(k // (4 * packed)))]
+    lane: list[Basis] = [(packed, 0), (2 * packed, 0), (0, 1), (0, 2), (0, 4)]
+    return LinearLayout({"register": register, "lane": lane}, {ROW: k, COL: 8})
+
+
+def mma_accumulator() -> LinearLayout:
+    """C and D of mma.sync m16n8k*, 16 × 8: c0, c1 in row groupID, c2, c3 in row groupID + 8, any element width."""
+    return LinearLayout(
+        {"register": [(0, 1), (8, 0)], "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]}, {ROW: 16, COL: 8}
+    )
+
+
+def wgmma_accumulator_atom(n: int) -> LinearLayout:
+    """D of wgmma.mma_async m64n`n`k*, 64 × n over the four warps of a warpgroup.
+
+    Warp w holds rows 16w to 16w + 15, each eight columns as one m16n8 accumulator. Source: PTX ISA, Register
+    Fragments, accumulator D of wgmma.mma_async.m64nNk16. Requires n a power of two from 8 to 256 (the
+    instruction also has other multiples of 8, which no tile of power-of-two shape is made of).
+    """
+    if not is_power_of_two(n) or not 8 <= n <= 256:
+        raise LayoutError(f"wgmma with n = {n}, expected a power of two from 8 to 256")
+    columns = LinearLayout.identity_1d(n // 8, "register", COL)
+    return mma_accumulator() * columns * LinearLayout.identity_1d(4, "warp", ROW)
+
+
+def wgmma_a(element_bits: int) -> LinearLayout:
+    """Operand A of wgmma.mma_async from registers, 64 × (256 / element_bits): `mma_a` for each of four warps."""
+    if element_bits not in (8, 16, 32):
+        raise LayoutError(f"wgmma on {element_bits}-bit elements, expected 8, 16 or 32 bits")
+    return mma_a(element_bits) * LinearLayout.identity_1d(4, "warp", ROW)
+
+
+def ldmatrix_tile(element_bits: int, num: int = 1, trans: bool = False) -> LinearLayout:
+    """What ldmatrix .m8n8 .x`num` leaves in registers: row = row of memory, col = element in its 16 bytes.
+
+    Matrices follow one another along the rows. With `.trans` (16-bit elements only) each lane gets a piece of a
+    column. stmatrix writes from the same. Source: PTX ISA, ldmatrix and stmatrix.
+    """
+    if num not in (1, 2, 4):
+        raise LayoutError(f"ldmatrix .x{num}, expected .x1, .x2 or .x4")
+    if element_bits not in (4, 8, 16, 32) or (trans and element_bits != 16):
+        expected = "16" if trans else "4, 8, 16 or 32"
+        raise LayoutError(f"ldmatrix{' .trans' if trans else ''} of {element_bits}-bit elements, expected {expected}")
+    packed = _packed(element_bits)
+    inside: list[Basis] = [(0, 1 << bit) for bit in range(log2(packed) + 2)]
+    rows: list[Basis] = [(1, 0), (2, 0), (4, 0)]
+    if trans:
+        inside, rows = rows, inside
+        register, lane = inside[:1], inside[1:] + rows
+    else:
+        register, lane = inside[: log2(packed)], inside[log2(packed) :] + rows
+    one = LinearLayout({"register": register, "lane": lane}, {ROW: 8, COL: 4 * packed})
+    return one * LinearLayout.identity_1d(num, "register", ROW)
+
+
+def tmem_32x32b(columns: int) -> LinearLayout:
+    """What tcgen05.ld .32x32b.x`columns` gives four warps: lane l of warp w holds row 32w + l, a register a column.
+
+    Source: PTX ISA, tcgen05 Data Path Layout and Matrix fragments for .32x32b. Requires a power of two, 1 to 128.
+    """
+    if not is_power_of_two(columns) or columns > 128:
+        raise LayoutError(f"tcgen05.ld .32x32b.x{columns}, expected a power of two up to 128")
+    return (
+        LinearLayout.identity_1d(columns, "register", COL)
+        * LinearLayout.identity_1d(32, "lane", ROW)
+        * LinearLayout.identity_1d(4, "warp", ROW)
+    ).transpose_outs([ROW, COL])

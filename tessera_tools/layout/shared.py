@@ -1,0 +1,228 @@
+"""Layouts of tiles in shared memory, and the choice of a swizzle.
+
+Why swizzle: a row-major tile of 64 16-bit elements a row (128 bytes: all 32 banks, once) puts each column of 16-byte
+chunks into one group of four banks. Reading a row is free; eight rows at one column are eight wavefronts:
+
+    chunk      0  1  2  3  4  5  6  7             after chunk ^= row
+    row 0      0  1  2  3  4  5  6  7             0  1  2  3  4  5  6  7
+    row 1      0  1  2  3  4  5  6  7   banks     1  0  3  2  5  4  7  6
+    row 2      0  1  2  3  4  5  6  7   ÷ 4       2  3  0  1  6  7  4  5
+     …         (a column: one bank group)          … (a column: all eight)
+
+A memory layout maps `offset` (in elements) to the tile's dimensions; a staged one also `stage` to `stage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tessera_tools.layout.access import (
+    MAX_VECTOR_BITS,
+    BankCount,
+    MatrixAccess,
+    VectorAccess,
+    matrix_access,
+    vector_access,
+)
+from tessera_tools.layout.cute import Swizzle
+from tessera_tools.layout.distributed import dims_of
+from tessera_tools.layout.f2 import extend, independent, intersection, is_power_of_two, log2
+from tessera_tools.layout.linear import LayoutError, LinearLayout
+
+# The swizzle modes of TMA tensor maps and of wgmma's and tcgen05's matrix descriptors, on byte addresses: 16-byte
+# chunks (M = 4), xored with the number of the 128-byte line (S = 3). Source: PTX ISA, Tensor Swizzling Modes.
+SWIZZLE_NONE = Swizzle(0, 4, 3)
+SWIZZLE_32B = Swizzle(1, 4, 3)
+SWIZZLE_64B = Swizzle(2, 4, 3)
+SWIZZLE_128B = Swizzle(3, 4, 3)
+SWIZZLE_MODES = {0: SWIZZLE_NONE, 32: SWIZZLE_32B, 64: SWIZZLE_64B, 128: SWIZZLE_128B}
+# Byte addresses of a swizzled buffer are aligned to its pattern: 8 lines of the mode's width.
+SWIZZLE_ALIGNMENT = {0: 16, 32: 256, 64: 512, 128: 1024}
+
+
+def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> LinearLayout:
+    """`offset` → tile without padding or swizzle; `order` lists the axes from fastest (default: the last axis)."""
+    axes = list(order) if order is not None else list(range(len(shape) - 1, -1, -1))
+    if sorted(axes) != list(range(len(shape))):
+        raise LayoutError(f"order {axes} is not a permutation of the axes of {list(shape)}")
+    result = LinearLayout({"offset": []}, {})
+    for axis in axes:
+        result *= LinearLayout.identity_1d(shape[axis], "offset", f"dim{axis}")
+    return result.transpose_outs(dims_of(len(shape)))
+
+
+def swizzled(
+    shape: Sequence[int], element_bits: int, order: Sequence[int] | None = None, swizzle_bytes: int = 128
+) -> LinearLayout:
+    """`offset` → tile in one of the hardware's swizzle modes: 0, 32, 64 or 128 bytes.
+
+    Rows (along `order[0]`) longer than the mode's width are cut: the tile is a sequence of panels, each as wide as
+    the mode and as high as the tile, as TMA boxes and wgmma descriptors have them. Within a panel the chunk of 16
+    bytes is xored with the 128-byte line. Mode 0 is plain row-major. Raises `LayoutError` for other modes, and where
+    a row is narrower than the mode.
+    """
+    if swizzle_bytes not in SWIZZLE_MODES:
+        raise LayoutError(f"swizzle of {swizzle_bytes} bytes, expected one of {sorted(SWIZZLE_MODES)}")
+    plain = row_major(shape, order)
+    if swizzle_bytes == 0:
+        return plain
+    axes = list(order) if order is not None else list(range(len(shape) - 1, -1, -1))
+    width = swizzle_bytes * 8 // element_bits
+    if shape[axes[0]] < width:
+        raise LayoutError(
+            f"swizzle of {swizzle_bytes} bytes needs rows of at least {width} elements, found {shape[axes[0]]}"
+        )
+    panel_shape = [width if axis == axes[0] else size for axis, size in enumerate(shape)]
+    panels = LinearLayout.identity_1d(shape[axes[0]] // width, "offset", f"dim{axes[0]}")
+    panel = row_major(panel_shape, axes) * panels
+    swizzle = SWIZZLE_MODES[swizzle_bytes].in_elements(element_bits)
+    return swizzle.as_layout(panel.in_bits("offset")).compose(panel)
+
+
+def with_stages(memory: LinearLayout, stages: int) -> LinearLayout:
+    """The layout of `stages` copies of a buffer, one after the other: `stage` → `stage` is outermost."""
+    if not is_power_of_two(stages):
+        # A stage is an index, not bits of an address: any count lies one buffer after the other.
+        raise LayoutError(f"{stages} stages are not one linear layout, expected a power of two: index them instead")
+    return memory * LinearLayout.identity_1d(stages, "stage", "stage")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One side of a transfer: the registers, and how they may move: `vector`, or `matrix` (ldmatrix, stmatrix).
+
+    A matrix access falls back to vectors where the memory layout does not admit it. `max_bits` bounds vectors.
+    """
+
+    registers: LinearLayout
+    form: str = "vector"
+    max_bits: int = MAX_VECTOR_BITS
+
+    def plan(self, memory: LinearLayout, element_bits: int) -> VectorAccess | MatrixAccess:
+        """The instructions that this side takes with that memory layout."""
+        if self.form == "matrix":
+            served = matrix_access(self.registers, memory, element_bits)
+            if isinstance(served, MatrixAccess):
+                return served
+        elif self.form != "vector":
+            raise LayoutError(f"access form '{self.form}', expected 'vector' or 'matrix'")
+        return vector_access(self.registers, memory, element_bits, self.max_bits)
+
+
+@dataclass(frozen=True, slots=True)
+class SwizzleChoice:
+    """A memory layout, with the exact cost of both sides as its proof. `mode` is None for one found by algebra."""
+
+    layout: LinearLayout
+    mode: int | None
+    order: tuple[int, ...] | None
+    write: BankCount
+    read: BankCount
+
+    @property
+    def is_conflict_free(self) -> bool:
+        """True if neither side has a bank conflict."""
+        return self.write.is_conflict_free and self.read.is_conflict_free
+
+
+def choose_swizzle(
+    shape: Sequence[int], element_bits: int, write: Access, read: Access, modes_only: bool = False
+) -> SwizzleChoice:
+    """The memory layout for which writing and reading together take the fewest wavefronts, counted exactly.
+
+    Candidates are the hardware's modes in both orders of the last two axes, and (unless `modes_only`) the layout
+    that `conflict_free` derives for the two. Of equals, the one with fewer instructions, then the plainer one.
+    """
+    rank = len(shape)
+    orders = [tuple(range(rank - 1, -1, -1))]
+    if rank > 1:
+        orders.append((rank - 2, rank - 1, *range(rank - 3, -1, -1)))
+    candidates: list[tuple[LinearLayout, int | None, tuple[int, ...] | None]] = []
+    for order in orders:
+        for mode in (0, 128, 64, 32):
+            if mode == 0 or shape[order[0]] * element_bits >= mode * 8:
+                candidates.append((swizzled(shape, element_bits, order, mode), mode, order))
+    if not modes_only:
+        candidates += [(layout, None, None) for layout in _derived(shape, element_bits, write, read)]
+    best: SwizzleChoice | None = None
+    best_cost: tuple[int, int] = (0, 0)
+    for layout, mode, order in candidates:
+        choice = SwizzleChoice(
+            layout,
+            mode,
+            order,
+            write.plan(layout, element_bits).banks,
+            read.plan(layout, element_bits).banks,
+        )
+        cost = (
+            choice.write.total + choice.read.total,
+            choice.write.instructions + choice.read.instructions,
+        )
+        if best is None or cost < best_cost:
+            best, best_cost = choice, cost
+    if best is None:
+        raise LayoutError(f"no memory layout for a tile of shape {list(shape)}")
+    return best
+
+
+def _derived(shape: Sequence[int], element_bits: int, write: Access, read: Access) -> list[LinearLayout]:
+    first, second = _columns(write.registers, shape), _columns(read.registers, shape)
+    most = log2(max(1, min(write.max_bits, read.max_bits) // element_bits))
+    common = intersection(independent(first["register"]), independent(second["register"]))[:most]
+    layouts = [conflict_free(shape, element_bits, common, first["lane"], second["lane"])]
+    for access, mine, other in ((write, first, second), (read, second, first)):
+        if access.form == "matrix" and element_bits in (8, 16, 32) and len(mine["lane"]) == 5:
+            packed = log2(32 // element_bits)
+            row = [*mine["register"][:packed], *mine["lane"][:2]]
+            if len(independent(row)) == packed + 2:
+                layouts.append(conflict_free(shape, element_bits, row, mine["lane"][2:], other["lane"]))
+            turned = list(mine["lane"][2:])
+            if element_bits == 16 and mine["register"] and len(independent(turned)) == 3:
+                lanes = [mine["register"][0], *mine["lane"][:2]]
+                layouts.append(conflict_free(shape, element_bits, turned, lanes, other["lane"]))
+    return layouts
+
+
+def _columns(layout: LinearLayout, shape: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    ordered = layout.transpose_outs(dims_of(len(shape)))
+    return {name: ordered.dim_columns(name) for name in ("register", "lane")}
+
+
+def conflict_free(
+    shape: Sequence[int],
+    element_bits: int,
+    vector: Sequence[int],
+    first_lanes: Sequence[int],
+    second_lanes: Sequence[int],
+) -> LinearLayout:
+    """A memory layout with `vector` in the low bits, free of conflicts for both sets of lanes where both use it.
+
+    Vectors here are flattened coordinates of the tile. Offsets have three parts: within a vector (V), the bank, and
+    the line (S). Lanes L conflict where two of them differ by something in V + S but not in V; so S must meet
+    span(V + L) in 0, for both L at once. With P and Q the two spans, and E, F what completes P ∩ Q to each, the sums
+    e + f of pairs are in neither, and so is what completes P + Q to the tile. Those are enough: P and Q are no
+    larger than a line. (Lindenbaum's argument for Triton's optimal swizzling: "Linear Layouts", section 5.)
+    """
+    outs = list(zip(dims_of(len(shape)), shape, strict=True))
+    total = sum(log2(size) for size in shape)
+    units = [1 << bit for bit in range(total)]
+    inside = independent(vector)
+    line = min(total, log2(32 * 32 // min(element_bits, 32)) - (1 if element_bits == 64 else 0))
+    lanes_bits = min(5, line - len(inside)) if len(inside) < line else 0
+    word = log2(max(1, 32 // element_bits))
+    while len(inside) < min(word, total):
+        # Lanes in one word do not conflict: fill the word with what both sides have, then with anything.
+        both = intersection([*inside, *first_lanes], [*inside, *second_lanes])
+        inside += extend(inside, [*both, *units])[:1]
+    first = independent([*inside, *first_lanes[:lanes_bits]])
+    second = independent([*inside, *second_lanes[:lanes_bits]])
+    shared = independent([*inside, *intersection(first, second)])
+    only_first = extend(shared, first)
+    only_second = extend(shared, second)
+    rest = extend([*first, *second], units)
+    paired = [left ^ right for left, right in zip(only_first, only_second, strict=False)]
+    lines = extend(inside, [*rest, *paired, *only_first, *only_second, *shared])[: max(0, total - line)]
+    banks = extend([*inside, *lines], [*first, *second, *units])
+    columns = [*inside, *banks, *lines]
+    return LinearLayout.from_columns([("offset", 1 << total)], outs, columns)
