@@ -4,6 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 FUZZ_SECONDS ?= 600
+# Peers that `make bench` compares with, where they are not on PATH: make bench XDSL_OPT=… TILEIRAS=… BYTECODE=…
+XDSL_OPT ?=
+TILEIRAS ?=
+BYTECODE ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: all demo test lint format bench fuzz wheel clean
@@ -33,8 +37,8 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python tools/bench/startup.py
-	$(BIN)/python tools/bench/parse.py
-	$(BIN)/python tools/bench/compile.py
+	$(BIN)/python tools/bench/parse.py $(if $(XDSL_OPT),--xdsl-opt=$(XDSL_OPT))
+	$(BIN)/python tools/bench/compile.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS)) $(if $(BYTECODE),--bytecode=$(BYTECODE))
 
 fuzz: $(STAMP)
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
