@@ -1,0 +1,275 @@
+"""PTX to cubin with NVIDIA's ptxas, a process under a time limit.
+
+    PTX ──Ptxas.assemble()──▶ argv, temporary files ──ptxas──▶ cubin, resources, messages
+                                                       └─ refuses ─▶ ToolError at the IR's own location
+
+ptxas names lines of the PTX; `locate` turns them into source positions through `.loc` and `.file`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tessera_tools.diagnostics import Diagnostic, HasStart, Position
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.process import Finished, run, signal_name
+from tessera_tools.emit.resources import Message, Report, parse_report
+from tessera_tools.emit.tools import TemporaryFolder, cache_folder, find_tool, os_reason
+
+__all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
+
+# The newest PTX ISA version of each CUDA release, both as major * 10 + minor: "PTX ISA Release History" in the
+# PTX ISA document. A release that is not listed knows what the listed one before it knows.
+_PTX_OF_RELEASE = (
+    (110, 70),
+    (111, 71),
+    (112, 72),
+    (113, 73),
+    (114, 74),
+    (115, 75),
+    (116, 76),
+    (117, 77),
+    (118, 78),
+    (120, 80),
+    (121, 81),
+    (122, 82),
+    (123, 83),
+    (124, 84),
+    (125, 85),
+    (127, 86),
+    (128, 87),
+    (129, 88),
+    (130, 90),
+    (131, 91),
+    (132, 92),
+    (133, 93),
+    (134, 94),
+    (135, 95),
+)
+_MOST_REPORTED = 10
+_VERSION_LIMIT = 20.0
+
+
+def max_ptx_of_release(major: int, minor: int) -> int:
+    """The newest PTX ISA version (times ten) that the ptxas of this CUDA release reads."""
+    known = [ptx for release, ptx in _PTX_OF_RELEASE if release <= major * 10 + minor]
+    if not known:
+        raise ToolError(
+            f"ptxas is of CUDA {major}.{minor}; expected CUDA 11.0 or later", "pip install nvidia-cuda-nvcc"
+        )
+    return known[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What ptxas made of one PTX module."""
+
+    cubin: bytes
+    report: Report
+    command: list[str]
+    seconds: float
+
+    @property
+    def warnings(self) -> list[Message]:
+        """Warnings, and ptxas's remarks about lost performance, which it files under `info`."""
+        return [
+            message
+            for message in self.report.messages
+            if message.severity == "warning" or "Performance Loss" in message.text
+        ]
+
+
+class Ptxas:
+    """One ptxas program. `Ptxas.find()` is the usual way to one."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._release: tuple[int, int] | None = None
+
+    @classmethod
+    def find(cls, option: str | None = None) -> Ptxas:
+        """By `option`, TESSERA_PTXAS, the wheel, PATH, in that order. Raises ToolError when there is none."""
+        return cls(find_tool("ptxas", option=option, wheel="nvidia-cuda-nvcc"))
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """The CUDA release it belongs to: (13, 5). Asked once, and remembered in the user's cache folder."""
+        if self._release is None:
+            self._release = _cached_release(self.path) or self._ask_release()
+        return self._release
+
+    @property
+    def max_ptx(self) -> int:
+        """The newest PTX ISA version (times ten) that it reads."""
+        return max_ptx_of_release(*self.release)
+
+    def _ask_release(self) -> tuple[int, int]:
+        finished = self._run([self.path, "--version"], _VERSION_LIMIT)
+        found = re.search(r"release (\d+)\.(\d+)", finished.text)
+        if not finished.succeeded or not found:
+            raise ToolError(
+                f"'{self.path}' does not answer --version as ptxas does",
+                "expected NVIDIA's ptxas of CUDA 11.0 or later",
+                details=finished.text,
+            )
+        release = int(found[1]), int(found[2])
+        _remember_release(self.path, release)
+        return release
+
+    def assemble(
+        self,
+        ptx: str,
+        *,
+        arch: str,
+        level: int = 3,
+        lineinfo: bool = False,
+        options: Sequence[str] = (),
+        time_limit: float = 300.0,
+        ptx_name: str | None = None,
+    ) -> Assembled:
+        """Make a cubin for `arch` (`sm_90a`). `options` are the user's own, passed on as they are, last.
+
+        Raises ToolError when ptxas refuses the PTX (at the source location that `.loc` gives, else at the line
+        of `ptx_name`, the saved PTX, else without one), dies of a signal, or runs past `time_limit` seconds.
+        """
+        with TemporaryFolder("tessera-ptxas") as folder:
+            source = folder.write("kernel.ptx", ptx.encode())
+            output = os.path.join(folder.path, "kernel.cubin")
+            command = [self.path, "-v", f"-arch={arch}", f"-O{level}"]
+            command += ["-lineinfo"] if lineinfo else []
+            command += [*options, source, "-o", output]
+            finished = self._run(command, time_limit)
+            if not finished.succeeded:
+                raise _refusal(finished, ptx, ptx_name)
+            report = parse_report(finished.text)
+            try:
+                with open(output, "rb") as file:
+                    cubin = file.read()
+            except OSError as failure:
+                raise ToolError(
+                    f"ptxas ended well, but its cubin cannot be read: {os_reason(failure)}",
+                    "an option given to ptxas may send its output elsewhere",
+                    details=finished.text,
+                ) from None
+        if not cubin.startswith(b"\x7fELF"):
+            raise ToolError("what ptxas wrote is not a cubin: it is no ELF file", details=finished.text)
+        return Assembled(cubin, report, command, finished.seconds)
+
+    def _run(self, command: list[str], time_limit: float) -> Finished:
+        try:
+            finished = run(command, time_limit=time_limit)
+        except OSError as failure:
+            raise ToolError(
+                f"ptxas cannot be started at '{self.path}': {os_reason(failure)}",
+                "expected NVIDIA's ptxas; pip install nvidia-cuda-nvcc brings one",
+            ) from None
+        if finished.timed_out:
+            raise ToolError(
+                f"ptxas was still running after {time_limit:g} s, and was ended",
+                "a smaller tile or a lower -O assembles faster; the time limit is an option",
+                details=finished.text,
+            )
+        if finished.signal is not None:
+            raise ToolError(
+                f"ptxas died of {signal_name(finished.signal)}",
+                "its PTX is kept with --save-temps=DIR; another release of ptxas may do better",
+                details=finished.text,
+            )
+        return finished
+
+
+def _refusal(finished: Finished, ptx: str, ptx_name: str | None) -> ToolError:
+    """The error for a ptxas that ended with a status other than 0: all its errors, each at its place."""
+    messages = parse_report(finished.text).messages
+    errors = [message for message in messages if message.severity in ("error", "fatal")]
+    # `Ptx assembly aborted due to errors` adds nothing to the errors themselves.
+    errors = [message for message in errors if "aborted due to errors" not in message.text] or errors
+    if not errors:
+        said = messages[-1].text if messages else "it says nothing"
+        return ToolError(f"ptxas failed with status {finished.status}: {said}", details=finished.text)
+    first = errors[0]
+    failure = ToolError(
+        f"ptxas: {first.text}",
+        None if first.line is None else f"at line {first.line} of the PTX",
+        line=first.line,
+        location=_place(ptx, first, ptx_name),
+        details=finished.text,
+    )
+    for message in errors[1:_MOST_REPORTED]:
+        place = _place(ptx, message, ptx_name)
+        failure.diagnostics.append(Diagnostic("error", place, f"ptxas: {message.text}"))
+    return failure
+
+
+def _place(ptx: str, message: Message, ptx_name: str | None) -> HasStart | None:
+    if message.line is None:
+        return None
+    found = locate(ptx, message.line)
+    if found is None and ptx_name is not None:
+        return Position(ptx_name, message.line, 1)
+    return found
+
+
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+# What begins or ends a function: a `.loc` before it is another function's.
+_BOUNDARY = re.compile(r"\}|.*\.(?:entry|func)\b")
+
+
+def locate(ptx: str, line: int) -> Position | None:
+    """The source position of a line of PTX (counted from 1), from the last `.loc` before it in its function.
+
+    PTX ISA, "Debugging Directives": `.loc file line column` holds for the statements that follow, and `.file`
+    names the files. Line 0 stands for "no source line". None where the PTX does not say.
+    """
+    lines = ptx.split("\n")
+    for text in reversed(lines[: max(0, min(line, len(lines)))]):
+        found = _LOC.match(text)
+        if found and int(found[2]) > 0:
+            names = {number: name for number, name in _FILE.findall(ptx)}
+            name = names.get(found[1])
+            return Position(name, int(found[2]), max(1, int(found[3]))) if name is not None else None
+        if _BOUNDARY.match(text):
+            return None
+    return None
+
+
+def _release_cache() -> str:
+    return os.path.join(cache_folder(), "ptxas-releases")
+
+
+def _identity(path: str) -> str:
+    """A ptxas as it is now: an update in place has another time or size."""
+    status = os.stat(path)
+    return f"{status.st_mtime_ns} {status.st_size} {os.path.realpath(path)}"
+
+
+def _cached_release(path: str) -> tuple[int, int] | None:
+    try:
+        identity = _identity(path)
+        with open(_release_cache(), encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                major, minor, known = line.rstrip("\n").split(" ", 2)
+                if known == identity:
+                    return int(major), int(minor)
+    except (OSError, ValueError):
+        pass  # no cache, or not ours: ptxas is asked
+    return None
+
+
+def _remember_release(path: str, release: tuple[int, int]) -> None:
+    """Add a line to the cache. Not being able to costs the next run 5 ms, and is no error."""
+    try:
+        os.makedirs(cache_folder(), mode=0o700, exist_ok=True)
+        line = f"{release[0]} {release[1]} {_identity(path)}\n"
+        # One short write in append mode: two compilers at once cannot tear each other's line.
+        descriptor = os.open(_release_cache(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, line.encode("utf-8", "surrogateescape"))
+        finally:
+            os.close(descriptor)
+    except OSError:
+        pass

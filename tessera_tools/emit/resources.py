@@ -1,0 +1,160 @@
+"""What ptxas says: its `-v` report of each kernel's resources, and its messages.
+
+    ptxas's text ──parse_report()──▶ Report({"gemm": Resources(registers=128, …)}, [Message(…)])
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+__all__ = ["Message", "Report", "Resources", "parse_report", "spill_warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one function takes. Sizes are bytes; those of the stack and of spills are per thread."""
+
+    registers: int = 0
+    barriers: int = 0
+    shared: int = 0
+    """Static shared memory of a block."""
+    stack: int = 0
+    """The function's own frame."""
+    cumulative_stack: int = 0
+    """With the frames of the functions it calls."""
+    spill_stores: int = 0
+    spill_loads: int = 0
+    local: int = 0
+    constants: dict[int, int] = field(default_factory=dict[int, int])
+    """By constant bank."""
+    textures: int = 0
+    surfaces: int = 0
+    samplers: int = 0
+    is_entry: bool = False
+
+    @property
+    def spills(self) -> bool:
+        return self.spill_stores > 0 or self.spill_loads > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of ptxas; `line` counts from 1 in the PTX, where ptxas names one."""
+
+    severity: str
+    """`fatal`, `error`, `warning` or `info`."""
+    text: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that ptxas said."""
+
+    functions: dict[str, Resources]
+    """By name, in ptxas's order: entries and device functions that were not inlined."""
+    messages: list[Message]
+    """What is not part of the resource report."""
+    global_bytes: int = 0
+    constants: dict[int, int] = field(default_factory=dict[int, int])
+    """The module's own, by bank."""
+
+    @property
+    def entries(self) -> dict[str, Resources]:
+        return {name: used for name, used in self.functions.items() if used.is_entry}
+
+
+# `ptxas info    : text`, `ptxas error   : text`, `ptxas file.ptx, line 7; error   : text`
+_MESSAGE = re.compile(
+    r"ptxas (?:(?P<file>.*?), line (?P<line>\d+); )?(?P<severity>info|warning|error|fatal) *: ?(?P<text>.*)"
+)
+_COMPILING = re.compile(r"Compiling entry function '(.+)' for '\w+'")
+_PROPERTIES = re.compile(r"Function properties for '?([^']+)'?$")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers?")
+_COUNTS = {
+    "barriers": re.compile(r"(?:used )?(\d+) barriers?\b"),
+    "cumulative_stack": re.compile(r"(\d+) bytes cumulative stack size"),
+    # Older releases split the size: `1024+0 bytes smem`.
+    "shared": re.compile(r"(\d+)(?:\+(\d+))? bytes smem"),
+    "local": re.compile(r"(\d+)(?:\+(\d+))? bytes lmem"),
+    "textures": re.compile(r"(\d+) textures?\b"),
+    "surfaces": re.compile(r"(\d+) surfaces?\b"),
+    "samplers": re.compile(r"(\d+) samplers?\b"),
+}
+_CONSTANTS = re.compile(r"(\d+) bytes cmem\[(\d+)\]")
+_GLOBAL = re.compile(r"(\d+) bytes gmem")
+_COMPILE_TIME = re.compile(r"Compile time = ")
+
+
+def parse_report(text: str) -> Report:
+    """Read ptxas's output, in all forms since CUDA 11. Unknown lines are kept as messages, never an error."""
+    functions: dict[str, Resources] = {}
+    messages: list[Message] = []
+    global_bytes = 0
+    module_constants: dict[int, int] = {}
+    entry = ""  # the entry under compilation, for `Used …`
+    current = ""  # the function that a line of properties describes
+    for line in text.splitlines():
+        frame = _FRAME.search(line)
+        if frame:
+            stack, stores, loads = (int(number) for number in frame.groups())
+            if current:
+                functions[current] = replace(
+                    functions[current], stack=stack, spill_stores=stores, spill_loads=loads
+                )
+            continue
+        found = _MESSAGE.match(line)
+        if not found:
+            # A continuation, or another program's word (a loader's error): it belongs to what was said.
+            if line.strip():
+                messages.append(Message("info", line.strip()))
+            continue
+        said = found["text"].strip()
+        if found["severity"] == "info" and not found["line"]:
+            if compiling := _COMPILING.match(said):
+                entry = current = compiling[1]
+                functions[entry] = replace(functions.get(entry, Resources()), is_entry=True)
+                continue
+            if properties := _PROPERTIES.match(said):
+                current = properties[1].strip()
+                functions.setdefault(current, Resources())
+                continue
+            if used := _USED.match(said):
+                name = entry or current
+                functions[name] = _used(functions.get(name, Resources()), int(used[1]), said)
+                continue
+            size = _GLOBAL.match(said)
+            if size or _CONSTANTS.match(said):
+                global_bytes += int(size[1]) if size else 0
+                module_constants.update((int(bank), int(count)) for count, bank in _CONSTANTS.findall(said))
+                continue
+            if _COMPILE_TIME.match(said):
+                entry = current = ""
+                continue
+        number = int(found["line"]) if found["line"] else None
+        messages.append(Message(found["severity"], said, number))
+    return Report(functions, messages, global_bytes, module_constants)
+
+
+def _used(known: Resources, registers: int, said: str) -> Resources:
+    counts: dict[str, int] = {}
+    for name, pattern in _COUNTS.items():
+        found = pattern.search(said)
+        if found:
+            counts[name] = sum(int(number) for number in found.groups() if number)
+    constants = {int(bank): int(size) for size, bank in _CONSTANTS.findall(said)}
+    # ptxas leaves out what is zero; a later report of the same function replaces the earlier one whole.
+    return replace(known, registers=registers, constants=constants, **counts)
+
+
+def spill_warning(kernel: str, used: Resources) -> str | None:
+    """The text of the warning about `kernel`'s spills; None when it has none."""
+    if not used.spills:
+        return None
+    return (
+        f"kernel '{kernel}' spills registers: {used.spill_stores} bytes of spill stores and "
+        f"{used.spill_loads} bytes of spill loads per thread, at {used.registers} registers; "
+        "a smaller tile or more warps would avoid it"
+    )

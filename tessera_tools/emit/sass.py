@@ -1,0 +1,71 @@
+"""Cubin to SASS text with NVIDIA's nvdisasm.
+
+    cubin ──Nvdisasm.disassemble()──▶ SASS text ──opcodes()──▶ Counter({"HMMA": 128, "LDGSTS": 16, …})
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.process import run, signal_name
+from tessera_tools.emit.tools import TemporaryFolder, find_tool, os_reason
+
+__all__ = ["Nvdisasm", "opcodes"]
+
+
+class Nvdisasm:
+    """One nvdisasm program. `Nvdisasm.find()` is the usual way to one."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @classmethod
+    def find(cls, option: str | None = None) -> Nvdisasm:
+        """By `option`, TESSERA_NVDISASM, the wheel, PATH, in that order. Raises ToolError when there is none."""
+        return cls(find_tool("nvdisasm", option=option, wheel="nvidia-cuda-nvdisasm"))
+
+    def disassemble(
+        self, cubin: bytes, *, lineinfo: bool = False, options: Sequence[str] = (), time_limit: float = 120.0
+    ) -> str:
+        """The SASS of every function, code sections only; with `lineinfo`, source lines as comments.
+
+        Raises ToolError when nvdisasm refuses the cubin, dies of a signal, or runs past `time_limit` seconds.
+        """
+        with TemporaryFolder("tessera-nvdisasm") as folder:
+            source = folder.write("kernel.cubin", cubin)
+            command = [self.path, "-c", *(["-g"] if lineinfo else []), *options, source]
+            try:
+                finished = run(command, time_limit=time_limit)
+            except OSError as failure:
+                raise ToolError(
+                    f"nvdisasm cannot be started at '{self.path}': {os_reason(failure)}",
+                    "expected NVIDIA's nvdisasm; pip install nvidia-cuda-nvdisasm brings one",
+                ) from None
+        said = finished.stderr.decode("utf-8", "replace")
+        if finished.timed_out:
+            raise ToolError(f"nvdisasm was still running after {time_limit:g} s, and was ended", details=said)
+        if finished.signal is not None:
+            raise ToolError(f"nvdisasm died of {signal_name(finished.signal)}", details=said)
+        if not finished.succeeded:
+            first = next((line for line in said.splitlines() if line.strip()), "it says nothing")
+            first = re.sub(r"^nvdisasm\s+\w+\s*:\s*", "", first).replace(source, "the cubin")
+            raise ToolError(f"nvdisasm failed with status {finished.status}: {first}", details=said)
+        return finished.stdout.decode("utf-8", "replace")
+
+
+# `/*0040*/  @!P0 LDG.E.128 R4, …`: an address, an optional guard, the opcode with its modifiers.
+_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+
+
+def opcodes(sass: str, *, modifiers: bool = False) -> Counter[str]:
+    """How often each opcode stands in the SASS; with `modifiers`, `HMMA.16816.F32` apart from `HMMA.1688.F32`.
+
+    The NOPs that pad a function to its alignment are not counted.
+    """
+    names = _INSTRUCTION.findall(sass)
+    counted = Counter(names if modifiers else (name.split(".", 1)[0] for name in names))
+    del counted["NOP"]
+    return counted

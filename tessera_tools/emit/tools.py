@@ -1,0 +1,126 @@
+"""Finding NVIDIA's programs, and a private folder for the files they want.
+
+    option ▶ TESSERA_<NAME> ▶ the NVIDIA wheel in site-packages ▶ PATH
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+from tessera_tools.emit.errors import ToolError
+
+__all__ = ["TemporaryFolder", "cache_folder", "find_tool", "os_reason"]
+
+
+def find_tool(name: str, *, option: str | None, wheel: str) -> str:
+    """The path of the program `name`.
+
+    `option` is what the user gave with `--<name>=`: a path, or a name to be found on PATH. Raises ToolError
+    when it is nowhere, and when the option or `TESSERA_<NAME>` names something that cannot be run: the user's
+    own choice is not replaced by another one silently.
+    """
+    variable = "TESSERA_" + name.upper()
+    for source, chosen in ((f"--{name}", option), (variable, os.environ.get(variable))):
+        if chosen:
+            return _chosen(name, source, chosen)
+    for candidate in _in_wheels(name):
+        if _runnable(candidate):
+            return candidate
+    on_path = _on_path(name)
+    if on_path is None:
+        raise ToolError(
+            f"{name} was not found: not in the wheel {wheel}, and not on PATH",
+            f"pip install {wheel}, or give its path with --{name}=PATH or {variable}",
+        )
+    return on_path
+
+
+def _chosen(name: str, source: str, chosen: str) -> str:
+    found = chosen if os.sep in chosen else _on_path(chosen)
+    if found is None or not os.path.exists(found):
+        raise ToolError(f"{name} is not at '{chosen}', which {source} names", f"correct {source}, or leave it out")
+    if not _runnable(found):
+        raise ToolError(f"'{chosen}', which {source} names as {name}, cannot be run", "expected a program")
+    return os.path.abspath(found)
+
+
+def _runnable(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _on_path(name: str) -> str | None:
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        candidate = os.path.join(folder or ".", name)
+        if _runnable(candidate):
+            return candidate
+    return None
+
+
+def _in_wheels(name: str) -> Iterator[str]:
+    """`nvidia/cu13/bin` (wheels since CUDA 13) and `nvidia/cuda_nvcc/bin` (CUDA 12), the newest first."""
+    for folder in sys.path:
+        nvidia = os.path.join(folder, "nvidia")
+        try:
+            packages = os.listdir(nvidia)
+        except OSError:
+            continue
+        numbered = [package for package in packages if package[:2] == "cu" and package[2:].isdigit()]
+        numbered.sort(key=lambda package: int(package[2:]), reverse=True)
+        for package in (*numbered, *sorted(p for p in packages if p.startswith("cuda_"))):
+            yield os.path.join(nvidia, package, "bin", name)
+
+
+def cache_folder() -> str:
+    """The user's cache folder for Tessera tools; it may not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "tessera-tools")
+
+
+def os_reason(failure: OSError) -> str:
+    """The system's reason in its own words, in lower case as the end of a sentence."""
+    reason = failure.strerror or str(failure)
+    return reason[:1].lower() + reason[1:]
+
+
+class TemporaryFolder:
+    """A new folder that only this user can enter, removed with its files at the end of the `with` block.
+
+    `tempfile` does the same, for more import time than `ptxas --version` takes.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        base = next((b for b in map(os.environ.get, ("TMPDIR", "TEMP", "TMP")) if b), "/tmp")
+        self.path = os.path.join(base, f"{prefix}-{os.getpid()}-{os.urandom(6).hex()}")
+
+    def __enter__(self) -> TemporaryFolder:
+        try:
+            os.mkdir(self.path, 0o700)
+        except OSError as failure:
+            raise ToolError(
+                f"no temporary folder can be made at '{self.path}': {os_reason(failure)}",
+                "point TMPDIR at a folder that can be written",
+            ) from None
+        return self
+
+    def write(self, name: str, data: bytes) -> str:
+        """Put a file there; its path."""
+        path = os.path.join(self.path, name)
+        try:
+            with open(path, "wb") as file:
+                file.write(data)
+        except OSError as failure:
+            raise ToolError(
+                f"the temporary file '{path}' cannot be written: {os_reason(failure)}",
+                "point TMPDIR at a folder with more room",
+            ) from None
+        return path
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            for name in os.listdir(self.path):
+                os.unlink(os.path.join(self.path, name))
+            os.rmdir(self.path)
+        except OSError:
+            pass  # what another program left open or protected there is no reason to fail the compile
