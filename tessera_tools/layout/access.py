@@ -200,10 +200,14 @@ def vector_access(
     return vector_access_of(to_offset, element_bits, max_bits)
 
 
-def vector_access_of(to_offset: LinearLayout, element_bits: int, max_bits: int = MAX_VECTOR_BITS) -> VectorAccess:
+def vector_access_of(
+    to_offset: LinearLayout, element_bits: int, max_bits: int = MAX_VECTOR_BITS
+) -> VectorAccess:
     """`vector_access` for a known map (register, lane, warp, …) → offset."""
     own = _Registers.of(to_offset)
-    others = [column for name in to_offset.in_dims if name != "register" for column in to_offset.dim_columns(name)]
+    others = [
+        column for name in to_offset.in_dims if name != "register" for column in to_offset.dim_columns(name)
+    ]
     limit = _trailing_zeros(others, log2(max(1, min(max_bits, MAX_VECTOR_BITS) // element_bits)))
     inside: list[int] = []
     for bit in range(limit):
@@ -224,7 +228,9 @@ def _address(to_offset: LinearLayout, leaders: Sequence[int]) -> XorExpression:
     return XorExpression(tuple(whole.constants[leader] for leader in leaders), whole.terms)
 
 
-def contiguous_elements(layout: LinearLayout, axis: int, contiguity: int, alignment: int, max_elements: int) -> int:
+def contiguous_elements(
+    layout: LinearLayout, axis: int, contiguity: int, alignment: int, max_elements: int
+) -> int:
     """How many elements along `axis` one access to global memory may move, for every thread.
 
     `contiguity` is how many elements along the axis are known to be adjacent in memory, `alignment` what the
@@ -243,7 +249,11 @@ def contiguous_elements(layout: LinearLayout, axis: int, contiguity: int, alignm
 
 
 def matrix_access(
-    registers: LinearLayout, memory: LinearLayout, element_bits: int, trans: bool | None = None, max_num: int = 4
+    registers: LinearLayout,
+    memory: LinearLayout,
+    element_bits: int,
+    trans: bool | None = None,
+    max_num: int = 4,
 ) -> MatrixAccess | Refused:
     """The ldmatrix (or stmatrix) instructions that move between this memory and these registers, or why none do.
 
@@ -296,8 +306,12 @@ def _matrix(to_offset: LinearLayout, element_bits: int, trans: bool, max_num: in
         return Refused(f"lane bits {which} move by {list(along)} elements, expected {want}")
     groups = own.grouped(packed) if not trans else _pairs(own, packed[0])
     leaders = [group[0] for group in groups]
-    others = [column for name in to_offset.in_dims if name not in ("register", "lane")
-              for column in to_offset.dim_columns(name)]
+    others = [
+        column
+        for name in to_offset.in_dims
+        if name not in ("register", "lane")
+        for column in to_offset.dim_columns(name)
+    ]
     moves = [apply_columns(own.columns, leaders[1 << bit]) for bit in range(log2(len(leaders)))]
     if _trailing_zeros([*across, *others, *moves], row_bits) < row_bits:
         return Refused("a row does not begin at a multiple of 16 bytes")

@@ -99,7 +99,9 @@ def ldmatrix_tile(element_bits: int, num: int = 1, trans: bool = False) -> Linea
         raise LayoutError(f"ldmatrix .x{num}, expected .x1, .x2 or .x4")
     if element_bits not in (4, 8, 16, 32) or (trans and element_bits != 16):
         expected = "16" if trans else "4, 8, 16 or 32"
-        raise LayoutError(f"ldmatrix{' .trans' if trans else ''} of {element_bits}-bit elements, expected {expected}")
+        raise LayoutError(
+            f"ldmatrix{' .trans' if trans else ''} of {element_bits}-bit elements, expected {expected}"
+        )
     packed = _packed(element_bits)
     inside: list[Basis] = [(0, 1 << bit) for bit in range(log2(packed) + 2)]
     rows: list[Basis] = [(1, 0), (2, 0), (4, 0)]

@@ -116,7 +116,9 @@ class CuteLayout:
                 raise LayoutError(f"mode {size}:{stride} of {self} is not made of powers of two")
             reach = (size - 1) * stride
             if used & reach:
-                raise LayoutError(f"mode {size}:{stride} of {self} overlaps an earlier one: it adds, and does not xor")
+                raise LayoutError(
+                    f"mode {size}:{stride} of {self} overlaps an earlier one: it adds, and does not xor"
+                )
             used |= reach
             columns += [stride << bit for bit in range(log2(size))]
         sizes = dict(outs) if outs is not None else {"index": 1 << used.bit_length()}
@@ -214,7 +216,9 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
         match = _TOKEN.match(text, position)
         if match is None:
             start = len(text) - len(text[position:].lstrip())
-            raise LayoutError(f"column {start + 1}: found '{text[start]}', expected a CuTe layout such as (8,4):(4,1)")
+            raise LayoutError(
+                f"column {start + 1}: found '{text[start]}', expected a CuTe layout such as (8,4):(4,1)"
+            )
         yield match[1], match.start(1) + 1
         position = match.end()
     while True:
@@ -224,7 +228,9 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
 def _expect(text: str, tokens: Iterator[tuple[str, int]], want: str) -> None:
     value, column = next(tokens)
     if value != want:
-        raise LayoutError(f"column {column}: found '{value or 'the end'}', expected '{want}' in '{text.strip()}'")
+        raise LayoutError(
+            f"column {column}: found '{value or 'the end'}', expected '{want}' in '{text.strip()}'"
+        )
 
 
 def _read(text: str, tokens: Iterator[tuple[str, int]]) -> IntTuple:
@@ -240,5 +246,7 @@ def _read(text: str, tokens: Iterator[tuple[str, int]]) -> IntTuple:
         if value == ")":
             return tuple(parts)
         if value != ",":
-            raise LayoutError(f"column {column}: found '{value or 'the end'}', expected ',' or ')' in '{text.strip()}'")
+            raise LayoutError(
+                f"column {column}: found '{value or 'the end'}', expected ',' or ')' in '{text.strip()}'"
+            )
         parts.append(_read(text, tokens))

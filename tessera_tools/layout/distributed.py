@@ -96,13 +96,19 @@ def blocked(
 
 
 def _tiled(
-    atom: LinearLayout, shape: Sequence[int], warps: Sequence[int], what: str, order: Sequence[int] | None = None
+    atom: LinearLayout,
+    shape: Sequence[int],
+    warps: Sequence[int],
+    what: str,
+    order: Sequence[int] | None = None,
 ) -> LinearLayout:
     """An atom on the last two axes, × the grid of warps (last axis fastest), × repeats (`order`, last axis first)."""
     _check_shape(shape)
     rank = len(shape)
     if rank < 2 or len(warps) != rank or not all(is_power_of_two(count) for count in warps):
-        raise LayoutError(f"{what} of shape {list(shape)} with warps {list(warps)}, expected one count for each axis")
+        raise LayoutError(
+            f"{what} of shape {list(shape)} with warps {list(warps)}, expected one count for each axis"
+        )
     placed = atom.rename({atoms.ROW: f"dim{rank - 2}", atoms.COL: f"dim{rank - 1}"})
     for axis in (rank - 2, rank - 1):
         if shape[axis] < placed.out_size(f"dim{axis}"):
@@ -120,20 +126,28 @@ def mma_m16n8_accumulator(shape: Sequence[int], warps: Sequence[int]) -> LinearL
     return _tiled(atoms.mma_accumulator(), shape, warps, "an m16n8 accumulator")
 
 
-def mma_operand_a(shape: Sequence[int], element_bits: int, warps: Sequence[int], k: int | None = None) -> LinearLayout:
+def mma_operand_a(
+    shape: Sequence[int], element_bits: int, warps: Sequence[int], k: int | None = None
+) -> LinearLayout:
     """Operand A (…, M, K) for the accumulator with the same `warps` (…, M, N): warps along N hold the same rows.
 
     Registers: the fragment of an instruction, then along K, then along M.
     """
-    return _operand(atoms.mma_a(element_bits, k), shape, warps, contracted=len(shape) - 1, what="mma operand A")
+    return _operand(
+        atoms.mma_a(element_bits, k), shape, warps, contracted=len(shape) - 1, what="mma operand A"
+    )
 
 
-def mma_operand_b(shape: Sequence[int], element_bits: int, warps: Sequence[int], k: int | None = None) -> LinearLayout:
+def mma_operand_b(
+    shape: Sequence[int], element_bits: int, warps: Sequence[int], k: int | None = None
+) -> LinearLayout:
     """Operand B (…, K, N) for the accumulator with the same `warps` (…, M, N): warps along M hold the same columns.
 
     Registers: the fragment of an instruction, then along K, then along N.
     """
-    return _operand(atoms.mma_b(element_bits, k), shape, warps, contracted=len(shape) - 2, what="mma operand B")
+    return _operand(
+        atoms.mma_b(element_bits, k), shape, warps, contracted=len(shape) - 2, what="mma operand B"
+    )
 
 
 def _operand(
@@ -142,7 +156,9 @@ def _operand(
     _check_shape(shape)
     rank = len(shape)
     if rank < 2 or len(warps) != rank:
-        raise LayoutError(f"{what} of shape {list(shape)} with warps {list(warps)}, expected one count for each axis")
+        raise LayoutError(
+            f"{what} of shape {list(shape)} with warps {list(warps)}, expected one count for each axis"
+        )
     kept = 2 * rank - 3 - contracted
     order = [contracted, kept, *range(rank - 3, -1, -1)]
     # In the grid of warps, the axis that this operand lacks stands where its contracted axis is: repeats only.
@@ -154,7 +170,9 @@ def _operand(
             grid *= LinearLayout.zeros_1d(lacking, "warp", name)
         else:
             grid *= LinearLayout.identity_1d(warps[axis], "warp", name)
-    return fit(_tiled(atom, _atom_shape(atom, rank), (1,) * rank, what) * grid, _at_least(atom, shape, what), order)
+    return fit(
+        _tiled(atom, _atom_shape(atom, rank), (1,) * rank, what) * grid, _at_least(atom, shape, what), order
+    )
 
 
 def _atom_shape(atom: LinearLayout, rank: int) -> tuple[int, ...]:
@@ -176,7 +194,9 @@ def wgmma_accumulator(shape: Sequence[int], warps: Sequence[int], n: int | None 
     """
     _check_shape(shape)
     if len(shape) != 2 or len(warps) != 2 or warps[0] % 4:
-        raise LayoutError(f"wgmma accumulator of shape {list(shape)} with warps {list(warps)}, expected (4·i, j)")
+        raise LayoutError(
+            f"wgmma accumulator of shape {list(shape)} with warps {list(warps)}, expected (4·i, j)"
+        )
     chosen = n if n is not None else min(256, shape[1] // warps[1])
     atom = atoms.wgmma_accumulator_atom(chosen)
     return _tiled(atom, shape, (warps[0] // 4, warps[1]), "a wgmma accumulator")
@@ -185,7 +205,9 @@ def wgmma_accumulator(shape: Sequence[int], warps: Sequence[int], n: int | None 
 def wgmma_operand_a(shape: Sequence[int], element_bits: int, warps: Sequence[int]) -> LinearLayout:
     """Operand A (M, K) of wgmma in registers, for the accumulator with the same `warps`."""
     if len(shape) != 2 or len(warps) != 2 or warps[0] % 4:
-        raise LayoutError(f"wgmma operand A of shape {list(shape)} with warps {list(warps)}, expected (4·i, j)")
+        raise LayoutError(
+            f"wgmma operand A of shape {list(shape)} with warps {list(warps)}, expected (4·i, j)"
+        )
     return _operand(atoms.wgmma_a(element_bits), shape, (warps[0] // 4, warps[1]), 1, "wgmma operand A")
 
 
@@ -217,7 +239,7 @@ def expand_dims(layout: LinearLayout, axis: int) -> LinearLayout:
     }
     shape = list(shape_of(layout))
     shape.insert(axis, 1)
-    return LinearLayout(bases, zip(dims_of(rank + 1), shape, strict=True))
+    return LinearLayout(bases, list(zip(dims_of(rank + 1), shape, strict=True)))
 
 
 def broadcast(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
@@ -246,7 +268,9 @@ def reshape(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
     _check_shape(shape)
     minor_first = layout.transpose_outs(dims_of(len(layout.out_dims))[::-1])
     names = dims_of(len(shape))
-    reshaped = minor_first.reshape_outs([(names[axis], shape[axis]) for axis in range(len(shape) - 1, -1, -1)])
+    reshaped = minor_first.reshape_outs(
+        [(names[axis], shape[axis]) for axis in range(len(shape) - 1, -1, -1)]
+    )
     return reshaped.transpose_outs(names)
 
 

@@ -27,7 +27,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tessera_tools.layout.f2 import Elimination, apply_columns, is_power_of_two, log2
 
 Basis = tuple[int, ...]
-Sizes = Mapping[str, int] | Iterable[tuple[str, int]]
+# The iterable alternative is spelled as what it is in practice, so that a mapping is never read as one of names.
+Sizes = Mapping[str, int] | Sequence[tuple[str, int]]
 
 
 class LayoutError(ValueError):
@@ -35,7 +36,9 @@ class LayoutError(ValueError):
 
 
 def _pairs(sizes: Sizes) -> tuple[tuple[str, int], ...]:
-    return tuple(sizes.items()) if isinstance(sizes, Mapping) else tuple(sizes)
+    if isinstance(sizes, Mapping):
+        return tuple((name, size) for name, size in sizes.items())
+    return tuple(sizes)
 
 
 class LinearLayout:
@@ -78,7 +81,9 @@ class LinearLayout:
             raise LayoutError(f"output dimensions repeat in {self}")
         for name, size in self._outs:
             if not is_power_of_two(size):
-                raise LayoutError(f"output dimension '{name}' has size {size}, expected a power of two, in {self}")
+                raise LayoutError(
+                    f"output dimension '{name}' has size {size}, expected a power of two, in {self}"
+                )
         for name, vectors in self._ins:
             for basis in vectors:
                 if len(basis) != len(names):
@@ -252,7 +257,10 @@ class LinearLayout:
                 raise LayoutError(f"cannot compose: '{name}' has size {size} in {self}\nmore than in {outer}")
         matched = outer.transpose_ins(self.out_dims)
         bases = {
-            name: [tuple(matched.apply(dict(zip(self.out_dims, basis, strict=True))).values()) for basis in vectors]
+            name: [
+                tuple(matched.apply(dict(zip(self.out_dims, basis, strict=True))).values())
+                for basis in vectors
+            ]
             for name, vectors in self._ins
         }
         return LinearLayout(bases, outer.outs)

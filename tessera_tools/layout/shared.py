@@ -27,7 +27,7 @@ from tessera_tools.layout.access import (
 )
 from tessera_tools.layout.cute import Swizzle
 from tessera_tools.layout.distributed import dims_of
-from tessera_tools.layout.f2 import extend, independent, intersection, is_power_of_two, log2
+from tessera_tools.layout.f2 import Elimination, extend, independent, intersection, is_power_of_two, log2
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 
 # The swizzle modes of TMA tensor maps and of wgmma's and tcgen05's matrix descriptors, on byte addresses: 16-byte
@@ -37,6 +37,7 @@ SWIZZLE_32B = Swizzle(1, 4, 3)
 SWIZZLE_64B = Swizzle(2, 4, 3)
 SWIZZLE_128B = Swizzle(3, 4, 3)
 SWIZZLE_MODES = {0: SWIZZLE_NONE, 32: SWIZZLE_32B, 64: SWIZZLE_64B, 128: SWIZZLE_128B}
+LINE_BITS = 1024  # one line of all banks: 32 × 4 bytes
 # Byte addresses of a swizzled buffer are aligned to its pattern: 8 lines of the mode's width.
 SWIZZLE_ALIGNMENT = {0: 16, 32: 256, 64: 512, 128: 1024}
 
@@ -84,7 +85,9 @@ def with_stages(memory: LinearLayout, stages: int) -> LinearLayout:
     """The layout of `stages` copies of a buffer, one after the other: `stage` → `stage` is outermost."""
     if not is_power_of_two(stages):
         # A stage is an index, not bits of an address: any count lies one buffer after the other.
-        raise LayoutError(f"{stages} stages are not one linear layout, expected a power of two: index them instead")
+        raise LayoutError(
+            f"{stages} stages are not one linear layout, expected a power of two: index them instead"
+        )
     return memory * LinearLayout.identity_1d(stages, "stage", "stage")
 
 
@@ -167,21 +170,48 @@ def choose_swizzle(
 
 
 def _derived(shape: Sequence[int], element_bits: int, write: Access, read: Access) -> list[LinearLayout]:
-    first, second = _columns(write.registers, shape), _columns(read.registers, shape)
-    most = log2(max(1, min(write.max_bits, read.max_bits) // element_bits))
-    common = intersection(independent(first["register"]), independent(second["register"]))[:most]
-    layouts = [conflict_free(shape, element_bits, common, first["lane"], second["lane"])]
-    for access, mine, other in ((write, first, second), (read, second, first)):
-        if access.form == "matrix" and element_bits in (8, 16, 32) and len(mine["lane"]) == 5:
-            packed = log2(32 // element_bits)
-            row = [*mine["register"][:packed], *mine["lane"][:2]]
-            if len(independent(row)) == packed + 2:
-                layouts.append(conflict_free(shape, element_bits, row, mine["lane"][2:], other["lane"]))
-            turned = list(mine["lane"][2:])
-            if element_bits == 16 and mine["register"] and len(independent(turned)) == 3:
-                lanes = [mine["register"][0], *mine["lane"][:2]]
-                layouts.append(conflict_free(shape, element_bits, turned, lanes, other["lane"]))
+    """Layouts by `conflict_free`: for the vectors that both sides have, and for the rows of each matrix access."""
+    sides = {"write": _columns(write.registers, shape), "read": _columns(read.registers, shape)}
+    most = log2(max(1, min(write.max_bits, read.max_bits, MAX_VECTOR_BITS) // element_bits))
+    common = intersection(independent(sides["write"]["register"]), independent(sides["read"]["register"]))[
+        :most
+    ]
+    lanes = [
+        side["lane"][: _lanes_bits(len(common), element_bits)] for side in (sides["write"], sides["read"])
+    ]
+    layouts = [conflict_free(shape, element_bits, common, lanes[0], lanes[1])]
+    for access, mine, other in (
+        (write, sides["write"], sides["read"]),
+        (read, sides["read"], sides["write"]),
+    ):
+        if access.form != "matrix":
+            continue
+        for row, rows in _matrix_rows(mine, element_bits):
+            held = Elimination(other["register"])
+            width = 0
+            while width < len(row) and held.contains(row[width]):
+                width += 1
+            others = other["lane"][: _lanes_bits(width, element_bits)]
+            layouts.append(conflict_free(shape, element_bits, row, rows, others))
     return layouts
+
+
+def _matrix_rows(columns: dict[str, tuple[int, ...]], element_bits: int) -> list[tuple[list[int], list[int]]]:
+    """(the bases along a 16-byte row, the bases across its rows) as ldmatrix and ldmatrix.trans would have them."""
+    register, lane = list(columns["register"]), list(columns["lane"])
+    if element_bits not in (8, 16, 32) or len(lane) != 5:
+        return []
+    packed = log2(32 // element_bits)
+    forms = [([*register[:packed], *lane[:2]], lane[2:])]
+    if element_bits == 16 and register:
+        forms.append((lane[2:], [register[0], *lane[:2]]))
+    wanted = log2(MAX_VECTOR_BITS // element_bits)
+    return [(row, rows) for row, rows in forms if len(independent(row)) == len(row) == wanted]
+
+
+def _lanes_bits(vector_bits: int, element_bits: int) -> int:
+    """log2 of how many lanes one wavefront serves, for vectors of 2^vector_bits elements."""
+    return 5 - max(0, vector_bits + log2(element_bits) - 5)
 
 
 def _columns(layout: LinearLayout, shape: Sequence[int]) -> dict[str, tuple[int, ...]]:
@@ -198,25 +228,26 @@ def conflict_free(
 ) -> LinearLayout:
     """A memory layout with `vector` in the low bits, free of conflicts for both sets of lanes where both use it.
 
+    `first_lanes` and `second_lanes` are the bases of the lanes that one wavefront serves.
+
     Vectors here are flattened coordinates of the tile. Offsets have three parts: within a vector (V), the bank, and
     the line (S). Lanes L conflict where two of them differ by something in V + S but not in V; so S must meet
     span(V + L) in 0, for both L at once. With P and Q the two spans, and E, F what completes P ∩ Q to each, the sums
     e + f of pairs are in neither, and so is what completes P + Q to the tile. Those are enough: P and Q are no
-    larger than a line. (Lindenbaum's argument for Triton's optimal swizzling: "Linear Layouts", section 5.)
+    larger than a line. Compare "Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2" (arXiv 2505.23819).
     """
     outs = list(zip(dims_of(len(shape)), shape, strict=True))
     total = sum(log2(size) for size in shape)
     units = [1 << bit for bit in range(total)]
     inside = independent(vector)
-    line = min(total, log2(32 * 32 // min(element_bits, 32)) - (1 if element_bits == 64 else 0))
-    lanes_bits = min(5, line - len(inside)) if len(inside) < line else 0
+    line = min(total, log2(LINE_BITS // element_bits))
     word = log2(max(1, 32 // element_bits))
     while len(inside) < min(word, total):
         # Lanes in one word do not conflict: fill the word with what both sides have, then with anything.
         both = intersection([*inside, *first_lanes], [*inside, *second_lanes])
         inside += extend(inside, [*both, *units])[:1]
-    first = independent([*inside, *first_lanes[:lanes_bits]])
-    second = independent([*inside, *second_lanes[:lanes_bits]])
+    first = independent([*inside, *first_lanes])
+    second = independent([*inside, *second_lanes])
     shared = independent([*inside, *intersection(first, second)])
     only_first = extend(shared, first)
     only_second = extend(shared, second)

@@ -49,7 +49,9 @@ class _Reader:
             match = _TOKEN.match(text, position)
             if match is None:
                 start = position + len(text[position:]) - len(text[position:].lstrip())
-                raise LayoutError(f"column {start + 1}: found '{text[start]}', expected a name, a number or []{{}},=")
+                raise LayoutError(
+                    f"column {start + 1}: found '{text[start]}', expected a name, a number or []{{}},="
+                )
             kind = match.lastgroup or ""
             self._tokens.append((kind, match[kind], match.start(kind) + 1))
             position = match.end()
@@ -118,6 +120,8 @@ class _Reader:
         ranks = {len(basis) for vectors in bases.values() for basis in vectors}
         if outs is None:
             if len(ranks) > 1:
-                raise LayoutError(f"bases of {' and '.join(map(str, sorted(ranks)))} components in one layout")
+                raise LayoutError(
+                    f"bases of {' and '.join(map(str, sorted(ranks)))} components in one layout"
+                )
             outs = _inferred_outs(bases, max(ranks, default=0))
         return LinearLayout(bases, outs)

@@ -100,7 +100,10 @@ class XorExpression:
 
 
 def as_xor_expression(
-    layout: LinearLayout, ins: Sequence[str] | None = None, constant_dim: str = "register", out: str | None = None
+    layout: LinearLayout,
+    ins: Sequence[str] | None = None,
+    constant_dim: str = "register",
+    out: str | None = None,
 ) -> XorExpression:
     """`layout` as constants for each value of `constant_dim` and terms for the bits of the other inputs.
 

@@ -1,0 +1,293 @@
+"""From one distributed layout of a tile to another: what has to move, and how.
+
+    src, dst ──▶ which hardware coordinates may stay as they are?
+                   lane, warp, block ──▶ RegisterMove   (renaming, or a select by lane)
+                   warp, block       ──▶ LaneShuffle    (rounds of shfl.sync.idx)
+                   block             ──▶ SharedRoundTrip (store, barrier, load, by a conflict-free layout)
+
+The question is one linear system each time: dst(y) = src(x), with the staying coordinates of x equal to those of
+y. Where src holds an element several times, the nearest copy is read: own lane before other lanes, and the lowest
+registers first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tessera_tools.layout.access import MatrixAccess, VectorAccess
+from tessera_tools.layout.distributed import HARDWARE_DIMS, shape_of
+from tessera_tools.layout.f2 import Elimination, apply_columns, extend
+from tessera_tools.layout.linear import LayoutError, LinearLayout
+from tessera_tools.layout.shared import Access, SwizzleChoice, choose_swizzle
+from tessera_tools.layout.xor import XorExpression, XorTerm
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterMove:
+    """Register i of the result is register `source.evaluate(i, lane=…, warp=…)` of the same thread."""
+
+    source: XorExpression
+    source_count: int
+
+    @property
+    def is_static(self) -> bool:
+        """True if the register does not depend on the thread: a renaming, free of instructions."""
+        return not self.source.terms
+
+    @property
+    def is_identity(self) -> bool:
+        """True if every register stays as it is."""
+        return self.is_static and self.source.constants == tuple(range(self.source_count))
+
+
+@dataclass(frozen=True, slots=True)
+class LaneShuffle:
+    """Rounds of shfl.sync.idx within each warp. In round i, a thread with `lane` and `warp`:
+
+    - provides its register `provided.evaluate(i, lane=lane, warp=warp)`,
+    - reads the one of lane `source_lane.evaluate(i, lane=lane, warp=warp)`,
+    - and that is its register `target.evaluate(i, lane=lane)` of the result.
+
+    `copies` are (register, source): registers of the result that repeat another one.
+    """
+
+    rounds: int
+    provided: XorExpression
+    source_lane: XorExpression
+    target: XorExpression
+    copies: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRoundTrip:
+    """Store to `choice.layout`, barrier, load from it. `scratch_bytes` of shared memory, aligned to 16.
+
+    `store_masks`: threads with any of these bits set in their lane or warp hold repeats and need not store.
+    """
+
+    choice: SwizzleChoice
+    store: VectorAccess | MatrixAccess
+    load: VectorAccess | MatrixAccess
+    scratch_bytes: int
+    store_masks: tuple[tuple[str, int], ...]
+
+
+Conversion = RegisterMove | LaneShuffle | SharedRoundTrip
+
+
+def classify(src: LinearLayout, dst: LinearLayout) -> str:
+    """`identity`, `registers` (renaming), `select`, `shuffle` or `shared`: the cheapest that serves."""
+    _check(src, dst)
+    move = register_move(src, dst)
+    if move is not None:
+        return "identity" if move.is_identity else "registers" if move.is_static else "select"
+    return "shared" if lane_shuffle(src, dst) is None else "shuffle"
+
+
+def plan_conversion(
+    src: LinearLayout,
+    dst: LinearLayout,
+    element_bits: int,
+    matrix_store: bool = False,
+    matrix_load: bool = False,
+    max_shuffles: int | None = None,
+) -> Conversion:
+    """The cheapest plan that gives every thread the elements that `dst` asks for.
+
+    `matrix_store` and `matrix_load` say whether the target has stmatrix and ldmatrix; `max_shuffles` sends
+    conversions of more rounds through shared memory (default: no bound).
+    Raises `LayoutError` if the layouts are of different tiles, of different numbers of lanes, warps or blocks,
+    if src lacks an element, or if elements would cross CTAs.
+    """
+    _check(src, dst)
+    move = register_move(src, dst)
+    if move is not None:
+        return move
+    shuffle = lane_shuffle(src, dst)
+    if shuffle is not None and (max_shuffles is None or shuffle.rounds <= max_shuffles):
+        return shuffle
+    return shared_round_trip(src, dst, element_bits, matrix_store, matrix_load)
+
+
+def _check(src: LinearLayout, dst: LinearLayout) -> None:
+    if dict(src.outs) != dict(dst.outs):
+        raise LayoutError(f"layouts of different tiles: {src}\nand {dst}")
+    for layout in (src, dst):
+        unknown = set(layout.in_dims) - set(HARDWARE_DIMS)
+        if unknown:
+            raise LayoutError(f"'{min(unknown)}' is not a coordinate of a thread, in {layout}")
+    for name in HARDWARE_DIMS[1:]:
+        if src.in_bits(name) != dst.in_bits(name):
+            raise LayoutError(
+                f"{src.in_size(name)} and {dst.in_size(name)} positions of '{name}': {src}\nand {dst}"
+            )
+    if not src.is_surjective():
+        raise LayoutError(f"the source does not hold every element: {src}")
+
+
+def _solve(src: LinearLayout, dst: LinearLayout, moved: Sequence[str]) -> dict[str, list[int]] | None:
+    """For each dst input bit, the flattened (moved dims) x with src(x, staying coordinates of y) == dst(y)."""
+    elimination = Elimination(column for name in moved for column in src.dim_columns(name))
+    ordered = dst.transpose_outs(src.out_dims)
+    solution: dict[str, list[int]] = {}
+    for name in HARDWARE_DIMS:
+        own = src.dim_columns(name) if name != "register" else ()
+        solution[name] = []
+        for bit, column in enumerate(ordered.dim_columns(name)):
+            # Where a lane may move, x is found as a change of the own lane: repeats are read nearby.
+            found = elimination.solve(column ^ (own[bit] if own else 0))
+            if found is None:
+                return None
+            solution[name].append(found)
+    return solution
+
+
+def register_move(src: LinearLayout, dst: LinearLayout) -> RegisterMove | None:
+    """The conversion within each thread, or None where elements change threads."""
+    solution = _solve(src, dst, ["register"])
+    if solution is None:
+        return None
+    terms = _terms({name: solution[name] for name in HARDWARE_DIMS[1:]})
+    source = XorExpression(_span(solution["register"]), terms)
+    return RegisterMove(source, src.in_size("register"))
+
+
+def _terms(columns: dict[str, Sequence[int]]) -> tuple[XorTerm, ...]:
+    return tuple(
+        XorTerm(name, bit, value)
+        for name, values in columns.items()
+        for bit, value in enumerate(values)
+        if value
+    )
+
+
+def _span(columns: Iterable[int]) -> tuple[int, ...]:
+    """Every xor of the columns, in counting order."""
+    values = [0]
+    for column in columns:
+        values += [value ^ column for value in values]
+    return tuple(values)
+
+
+def _linear_map(pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+    """The columns of the linear map with f(x) == y for these pairs (x independent), and 0 on what completes them."""
+    known = [x for x, _ in pairs]
+    values = [y for _, y in pairs]
+    rest = extend(known, [1 << bit for bit in range(bits)])
+    elimination = Elimination([*known, *rest])
+    columns: list[int] = []
+    for bit in range(bits):
+        combination = elimination.solve(1 << bit) or 0
+        columns.append(apply_columns(values + [0] * len(rest), combination))
+    return columns
+
+
+def lane_shuffle(src: LinearLayout, dst: LinearLayout) -> LaneShuffle | None:
+    """The conversion by shuffles within each warp, one for each distinct register; None where they do not serve.
+
+    Let x_lane = A·r + B·l (+ warps) and x_register = C·r + D·l for register r of lane l. In one round all lanes that
+    read one lane must want the same register of it. If they all worked on register r, lanes that differ by k in the
+    kernel of B would read one lane, and different registers of it where D·k ≠ 0. So a lane works on register r + Q·l
+    instead, with A·Q·k outside the image of B: then l ↦ (A·Q + B)·l tells them apart.
+    """
+    lane_bits = src.in_bits("lane")
+    solution = _solve(src, dst, ["register", "lane"])
+    if solution is None:
+        return None
+    register_bits = src.in_bits("register")
+    low = (1 << register_bits) - 1
+    registers = Elimination(dst.dim_columns("register"))
+    # A register of dst that repeats another is copied, and takes no part in the rounds.
+    c = [value & low for value in solution["register"]]
+    a = [value >> register_bits for value in solution["register"]]
+    d = [value & low for value in solution["lane"]]
+    b = [value >> register_bits ^ 1 << bit for bit, value in enumerate(solution["lane"])]
+
+    kernel = Elimination(b).kernel
+    by_need = Elimination(apply_columns(d, vector) for vector in kernel)
+    apart = [kernel[index] for index in by_need.pivots]
+    together = [apply_columns(kernel, combination) for combination in by_need.kernel]
+    image = Elimination(b)
+    reachable = [b[index] for index in image.pivots]
+    chosen: list[int] = []
+    for bit in registers.pivots:
+        if len(chosen) < len(apart) and extend(reachable, [a[bit]]):
+            reachable.append(a[bit])
+            chosen.append(1 << bit)
+    if len(chosen) < len(apart):
+        return None
+    units = [1 << bit for bit in range(lane_bits)]
+    complement = [*together, *extend([*apart, *together], units)]
+    pairs = [*zip(apart, chosen, strict=True), *((vector, 0) for vector in complement)]
+    q = _linear_map(pairs, lane_bits)
+    from_lane = [b[bit] ^ apply_columns(a, q[bit]) for bit in range(lane_bits)]
+    from_register = [d[bit] ^ apply_columns(c, q[bit]) for bit in range(lane_bits)]
+    pivots = Elimination(from_lane).pivots
+    # The register that lane s provides is what the lane that reads it wants: a linear function of s.
+    wanted = _linear_map([(from_lane[index], from_register[index]) for index in pivots], lane_bits)
+
+    leaders = _span(1 << bit for bit in registers.pivots)
+    lane_of = [apply_columns(a, leader) for leader in leaders]
+    warp_lane = {name: [value >> register_bits for value in solution[name]] for name in ("warp", "block")}
+    warp_register = {
+        name: [value & low ^ apply_columns(wanted, value >> register_bits) for value in solution[name]]
+        for name in ("warp", "block")
+    }
+    provided = tuple(
+        apply_columns(c, leader) ^ apply_columns(wanted, lane)
+        for leader, lane in zip(leaders, lane_of, strict=True)
+    )
+    free = sum(1 << bit for bit in registers.free)
+    columns = dst.dim_columns("register")
+    copies = tuple(
+        (register, registers.solve(apply_columns(columns, register)) or 0)
+        for register in range(1 << len(columns))
+        if register & free
+    )
+    return LaneShuffle(
+        rounds=len(leaders),
+        provided=XorExpression(provided, _terms({"lane": wanted, **warp_register})),
+        source_lane=XorExpression(tuple(lane_of), _terms({"lane": from_lane, **warp_lane})),
+        target=XorExpression(leaders, _terms({"lane": q})),
+        copies=copies,
+    )
+
+
+def shared_round_trip(
+    src: LinearLayout,
+    dst: LinearLayout,
+    element_bits: int,
+    matrix_store: bool = False,
+    matrix_load: bool = False,
+) -> SharedRoundTrip:
+    """The conversion through shared memory, by the scratch layout that costs both sides the fewest wavefronts."""
+    _check(src, dst)
+    if src.in_bits("block"):
+        same = _solve(src, dst, [name for name in HARDWARE_DIMS if name != "block"])
+        if same is None:
+            raise LayoutError(f"elements would cross CTAs: {src}\nto {dst}")
+    shape = shape_of(src)
+    best: tuple[tuple[int, int], SwizzleChoice, Access, Access] | None = None
+    for store_form in ("vector", "matrix") if matrix_store else ("vector",):
+        for load_form in ("vector", "matrix") if matrix_load else ("vector",):
+            store, load = Access(src, store_form), Access(dst, load_form)
+            choice = choose_swizzle(shape, element_bits, store, load)
+            cost = (
+                choice.write.total + choice.read.total,
+                choice.write.instructions + choice.read.instructions,
+            )
+            if best is None or cost < best[0]:
+                best = (cost, choice, store, load)
+    if best is None:
+        raise LayoutError(f"no scratch layout for {src}")
+    _, choice, store, load = best
+    masks = src.free_variable_masks()
+    total = 1 << src.total_out_bits
+    return SharedRoundTrip(
+        choice,
+        store.plan(choice.layout, element_bits),
+        load.plan(choice.layout, element_bits),
+        max(1, total * element_bits // 8),
+        tuple((name, masks.get(name, 0)) for name in ("lane", "warp") if masks.get(name, 0)),
+    )
