@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reading, verifying and printing N `arith.addf` ops: how `tessera-opt` grows, and its ratio to `xdsl-opt`."""
+"""Reading, verifying and printing N `arith.addf` ops: growth of `tessera-opt`, ratio to `xdsl-opt`."""
 
 from __future__ import annotations
 
