@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from harness.pytest_plugin import RunFileCollector
+from oracles import HINTS, find_tool
 
 pytest_plugins = ["pytester"]
+
+# No deadline: how long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("tessera", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("tessera")
 
 INPUT_FOLDERS = {"inputs", "Inputs"}
 """Folders whose files other tests read: not tests of their own."""
@@ -17,6 +23,11 @@ INPUT_FOLDERS = {"inputs", "Inputs"}
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--run-lines=shell` runs every RUN line in bash, to see whether a failure is the harness's own."""
     parser.addoption("--run-lines", choices=("auto", "shell"), default="auto", help="how RUN lines are run")
+
+
+def pytest_report_header() -> str:
+    """Which oracles this machine has."""
+    return "oracles: " + ", ".join(f"{name}{'' if find_tool(name) else ' (missing)'}" for name in HINTS)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -187,6 +187,7 @@ def test_a_command_cannot_change_the_interpreter(tmp_path: Path, monkeypatch: py
     assert result == Result(1, b"seen\n", b"bye\n")
 
 
+# The plugin list may only stand in the topmost conftest, and pytester's folder is one of its own.
 CONFTEST = (
     (Path(__file__).resolve().parents[1] / "conftest.py")
     .read_text()

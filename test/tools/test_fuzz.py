@@ -1,0 +1,72 @@
+"""The fuzzer: cases depend on seed and number alone, and it sees what it is there to see."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from harness import Result
+from tessera_tools.cli import opt
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def fuzz() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tessera_fuzz", ROOT / "tools" / "fuzz.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_case_depends_on_seed_and_number_alone(fuzz: ModuleType) -> None:
+    files, passes = [fuzz.SMALL, b"module {}"], list("abcdefgh")
+    assert fuzz.make_case(7, 12, files, passes) == fuzz.make_case(7, 12, files, passes)
+    assert len({fuzz.make_case(7, number, files, passes) for number in range(40)}) > 30
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"\xff\x00\n", b"a b\nc d\n"])
+def test_every_mutation_takes_every_input(fuzz: ModuleType, data: bytes) -> None:
+    for seed in range(200):
+        assert isinstance(fuzz.mutate(data, data, random.Random(seed)), bytes)
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        (Result(0), ""),
+        (Result(1, b"", b"x.mlir:1:1: error: no\n"), ""),
+        (Result(1), "silent"),
+        (Result(2, b"", b"Usage\n"), "status"),
+        (Result(1, b"", b"Traceback (most recent call last):\n"), "internal"),
+        (Result(1, b"", b"error: internal fault in pass 'cse'\n"), "internal"),
+    ],
+)
+def test_findings(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch, result: Result, kind: str) -> None:
+    monkeypatch.setattr(opt, "run", lambda *_, **__: result)
+    assert fuzz.judge(fuzz.Case(b"", ()))[0] == kind
+
+
+def test_an_exception_is_a_finding(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> Result:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(opt, "run", run)
+    kind, evidence = fuzz.judge(fuzz.Case(b"", ()))
+    assert kind == "traceback"
+    assert "KeyError: 'lost'" in evidence
+
+
+def test_mutations_of_a_small_file_end_in_order(fuzz: ModuleType) -> None:
+    passes = fuzz.pass_names()
+    assert {"canonicalize", "cse"} <= set(passes)
+    for number in range(60):
+        case = fuzz.make_case(1, number, [fuzz.SMALL], passes)
+        assert fuzz.judge(case) == ("", ""), case
