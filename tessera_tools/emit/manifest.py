@@ -1,0 +1,358 @@
+"""The launch manifest: what a launcher must know about a cubin, as JSON beside it.
+
+    Manifest(kernels=[Kernel("gemm", parameters=[…], block=(128, 1, 1), …)]) ──to_json()──▶ gemm.json
+    gemm.json ──from_json()──▶ the same Manifest, or a ToolError that names the field
+
+The launcher of the real GPU and the simulator read nothing else about a kernel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tessera_tools.emit.errors import ToolError
+
+__all__ = ["SCHEMA", "Kernel", "Manifest", "Parameter", "TensorMap"]
+
+SCHEMA = 1
+"""Raised when a reader of an older manifest would misunderstand a newer one."""
+
+PARAMETER_TYPES: Mapping[str, int] = {
+    "ptr": 8,
+    "i1": 1,
+    "i8": 1,
+    "i16": 2,
+    "i32": 4,
+    "i64": 8,
+    "f16": 2,
+    "bf16": 2,
+    "tf32": 4,
+    "f32": 4,
+    "f64": 8,
+    "tensormap": 128,
+}
+"""Type of a kernel parameter, and its size in bytes. `tensormap` is a TMA descriptor, `.param .align 64`."""
+
+_PARAMETER_SPACE = 32764
+"""Bytes of kernel parameters (PTX ISA, "Kernel Function Parameters", since PTX 8.1 and sm_70)."""
+
+Shape = tuple[int, int, int]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One kernel parameter; `size` and `offset` are bytes in the parameter space."""
+
+    name: str
+    type: str
+    size: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A TMA descriptor that the launcher encodes (CUDA driver API, `cuTensorMapEncodeTiled`).
+
+    `parameter` is the index of the `tensormap` parameter it goes to; `base` that of the pointer it describes.
+    Each entry of `shape` and `strides` is a number, or the index of the integer parameter that holds it as
+    `{"parameter": n}`. Dimensions stand innermost first, as the driver takes them; strides are in bytes and
+    leave out the innermost.
+    """
+
+    parameter: int
+    base: int
+    element_type: str
+    shape: tuple[int | Mapping[str, int], ...]
+    strides: tuple[int | Mapping[str, int], ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: str
+    fill: str = "zero"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One entry of the cubin. Sizes are bytes; shapes are x, y, z."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    block: Shape
+    cluster: Shape = (1, 1, 1)
+    static_shared: int = 0
+    dynamic_shared: int = 0
+    """What the launcher asks for; above 48 KiB it opts in first."""
+    registers: int = 0
+    """Per thread, as ptxas reports; 0 when it was not asked."""
+    tensor_maps: tuple[TensorMap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What stands beside one cubin."""
+
+    target: str
+    """The GPU that it was compiled for: `sm_90a`."""
+    ptx_version: str
+    """`9.0`."""
+    kernels: tuple[Kernel, ...]
+    schema: int = field(default=SCHEMA)
+
+    def kernel(self, name: str | None = None) -> Kernel:
+        """The kernel `name`; without a name, the only one. Raises ToolError otherwise."""
+        names = ", ".join(f"'{kernel.name}'" for kernel in self.kernels)
+        if name is None:
+            if len(self.kernels) == 1:
+                return self.kernels[0]
+            raise ToolError(f"the manifest lists {len(self.kernels)} kernels: {names}", "name one of them")
+        for kernel in self.kernels:
+            if kernel.name == name:
+                return kernel
+        raise ToolError(f"the manifest has no kernel '{name}'; it lists {names or 'none'}")
+
+    def to_json(self) -> str:
+        """The manifest's text, checked first: what was written can be read. Raises ToolError if it is broken."""
+        data = {
+            "schema": self.schema,
+            "target": self.target,
+            "ptx_version": self.ptx_version,
+            "kernels": [_kernel_data(kernel) for kernel in self.kernels],
+        }
+        _read_manifest(data, "the manifest")
+        return json.dumps(data, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, name: str = "the manifest") -> Manifest:
+        """Read and check a manifest; `name` is what errors call it. Raises ToolError for anything unexpected."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as failure:
+            raise ToolError(
+                f"{name} is not JSON: {failure.msg.lower()}", line=failure.lineno, column=failure.colno
+            ) from None
+        except (UnicodeDecodeError, RecursionError):
+            raise ToolError(f"{name} is not JSON: it is not UTF-8 text, or nested too deeply") from None
+        return _read_manifest(data, name)
+
+
+def _kernel_data(kernel: Kernel) -> dict[str, Any]:
+    return {
+        "name": kernel.name,
+        "parameters": [
+            {"name": p.name, "type": p.type, "size": p.size, "offset": p.offset} for p in kernel.parameters
+        ],
+        "tensor_maps": [
+            {
+                "parameter": m.parameter,
+                "base": m.base,
+                "element_type": m.element_type,
+                "shape": [s if isinstance(s, int) else dict(s) for s in m.shape],
+                "strides": [s if isinstance(s, int) else dict(s) for s in m.strides],
+                "box": list(m.box),
+                "element_strides": list(m.element_strides),
+                "swizzle": m.swizzle,
+                "fill": m.fill,
+            }
+            for m in kernel.tensor_maps
+        ],
+        "block": list(kernel.block),
+        "cluster": list(kernel.cluster),
+        "static_shared": kernel.static_shared,
+        "dynamic_shared": kernel.dynamic_shared,
+        "registers": kernel.registers,
+    }
+
+
+class _Reader:
+    """One JSON object under inspection; `where` is its path in the manifest, for messages."""
+
+    def __init__(self, data: object, where: str, expected: str) -> None:
+        if not isinstance(data, dict):
+            raise ToolError(f"{where}: found {_kind(data)}, expected {expected}")
+        self.data: dict[str, object] = data
+        self.where = where
+        self.seen: set[str] = set()
+
+    def take(self, key: str, expected: str, accept: Callable[[object], T | None]) -> T:
+        """The field `key` as `accept` turns it into a value; None from it refuses the field."""
+        self.seen.add(key)
+        if key not in self.data:
+            raise ToolError(f"{self.where}: the field '{key}' is missing; expected {expected}")
+        value = accept(self.data[key])
+        if value is None:
+            found = _kind(self.data[key])
+            raise ToolError(f"{self.where}: the field '{key}' is {found}; expected {expected}")
+        return value
+
+    def count(self, key: str) -> int:
+        return self.take(key, "a number of 0 or more", _count)
+
+    def text(self, key: str) -> str:
+        return self.take(key, "a text that is not empty", lambda v: v if isinstance(v, str) and v else None)
+
+    def items(self, key: str) -> list[object]:
+        return self.take(key, "a list", lambda v: v if isinstance(v, list) else None)
+
+    def counts(self, key: str) -> tuple[int, ...]:
+        return self.take(key, "a list of numbers of 0 or more", _counts)
+
+    def shape(self, key: str) -> Shape:
+        return self.take(key, "three numbers of 1 or more", _shape)
+
+    def finish(self) -> None:
+        unknown = sorted(set(self.data) - self.seen)
+        if unknown:
+            known = ", ".join(sorted(self.seen))
+            raise ToolError(f"{self.where}: unknown field '{unknown[0]}'; expected only {known}")
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    shown = json.dumps(value)
+    return shown if len(shown) <= 40 else shown[:37] + "..."
+
+
+def _count(value: object) -> int | None:
+    # A JSON true is no number, though Python's bool is an int.
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _counts(value: object) -> tuple[int, ...] | None:
+    if not isinstance(value, list):
+        return None
+    numbers = [_count(item) for item in value]
+    return None if None in numbers else tuple(n for n in numbers if n is not None)
+
+
+def _shape(value: object) -> Shape | None:
+    numbers = _counts(value)
+    if numbers is None or len(numbers) != 3 or 0 in numbers:
+        return None
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _read_manifest(data: object, name: str) -> Manifest:
+    reader = _Reader(data, name, "an object")
+    schema = reader.count("schema")
+    if schema != SCHEMA:
+        raise ToolError(f"{name} has schema {schema}; expected {SCHEMA}", "compile the kernel again")
+    manifest = Manifest(
+        target=reader.text("target"),
+        ptx_version=reader.text("ptx_version"),
+        kernels=tuple(
+            _read_kernel(item, f"{name}: kernel {index}") for index, item in enumerate(reader.items("kernels"))
+        ),
+        schema=schema,
+    )
+    reader.finish()
+    names = [kernel.name for kernel in manifest.kernels]
+    for kernel in names:
+        if names.count(kernel) > 1:
+            raise ToolError(f"{name}: two kernels are called '{kernel}'")
+    return manifest
+
+
+def _read_kernel(data: object, where: str) -> Kernel:
+    reader = _Reader(data, where, "an object")
+    kernel_name = reader.text("name")
+    where = f"{where} '{kernel_name}'"
+    kernel = Kernel(
+        name=kernel_name,
+        parameters=_read_parameters(reader.items("parameters"), where),
+        tensor_maps=tuple(
+            _read_tensor_map(item, f"{where}: tensor map {index}")
+            for index, item in enumerate(reader.items("tensor_maps"))
+        ),
+        block=reader.shape("block"),
+        cluster=reader.shape("cluster"),
+        static_shared=reader.count("static_shared"),
+        dynamic_shared=reader.count("dynamic_shared"),
+        registers=reader.count("registers"),
+    )
+    reader.finish()
+    for index, tensor_map in enumerate(kernel.tensor_maps):
+        for role, number, expected in (
+            ("parameter", tensor_map.parameter, "tensormap"),
+            ("base", tensor_map.base, "ptr"),
+        ):
+            found = kernel.parameters[number].type if number < len(kernel.parameters) else "none at all"
+            if found != expected:
+                raise ToolError(
+                    f"{where}: tensor map {index}: '{role}' is parameter {number}, which is {found}; "
+                    f"expected a parameter of type {expected}"
+                )
+    return kernel
+
+
+def _read_parameters(items: list[object], where: str) -> tuple[Parameter, ...]:
+    parameters: list[Parameter] = []
+    end = 0
+    for index, item in enumerate(items):
+        place = f"{where}: parameter {index}"
+        reader = _Reader(item, place, "an object")
+        parameter = Parameter(
+            reader.text("name"), reader.text("type"), reader.count("size"), reader.count("offset")
+        )
+        reader.finish()
+        size = PARAMETER_TYPES.get(parameter.type)
+        if size is None:
+            known = ", ".join(PARAMETER_TYPES)
+            raise ToolError(f"{place}: unknown type '{parameter.type}'; expected one of {known}")
+        if parameter.size != size:
+            raise ToolError(f"{place}: {parameter.type} takes {size} bytes; found {parameter.size}")
+        if parameter.offset < end:
+            raise ToolError(
+                f"{place}: offset {parameter.offset} lies in the parameter before it; expected {end} or more"
+            )
+        end = parameter.offset + parameter.size
+        if end > _PARAMETER_SPACE:
+            raise ToolError(f"{place}: it ends at byte {end}; kernel parameters end at {_PARAMETER_SPACE}")
+        parameters.append(parameter)
+    return tuple(parameters)
+
+
+def _read_tensor_map(data: object, where: str) -> TensorMap:
+    reader = _Reader(data, where, "an object")
+    extents = "a list of numbers, or of {\"parameter\": n}"
+    result = TensorMap(
+        parameter=reader.count("parameter"),
+        base=reader.count("base"),
+        element_type=reader.text("element_type"),
+        shape=reader.take("shape", extents, _extents),
+        strides=reader.take("strides", extents, _extents),
+        box=reader.counts("box"),
+        element_strides=reader.counts("element_strides"),
+        swizzle=reader.text("swizzle"),
+        fill=reader.text("fill"),
+    )
+    reader.finish()
+    rank = len(result.shape)
+    if not 1 <= rank <= 5 or len(result.strides) != rank - 1 or len(result.box) != rank:
+        raise ToolError(
+            f"{where}: {rank} extents, {len(result.strides)} strides and a box of {len(result.box)}; "
+            "expected 1 to 5 extents, one stride less, and a box of the same rank"
+        )
+    return result
+
+
+def _extents(value: object) -> tuple[int | Mapping[str, int], ...] | None:
+    if not isinstance(value, list):
+        return None
+    extents: list[int | Mapping[str, int]] = []
+    for item in value:
+        if isinstance(item, dict):
+            number = _count(item.get("parameter")) if set(item) == {"parameter"} else None
+            if number is None:
+                return None
+            extents.append({"parameter": number})
+        elif (number := _count(item)) is not None:
+            extents.append(number)
+        else:
+            return None
+    return tuple(extents)
