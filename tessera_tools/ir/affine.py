@@ -199,8 +199,8 @@ def _add(lhs: AffineExpr, rhs: AffineExpr) -> AffineExpr:
     # c + c' = c''
     if lhs.is_constant and rhs.is_constant:
         return constant(lhs.value + rhs.value)
-    # c + e = e + c, and s + d = d + s
-    if lhs.is_constant or (lhs.is_symbolic and not rhs.is_symbolic):
+    # c + e = e + c, s + d = d + s, d1 + d0 = d0 + d1, s1 + s0 = s0 + s1
+    if lhs.is_constant or (lhs.is_symbolic and not rhs.is_symbolic) or _out_of_order(lhs, rhs):
         return _add(rhs, lhs)
     # e + 0 = e
     if rhs.is_constant and rhs.value == 0:
@@ -218,7 +218,19 @@ def _add(lhs: AffineExpr, rhs: AffineExpr) -> AffineExpr:
         return _add(_add(lhs.lhs, rhs), lhs.rhs)
     # e - (e floordiv q) * q = e mod q
     remainder = _remainder(lhs, rhs)
-    return remainder if remainder is not None else AffineExpr("+", 0, lhs, rhs)
+    if remainder is not None:
+        return remainder
+    # (e + f) + (g floordiv q) * r = e + (f + (g floordiv q) * r), if the inner sum becomes simpler
+    if lhs.kind == "+" and rhs.kind == "*" and rhs.lhs.kind == "floordiv":
+        inner = _add(lhs.rhs, rhs)
+        if inner is not AffineExpr("+", 0, lhs.rhs, rhs):
+            return _add(lhs.lhs, inner)
+    return AffineExpr("+", 0, lhs, rhs)
+
+
+def _out_of_order(lhs: AffineExpr, rhs: AffineExpr) -> bool:
+    """Whether both are dimensions, or both symbols, the higher one first."""
+    return lhs.kind in ("dim", "symbol") and lhs.kind == rhs.kind and lhs.value > rhs.value
 
 
 def _remainder(lhs: AffineExpr, rhs: AffineExpr) -> AffineExpr | None:
@@ -242,8 +254,8 @@ def _mul(lhs: AffineExpr, rhs: AffineExpr) -> AffineExpr:
         raise ValueError(
             "non-affine expression: at least one of the multiply operands has to be either a constant or symbolic"
         )
-    # s * d = d * s, and c * e = e * c
-    if not rhs.is_symbolic or lhs.is_constant:
+    # s * d = d * s, c * e = e * c, s1 * s0 = s0 * s1
+    if not rhs.is_symbolic or lhs.is_constant or _out_of_order(lhs, rhs):
         return _mul(rhs, lhs)
     if rhs.is_constant:
         # e * 1 = e, e * 0 = 0
@@ -318,7 +330,8 @@ def _mod(lhs: AffineExpr, rhs: AffineExpr) -> AffineExpr:
             if lhs.rhs.known_divisor() % rhs.value == 0:
                 return _mod(lhs.lhs, rhs)
         # (e mod c) mod c' = e mod c', if c' divides c
-        if lhs.kind == "mod" and lhs.rhs.is_constant and lhs.rhs.value % rhs.value == 0:
+        inner = lhs.rhs.value if lhs.kind == "mod" and lhs.rhs.is_constant else 0
+        if inner > 0 and inner % rhs.value == 0:
             return _mod(lhs.lhs, rhs)
     return AffineExpr("mod", 0, lhs, rhs)
 
