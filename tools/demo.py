@@ -8,6 +8,7 @@ what stands where, how long each stage took, and what the kernel takes of the GP
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -59,6 +60,14 @@ def short(text: str) -> str:
     return text.replace(f"{Path(sys.executable).parent}/", "").replace(f"{ROOT}/", "")
 
 
+def program() -> list[str]:
+    """`tessera-translate` as installed beside this Python, or from the checkout where it is not."""
+    installed = Path(sys.executable).parent / "tessera-translate"
+    if installed.exists():
+        return [str(installed)]
+    return [sys.executable, "-c", "from tessera_tools.cli.translate import main; main()"]
+
+
 def translate(source: Path, target: str, folder: Path, console: Console) -> str:
     """Compile `source` for `target`, each stage saved in `folder`; returns the reports on its stderr.
 
@@ -68,7 +77,7 @@ def translate(source: Path, target: str, folder: Path, console: Console) -> str:
     for old in folder.iterdir():
         old.unlink()
     command = [
-        str(Path(sys.executable).parent / "tessera-translate"),
+        *program(),
         "--mlir-to-sass",
         f"--gpu-name={target}",
         f"--save-temps={folder}",
@@ -78,7 +87,14 @@ def translate(source: Path, target: str, folder: Path, console: Console) -> str:
     ]
     console.print(f"$ {short(' '.join(command))}", style="dim", soft_wrap=True, highlight=False)
     with console.status(f"compiling {source.name} for {target}"):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+        done = subprocess.run(
+            command,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
     if done.returncode != 0:
         sys.exit(f"{done.stderr}tessera-translate ended with status {done.returncode}")
     return done.stderr
