@@ -74,8 +74,9 @@ def translate(source: Path, target: str, folder: Path, console: Console) -> str:
     Raises SystemExit with the command's own words when it refuses.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
+    for stage in STAGES:
+        for old in folder.glob(stage.pattern):
+            old.unlink()
     command = [
         *program(),
         "--mlir-to-sass",

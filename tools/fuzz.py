@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
@@ -101,9 +102,23 @@ def mutate(data: bytes, other: bytes, rng: random.Random) -> bytes:
     return b"".join(tokens)
 
 
+def truncation(seed: int, step: int, files: list[bytes]) -> bytes:
+    """One file cut at one byte. Steps in a row reach every byte of every file once before any comes again."""
+    total = sum(len(data) + 1 for data in files)
+    stride = next(odd for odd in range(seed % total | 1, 3 * total, 2) if math.gcd(odd, total) == 1)
+    at = step * stride % total
+    for data in files:
+        if at <= len(data):
+            return data[:at]
+        at -= len(data) + 1
+    raise AssertionError("the position lies within the total length")
+
+
 def make_case(seed: int, number: int, files: list[bytes], passes: list[str]) -> Case:
     """The case `number` of the run `seed`."""
     rng = random.Random(f"{seed}:{number}")
+    if number % 4 == 0:
+        return Case(truncation(seed, number // 4, files), ())
     data = rng.choice(files)
     for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
         data = mutate(data, rng.choice(files), rng)

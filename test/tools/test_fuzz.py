@@ -32,6 +32,13 @@ def test_a_case_depends_on_seed_and_number_alone(fuzz: ModuleType) -> None:
     assert len({fuzz.make_case(7, number, files, passes) for number in range(40)}) > 30
 
 
+def test_truncations_reach_every_byte_once(fuzz: ModuleType) -> None:
+    files = [b"abcd", b"", b"xyz123"]
+    wanted = sorted(data[:length] for data in files for length in range(len(data) + 1))
+    for seed in (0, 1, 5, 123_456_789):
+        assert sorted(fuzz.truncation(seed, step, files) for step in range(len(wanted))) == wanted
+
+
 @pytest.mark.parametrize("data", [b"", b"x", b"\xff\x00\n", b"a b\nc d\n"])
 def test_every_mutation_takes_every_input(fuzz: ModuleType, data: bytes) -> None:
     for seed in range(200):
