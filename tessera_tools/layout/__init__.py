@@ -95,8 +95,62 @@ _NAMES = {
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
-    name for names in _NAMES.values() for name in names
+__all__ = [
+    "LayoutError",
+    "LinearLayout",
+    "from_text",
+    "to_text",
+    "Shift",
+    "XorExpression",
+    "XorTerm",
+    "as_xor_expression",
+    "CuteLayout",
+    "Swizzle",
+    "HARDWARE_DIMS",
+    "blocked",
+    "broadcast",
+    "cat",
+    "dims_of",
+    "expand_dims",
+    "mma_m16n8_accumulator",
+    "mma_operand_a",
+    "mma_operand_b",
+    "reduction_steps",
+    "reshape",
+    "shape_of",
+    "slice_dim",
+    "transpose",
+    "wgmma_accumulator",
+    "wgmma_operand_a",
+    "BankCount",
+    "MatrixAccess",
+    "Refused",
+    "VectorAccess",
+    "bank_conflict_degree",
+    "contiguous_elements",
+    "matrix_access",
+    "offsets",
+    "vector_access",
+    "wavefronts",
+    "Access",
+    "SWIZZLE_128B",
+    "SWIZZLE_32B",
+    "SWIZZLE_64B",
+    "SWIZZLE_ALIGNMENT",
+    "SWIZZLE_MODES",
+    "SWIZZLE_NONE",
+    "SwizzleChoice",
+    "choose_swizzle",
+    "row_major",
+    "swizzled",
+    "with_stages",
+    "Conversion",
+    "LaneShuffle",
+    "RegisterMove",
+    "SharedRoundTrip",
+    "classify",
+    "plan_conversion",
+    "shared_round_trip",
 ]
 
 
@@ -104,6 +158,6 @@ def __getattr__(name: str) -> object:
     module = _HOME.get(name)
     if module is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    value: object = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value

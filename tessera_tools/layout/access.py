@@ -235,8 +235,8 @@ def contiguous_elements(
 
     `contiguity` is how many elements along the axis are known to be adjacent in memory, `alignment` what the
     addresses of the first of them are known to be divisible by, both in elements and as powers of two dividing
-    the truth; `max_elements` is the widest access. Example: blocked with four neighbours of a row, rows 16-byte aligned,
-    f32: 4. The registers that make up an access are those of `vector_access` on a row-major memory of the tile.
+    the truth; `max_elements` is the widest access. Example: four neighbours of a row in a thread, f32, rows aligned
+    to 16 bytes: 4. The registers that make up an access are those of `vector_access` on a row-major memory of the tile.
     """
     name = f"dim{axis}"
     if name not in layout.out_dims:

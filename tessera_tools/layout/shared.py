@@ -234,7 +234,8 @@ def conflict_free(
     the line (S). Lanes L conflict where two of them differ by something in V + S but not in V; so S must meet
     span(V + L) in 0, for both L at once. With P and Q the two spans, and E, F what completes P ∩ Q to each, the sums
     e + f of pairs are in neither, and so is what completes P + Q to the tile. Those are enough: P and Q are no
-    larger than a line. Compare "Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2" (arXiv 2505.23819).
+    larger than a line. Compare the optimal swizzling of "Linear Layouts: Robust Code Generation of Efficient Tensor
+    Computation Using F2" (arXiv 2505.23819).
     """
     outs = list(zip(dims_of(len(shape)), shape, strict=True))
     total = sum(log2(size) for size in shape)

@@ -1,0 +1,163 @@
+"""Shared memory layouts: the hardware's modes against their byte formula, and choices against the simulation."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layout.banks import wavefronts_of_access
+from layout.strategies import tiles
+
+from tessera_tools.layout import (
+    SWIZZLE_128B,
+    SWIZZLE_MODES,
+    Access,
+    LayoutError,
+    LinearLayout,
+    MatrixAccess,
+    VectorAccess,
+    blocked,
+    choose_swizzle,
+    mma_m16n8_accumulator,
+    mma_operand_a,
+    mma_operand_b,
+    row_major,
+    swizzled,
+    with_stages,
+)
+
+
+def test_row_major_offsets() -> None:
+    layout = row_major((4, 8))
+    assert [layout.apply(offset=o) for o in (1, 8, 31)] == [
+        {"dim0": 0, "dim1": 1}, {"dim0": 1, "dim1": 0}, {"dim0": 3, "dim1": 7},
+    ]  # fmt: skip
+    assert row_major((4, 8), (0, 1)).apply(offset=5) == {"dim0": 1, "dim1": 1}
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("mode", [32, 64, 128])
+def test_modes_xor_16_byte_chunks_with_128_byte_lines(bits: int, mode: int) -> None:
+    # PTX ISA, tensor swizzling modes: chunk c of line l goes to chunk c ^ (l mod 8, its lowest bits by mode).
+    width = mode * 8 // bits
+    layout = swizzled((16, width), bits, swizzle_bytes=mode).invert()
+    for row in range(16):
+        for col in range(width):
+            byte = row * mode + col * bits // 8
+            chunk, line = byte // 16 % 8, byte // 128 % 8
+            masked = line & (mode // 16 - 1)
+            expected = byte // 128 * 128 + (chunk ^ masked) * 16 + byte % 16
+            assert layout.apply(dim0=row, dim1=col)["offset"] * bits // 8 == expected
+
+
+def test_wider_rows_are_panels() -> None:
+    layout = swizzled((16, 128), 16).invert()
+    inner = swizzled((16, 64), 16).invert()
+    for row, col in ((0, 0), (3, 17), (15, 127), (8, 64)):
+        expected = inner.apply(dim0=row, dim1=col % 64)["offset"] + col // 64 * 16 * 64
+        assert layout.apply(dim0=row, dim1=col)["offset"] == expected
+
+
+def test_mode_zero_is_row_major() -> None:
+    assert swizzled((16, 64), 16, swizzle_bytes=0) == row_major((16, 64))
+
+
+def test_the_named_modes() -> None:
+    assert str(SWIZZLE_128B) == "Sw<3,4,3>"
+    assert [mode.bits for mode in SWIZZLE_MODES.values()] == [0, 1, 2, 3]
+
+
+def test_stages_are_outermost() -> None:
+    staged = with_stages(swizzled((16, 64), 16), 4)
+    assert staged.apply(offset=5, stage=3) == {"dim0": 0, "dim1": 5, "stage": 3}
+    assert staged.in_dims == ("offset", "stage")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: swizzled((16, 64), 16, swizzle_bytes=16), r"expected one of \[0, 32, 64, 128\]"),
+        (lambda: swizzled((16, 32), 16), "needs rows of at least 64 elements, found 32"),
+        (lambda: row_major((4, 4), (0, 0)), "not a permutation"),
+        (lambda: with_stages(row_major((4, 4)), 3), "index them instead"),
+        (
+            lambda: Access(row_major((4, 4)), "tma").plan(row_major((4, 4)), 16),
+            "expected 'vector' or 'matrix'",
+        ),
+    ],
+)
+def test_impossible_memories_are_refused(build: object, message: str) -> None:
+    with pytest.raises(LayoutError, match=message):
+        build()  # pyright: ignore[reportCallIssue]
+
+
+def test_a_gemm_operand_gets_the_128_byte_mode_and_no_conflict() -> None:
+    write = Access(blocked((64, 64), (1, 8), (4, 8), (4, 1), (1, 0)))
+    for read in (mma_operand_a((64, 64), 16, (2, 2)), mma_operand_b((64, 64), 16, (2, 2))):
+        choice = choose_swizzle((64, 64), 16, write, Access(read, "matrix"))
+        assert choice.mode == 128
+        assert choice.is_conflict_free
+        assert choice.write.instructions == 4
+
+
+def test_without_a_swizzle_the_same_operand_conflicts() -> None:
+    read = Access(mma_operand_a((64, 64), 16, (2, 2)), "matrix")
+    assert read.plan(row_major((64, 64)), 16).banks.per_instruction == 32
+
+
+def test_narrow_rows_still_read_without_conflict() -> None:
+    write = Access(blocked((64, 16), (1, 8), (16, 2), (4, 1), (1, 0)))
+    read = Access(mma_operand_a((64, 16), 16, (2, 2)), "matrix")
+    assert choose_swizzle((64, 16), 16, write, read).is_conflict_free
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_a_transposition_has_a_conflict_free_layout(bits: int) -> None:
+    rows = blocked((64, 64), (1, 1), (1, 32), (4, 1), (1, 0))
+    columns = blocked((64, 64), (1, 1), (32, 1), (1, 4), (0, 1))
+    choice = choose_swizzle((64, 64), bits, Access(rows), Access(columns))
+    assert choice.is_conflict_free
+
+
+def test_an_accumulator_to_rows_is_conflict_free() -> None:
+    accumulator = mma_m16n8_accumulator((64, 64), (2, 2))
+    for bits in (16, 32):
+        rows = blocked((64, 64), (1, 128 // bits), (bits // 4, 128 // bits), (4, 1), (1, 0))
+        assert choose_swizzle((64, 64), bits, Access(accumulator), Access(rows)).is_conflict_free
+
+
+def test_modes_only_is_a_hardware_mode() -> None:
+    rows = blocked((64, 64), (1, 1), (1, 32), (4, 1), (1, 0))
+    columns = blocked((64, 64), (1, 1), (32, 1), (1, 4), (0, 1))
+    choice = choose_swizzle((64, 64), 32, Access(rows), Access(columns), modes_only=True)
+    assert choice.mode in SWIZZLE_MODES
+    assert choice.order is not None
+
+
+def simulated(plan: VectorAccess | MatrixAccess, bits: int) -> int:
+    assert isinstance(plan, VectorAccess)
+    return sum(
+        wavefronts_of_access(
+            [plan.address.evaluate(index, lane=lane) * bits // 8 for lane in range(32)], plan.bits // 8
+        )
+        for index in range(len(plan.groups))
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(tiles(10, 3, 5), tiles(10, 3, 5), st.sampled_from([8, 16, 32, 64]))
+def test_a_choice_is_invertible_and_its_counts_are_true(
+    write: LinearLayout, read: LinearLayout, bits: int
+) -> None:
+    choice = choose_swizzle((32, 32), bits, Access(write), Access(read))
+    assert choice.layout.is_invertible()
+    assert simulated(Access(write).plan(choice.layout, bits), bits) == choice.write.total
+    assert simulated(Access(read).plan(choice.layout, bits), bits) == choice.read.total
+
+
+@settings(max_examples=25, deadline=None)
+@given(tiles(10, 3, 5), tiles(10, 3, 5))
+def test_32_bit_elements_never_conflict(write: LinearLayout, read: LinearLayout) -> None:
+    # A layout without conflicts exists for any two tiles; a cheaper choice may only be one of wider vectors.
+    choice = choose_swizzle((32, 32), 32, Access(write, max_bits=32), Access(read, max_bits=32))
+    assert choice.is_conflict_free
