@@ -62,7 +62,8 @@ class OutputSet:
             # Replacing it would work where the folder can be written, but its owner has said no.
             raise ToolError(f"the output '{path}' cannot be written: permission denied")
         temporary = os.path.join(
-            os.path.dirname(final), f".{os.path.basename(final)[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
+            os.path.dirname(final),
+            f".{os.path.basename(final)[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp",
         )
         try:
             self._write_temporary(temporary, raw, mode)

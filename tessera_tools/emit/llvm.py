@@ -50,7 +50,9 @@ def choose_ptx_version(llvm: LlvmInfo, target: Target, ptxas_max: int | None = N
                 f"this ptxas reads PTX {ptx_text(ptxas_max)} at most; '{target.name}' needs PTX {wanted}",
                 "pip install --upgrade nvidia-cuda-nvcc",
             )
-        raise ToolError(f"this LLVM writes PTX {ptx_text(llvm.max_ptx)} at most; '{target.name}' needs {wanted}")
+        raise ToolError(
+            f"this LLVM writes PTX {ptx_text(llvm.max_ptx)} at most; '{target.name}' needs {wanted}"
+        )
     return newest[-1]
 
 

@@ -127,7 +127,9 @@ class Llvm:
             os.close(saved)
         text = os.pread(listing, 1 << 20, 0).decode("utf-8", "replace")
         os.close(listing)
-        names = [words[0] for words in map(str.split, text.splitlines()) if len(words) > 1 and words[1] == "-"]
+        names = [
+            words[0] for words in map(str.split, text.splitlines()) if len(words) > 1 and words[1] == "-"
+        ]
         cpus = sorted({name for name in names if name.startswith("sm_")})
         versions = sorted({int(name[3:]) for name in names if name[:3] == "ptx" and name[3:].isdigit()})
         return cpus, versions
@@ -227,7 +229,9 @@ class Llvm:
         return self._take(text).encode()
 
 
-def compile_module(llvm: Llvm, request: dict[str, object], text: bytes) -> tuple[dict[str, object], list[bytes]]:
+def compile_module(
+    llvm: Llvm, request: dict[str, object], text: bytes
+) -> tuple[dict[str, object], list[bytes]]:
     """Do what `request["want"]` lists, of `verify`, `llvm`, `ptx`, `mir`; the reply and the texts in that order."""
     want = list(request["want"])  # pyright: ignore[reportArgumentType]
     level = int(request["level"])  # pyright: ignore[reportArgumentType]
@@ -295,8 +299,9 @@ def prepare_mir(llvm: Llvm, machine: int, layout: bytes, stop_after: str) -> Non
     waiting, steady = 0, 0
     while steady < 3:
         time.sleep(0.001)
-        before, waiting = waiting, int.from_bytes(
-            fcntl.ioctl(unread, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder
+        before, waiting = (
+            waiting,
+            int.from_bytes(fcntl.ioctl(unread, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder),
         )
         # The dump has begun, and stays as long as it is: the thread waits in write(2).
         steady = steady + 1 if waiting > 4096 and waiting == before else 0
@@ -357,10 +362,10 @@ def serve(library: str, options: list[str]) -> None:
         request = marshal.loads(read_exactly(0, int.from_bytes(length, "little")))
         texts = [read_exactly(0, size) for size in request["lengths"]]
         try:
-            head, results = compile_module(llvm, request, texts[0])
+            reply = frame(*compile_module(llvm, request, texts[0]))
         except LlvmError as failure:
-            head, results = {"error": failure.stage, "text": failure.text}, []
-        write_all(replies, frame(head, results))
+            reply = frame({"error": failure.stage, "text": failure.text}, [])
+        write_all(replies, reply)
         if "mir" in request["want"]:
             break  # the options of `prepare_mir` cannot be taken back
 

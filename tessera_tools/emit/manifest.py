@@ -246,7 +246,8 @@ def _read_manifest(data: object, name: str) -> Manifest:
         target=reader.text("target"),
         ptx_version=reader.text("ptx_version"),
         kernels=tuple(
-            _read_kernel(item, f"{name}: kernel {index}") for index, item in enumerate(reader.items("kernels"))
+            _read_kernel(item, f"{name}: kernel {index}")
+            for index, item in enumerate(reader.items("kernels"))
         ),
         schema=schema,
     )
@@ -261,7 +262,7 @@ def _read_manifest(data: object, name: str) -> Manifest:
 def _read_kernel(data: object, where: str) -> Kernel:
     reader = _Reader(data, where, "an object")
     kernel_name = reader.text("name")
-    where = f"{where} '{kernel_name}'"
+    where = reader.where = f"{where} '{kernel_name}'"
     kernel = Kernel(
         name=kernel_name,
         parameters=_read_parameters(reader.items("parameters"), where),
@@ -319,7 +320,7 @@ def _read_parameters(items: list[object], where: str) -> tuple[Parameter, ...]:
 
 def _read_tensor_map(data: object, where: str) -> TensorMap:
     reader = _Reader(data, where, "an object")
-    extents = "a list of numbers, or of {\"parameter\": n}"
+    extents = 'a list of numbers, or of {"parameter": n}'
     result = TensorMap(
         parameter=reader.count("parameter"),
         base=reader.count("base"),

@@ -100,24 +100,25 @@ def run(argv: Sequence[str], *, time_limit: float, env: Mapping[str, str] | None
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     streams: dict[int, bytearray] = {out_read: bytearray(), err_read: bytearray()}
-    pid = 0
-    raw: int | None = None
     try:
         try:
             pid = spawn(argv, stdin=None, stdout=out_write, stderr=err_write, env=env)
         finally:
             os.close(out_write)
             os.close(err_write)
-        in_time = _drain(streams, deadline)
-        raw = reap(pid, deadline) if in_time else None
+        ended: int | None = None
+        try:
+            ended = reap(pid, deadline) if _drain(streams, deadline) else None
+        finally:
+            # On the limit, and on an exception such as the user's Ctrl-C: nothing is left running.
+            timed_out = ended is None
+            if timed_out:
+                kill_group(pid)
+                ended = os.waitpid(pid, 0)[1]
     finally:
-        # On the limit, and on an exception such as the user's Ctrl-C: nothing is left running.
-        timed_out = raw is None
-        if pid and timed_out:
-            kill_group(pid)
-            _, raw = os.waitpid(pid, 0)
         os.close(out_read)
         os.close(err_read)
+    raw = ended or 0
     exited = os.WIFEXITED(raw)
     return Finished(
         status=os.WEXITSTATUS(raw) if exited else None,

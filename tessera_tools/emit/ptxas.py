@@ -214,7 +214,7 @@ def _place(ptx: str, message: Message, ptx_name: str | None) -> HasStart | None:
 
 
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"\n]*)"', re.MULTILINE)
 # What begins or ends a function: a `.loc` before it is another function's.
 _BOUNDARY = re.compile(r"\}|.*\.(?:entry|func)\b")
 

@@ -1,6 +1,6 @@
 """What ptxas says: its `-v` report of each kernel's resources, and its messages.
 
-    ptxas's text ──parse_report()──▶ Report({"gemm": Resources(registers=128, …)}, [Message(…)])
+ptxas's text ──parse_report()──▶ Report({"gemm": Resources(registers=128, …)}, [Message(…)])
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cubin to SASS text with NVIDIA's nvdisasm.
 
-    cubin ──Nvdisasm.disassemble()──▶ SASS text ──opcodes()──▶ Counter({"HMMA": 128, "LDGSTS": 16, …})
+cubin ──Nvdisasm.disassemble()──▶ SASS text ──opcodes()──▶ Counter({"HMMA": 128, "LDGSTS": 16, …})
 """
 
 from __future__ import annotations

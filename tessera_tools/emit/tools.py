@@ -1,6 +1,6 @@
 """Finding NVIDIA's programs, and a private folder for the files they want.
 
-    option ▶ TESSERA_<NAME> ▶ the NVIDIA wheel in site-packages ▶ PATH
+option ▶ TESSERA_<NAME> ▶ the NVIDIA wheel in site-packages ▶ PATH
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def find_tool(name: str, *, option: str | None, wheel: str) -> str:
 def _chosen(name: str, source: str, chosen: str) -> str:
     found = chosen if os.sep in chosen else _on_path(chosen)
     if found is None or not os.path.exists(found):
-        raise ToolError(f"{name} is not at '{chosen}', which {source} names", f"correct {source}, or leave it out")
+        raise ToolError(
+            f"{name} is not at '{chosen}', which {source} names", f"correct {source}, or leave it out"
+        )
     if not _runnable(found):
         raise ToolError(f"'{chosen}', which {source} names as {name}, cannot be run", "expected a program")
     return os.path.abspath(found)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Any
 
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.process import kill_group, reap, signal_name, spawn
@@ -64,8 +65,8 @@ class _ChildEnded(Exception):
 class Worker:
     """One LLVM process. Use as a context manager, or call `close`.
 
-    `options` are LLVM's own command-line options (`-debug-pass=Structure`); `time_limit` is in seconds and
-    bounds each request.
+    `options` are LLVM's own command-line options (`-print-after=finalize-isel`), of which LLVM ignores what it
+    does not know; `time_limit` is in seconds and bounds each request.
     """
 
     def __init__(self, options: Sequence[str] = (), *, time_limit: float = 120.0) -> None:
@@ -208,7 +209,7 @@ class Worker:
                 except BrokenPipeError:
                     raise self._death("compiling") from None
 
-    def _receive(self, deadline: float, doing: str) -> tuple[dict[str, object], list[bytes]]:
+    def _receive(self, deadline: float, doing: str) -> tuple[dict[str, Any], list[bytes]]:
         poll = select.poll()
         poll.register(self._replies, select.POLLIN)
         poll.register(self._stderr, select.POLLIN)

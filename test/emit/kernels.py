@@ -49,7 +49,9 @@ MMA = "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
 LDMATRIX = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"
 
 
-def gemm(m_tiles: int = 4, n_tiles: int = 8, k_steps: int = 4, *, copies: int = 8, locations: bool = False) -> str:
+def gemm(
+    m_tiles: int = 4, n_tiles: int = 8, k_steps: int = 4, *, copies: int = 8, locations: bool = False
+) -> str:
     """A GEMM's warp, unrolled as a tile compiler emits it: cp.async, ldmatrix, mma.sync, stores at the end.
 
     `m_tiles` × `n_tiles` accumulators of m16n8 in a loop over K, each iteration `k_steps` of 16. With
@@ -71,7 +73,10 @@ def gemm(m_tiles: int = 4, n_tiles: int = 8, k_steps: int = 4, *, copies: int = 
     lines += ["entry:", "  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"]
     lines += ["  %row = and i32 %tid, 15", "  %rowoff = mul i32 %row, 128", "  br label %loop", "loop:"]
     lines.append("  %k = phi i32 [ 0, %entry ], [ %knext, %loop ]")
-    lines += [f"  %acc{m}_{n}_{i} = phi float [ 0.0, %entry ], [ %out{m}_{n}_{i}, %loop ]" for m, n, i in accumulators]
+    lines += [
+        f"  %acc{m}_{n}_{i} = phi float [ 0.0, %entry ], [ %out{m}_{n}_{i}, %loop ]"
+        for m, n, i in accumulators
+    ]
     lines += ["  %stage = and i32 %k, 1", "  %stageoff = mul i32 %stage, 32768"]
     for copy in range(copies):
         offset = new(f"add i32 %stageoff, {copy * 2048}")
@@ -84,7 +89,10 @@ def gemm(m_tiles: int = 4, n_tiles: int = 8, k_steps: int = 4, *, copies: int = 
         lines.append(
             f"  call void @llvm.nvvm.cp.async.cg.shared.global.16(ptr addrspace(3) {target}, ptr addrspace(1) {source})"
         )
-    lines += ["  call void @llvm.nvvm.cp.async.commit.group()", "  call void @llvm.nvvm.cp.async.wait.group(i32 1)"]
+    lines += [
+        "  call void @llvm.nvvm.cp.async.commit.group()",
+        "  call void @llvm.nvvm.cp.async.wait.group(i32 1)",
+    ]
     lines.append("  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)")
     current = {(m, n): [f"%acc{m}_{n}_{i}" for i in range(4)] for m in range(m_tiles) for n in range(n_tiles)}
 
@@ -102,7 +110,9 @@ def gemm(m_tiles: int = 4, n_tiles: int = 8, k_steps: int = 4, *, copies: int = 
         for m in range(m_tiles):
             for n in range(n_tiles):
                 pair = b[n // 2][(n % 2) * 2 : (n % 2) * 2 + 2]
-                arguments = [f"<2 x half> {x}" for x in (*a[m], *pair)] + [f"float {x}" for x in current[m, n]]
+                arguments = [f"<2 x half> {x}" for x in (*a[m], *pair)] + [
+                    f"float {x}" for x in current[m, n]
+                ]
                 result = new(f"call {FRAGMENT} @{MMA}({', '.join(arguments)})")
                 current[m, n] = [new(f"extractvalue {FRAGMENT} {result}, {i}") for i in range(4)]
     lines += [f"  %out{m}_{n}_{i} = fadd float {current[m, n][i]}, 0.0" for m, n, i in accumulators]
@@ -116,7 +126,8 @@ def gemm(m_tiles: int = 4, n_tiles: int = 8, k_steps: int = 4, *, copies: int = 
     attachment = ""
     if locations:
         lines = [
-            line if line.endswith(":") else f"{line}, !dbg !{100 + number}" for number, line in enumerate(lines)
+            line if line.endswith(":") else f"{line}, !dbg !{100 + number}"
+            for number, line in enumerate(lines)
         ]
         attachment = " !dbg !4"
     half = "<2 x half>"

@@ -1,0 +1,146 @@
+"""LLVM IR to PTX and MIR for a target, and on to a cubin with the real ptxas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from emit.kernels import VECTOR_ADD, gemm
+
+from oracles import require_tool
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, ptx_text
+from tessera_tools.emit.ptxas import Ptxas
+from tessera_tools.emit.sass import Nvdisasm, opcodes
+from tessera_tools.emit.worker import LlvmInfo, Worker
+from tessera_tools.target import lookup, targets
+
+LLVM = LlvmInfo((22, 1, 0), tuple(target.cpu for target in targets()), (70, 80, 83, 88, 90), 0.0)
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker.start() as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("gpu", "ptxas_max", "chosen"),
+    [("sm_80", None, 90), ("sm_80", 95, 90), ("sm_80", 84, 83), ("sm_90", 80, 80), ("sm_110", 90, 90)],
+)
+def test_the_newest_common_ptx_version_is_chosen(gpu: str, ptxas_max: int | None, chosen: int):
+    assert choose_ptx_version(LLVM, lookup(gpu), ptxas_max) == chosen
+
+
+def test_a_ptxas_too_old_for_the_target_is_refused():
+    with pytest.raises(
+        ToolError, match=r"this ptxas reads PTX 8\.7 at most; 'sm_103' needs PTX 8\.8"
+    ) as caught:
+        choose_ptx_version(LLVM, lookup("sm_103"), 87)
+    assert caught.value.hint == "pip install --upgrade nvidia-cuda-nvcc"
+
+
+def test_an_llvm_too_old_for_the_target_is_refused():
+    old = LlvmInfo((19, 1, 0), LLVM.cpus, (70, 80, 85), 0.0)
+    with pytest.raises(ToolError, match=r"this LLVM writes PTX 8\.5 at most; 'sm_100' needs 8\.6"):
+        choose_ptx_version(old, lookup("sm_100"), 90)
+
+
+def test_an_llvm_without_the_target_is_refused():
+    with pytest.raises(ToolError, match=r"LLVM 18\.1\.0 does not know the GPU 'sm_100a'"):
+        choose_ptx_version(LlvmInfo((18, 1, 0), ("sm_80",), (70,), 0.0), lookup("sm_100"))
+
+
+def test_this_llvm_knows_every_target_and_a_ptx_version_for_it(worker: Worker):
+    for target in targets():
+        assert choose_ptx_version(worker.info(), target) >= target.min_ptx
+
+
+def test_a_pipeline_must_be_one_of_ours(worker: Worker):
+    with pytest.raises(ValueError, match="no LLVM pipeline is called 'x'"):
+        compile_ir(worker, VECTOR_ADD, lookup("sm_80"), ptx_version=90, pipeline="x")
+
+
+@pytest.mark.parametrize("gpu", [target.name for target in targets()])
+@pytest.mark.parametrize("kernel", ["vector_add", "gemm"])
+def test_a_kernel_compiles_through_to_sass(worker: Worker, gpu: str, kernel: str):
+    ptxas, nvdisasm = Ptxas(require_tool("ptxas")), Nvdisasm(require_tool("nvdisasm"))
+    target = lookup(gpu)
+    ir = VECTOR_ADD if kernel == "vector_add" else gemm(2, 4, 2, copies=2)
+    version = choose_ptx_version(worker.info(), target, ptxas.max_ptx)
+    ptx = compile_ir(worker, ir, target, ptx_version=version).texts["ptx"]
+    assert f".version {ptx_text(version)}\n.target {target.cpu}\n" in ptx
+    assembled = ptxas.assemble(ptx, arch=target.ptx_target)
+    assert assembled.warnings == []
+    used = assembled.report.entries[kernel]
+    assert used.registers > 0
+    assert not used.spills
+    counts = opcodes(nvdisasm.disassemble(assembled.cubin))
+    if kernel == "gemm":
+        assert counts["HMMA"] == 16
+        assert counts["LDGSTS"] >= 2
+        assert counts["LDSM"] == 8
+    else:
+        assert (counts["LDG"], counts["STG"]) == (2, 1)
+
+
+@pytest.mark.parametrize("pipeline", ["tile", "llvm"])
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_every_level_and_pipeline_makes_ptx_that_ptxas_takes(worker: Worker, pipeline: str, level: int):
+    ptxas = Ptxas(require_tool("ptxas"))
+    reply = compile_ir(
+        worker, gemm(1, 2, 1, copies=1), lookup("sm_80"), ptx_version=80, level=level, pipeline=pipeline
+    )
+    assert ptxas.assemble(reply.texts["ptx"], arch="sm_80", level=level).report.entries["gemm"]
+
+
+def test_mir_is_llvms_own():
+    mir = emit_mir(VECTOR_ADD, lookup("sm_90"), ptx_version=90).texts["mir"]
+    assert mir.startswith("--- |\n  ; ModuleID")
+    assert "\nname:            vector_add\n" in mir
+    assert ":b32 = INT_PTX_SREG_TID_x\n" in mir
+    assert mir.endswith("Return\n...\n")
+
+
+def test_mir_of_every_function_is_there_and_nothing_of_the_helper():
+    two = VECTOR_ADD + "define ptx_kernel void @second() {\n  ret void\n}\n"
+    mir = emit_mir(two, lookup("sm_80"), ptx_version=80).texts["mir"]
+    assert [line.split()[1] for line in mir.splitlines() if line.startswith("name:")] == [
+        "vector_add",
+        "second",
+    ]
+    assert "tessera_held" not in mir
+
+
+@pytest.mark.parametrize("stop_after", ["nvptx-isel", "machine-sink", "register-coalescer", "prologepilog"])
+def test_mir_stops_after_the_pass_asked_for(stop_after: str):
+    mir = emit_mir(VECTOR_ADD, lookup("sm_80"), ptx_version=80, stop_after=stop_after).texts["mir"]
+    in_ssa = "isSSA:           true" in mir
+    assert in_ssa == (stop_after in ("nvptx-isel", "machine-sink"))
+
+
+def test_mir_of_a_large_kernel_comes_whole():
+    mir = emit_mir(gemm(), lookup("sm_80"), ptx_version=80).texts["mir"]
+    assert mir.count("MMA_m16n8k16") == 128
+
+
+def test_an_unknown_pass_is_refused():
+    with pytest.raises(ToolError, match="LLVM's code generator has no pass 'nope'") as caught:
+        emit_mir(VECTOR_ADD, lookup("sm_80"), ptx_version=80, stop_after="nope")
+    assert caught.value.hint == "name one as llc -stop-after= does, such as 'finalize-isel'"
+
+
+def test_broken_ir_is_refused_for_mir_as_for_ptx():
+    with pytest.raises(ToolError) as caught:
+        emit_mir("define void @k() {\n  ret i32\n}", lookup("sm_80"), ptx_version=80)
+    assert caught.value.line == 3
+
+
+def test_locations_reach_the_ptx_without_turning_optimization_off(worker: Worker):
+    ptx = compile_ir(worker, gemm(1, 2, 1, copies=1, locations=True), lookup("sm_90"), ptx_version=90).texts[
+        "ptx"
+    ]
+    # `.target sm_90a, debug` would make ptxas compile as for -G.
+    assert ".target sm_90a\n" in ptx
+    assert '.file\t1 "/src/gemm.mlir"' in ptx
+    assert ".loc\t1 1" in ptx

@@ -1,0 +1,238 @@
+"""LLVM in its own process: what it makes, and that nothing it does reaches the compiler."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from emit.kernels import ABORTS, VECTOR_ADD
+
+from tessera_tools.emit import llvm_child
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.worker import Worker
+
+SM_80 = {"cpu": "sm_80", "features": "+ptx90"}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker.start() as started:
+        yield started
+
+
+def test_the_child_says_what_its_llvm_is(worker: Worker):
+    info = worker.info()
+    assert info.version[0] == 22
+    assert "sm_90a" in info.cpus
+    assert info.max_ptx == 90
+
+
+def test_ptx_is_for_the_processor_and_version_asked(worker: Worker):
+    ptx = worker.compile(VECTOR_ADD, cpu="sm_90a", features="+ptx83").texts["ptx"]
+    assert ".version 8.3\n.target sm_90a\n" in ptx
+    assert ".visible .entry vector_add(" in ptx
+
+
+def test_optimized_ir_and_ptx_come_in_one_reply(worker: Worker):
+    reply = worker.compile(VECTOR_ADD, ("llvm", "ptx"), **SM_80)
+    assert "define ptx_kernel void @vector_add" in reply.texts["llvm"]
+    assert ".entry vector_add" in reply.texts["ptx"]
+    assert set(reply.seconds) == {"parse", "verify", "optimize", "print", "codegen", "wall"}
+
+
+def test_the_level_decides_what_is_optimized(worker: Worker):
+    ir = "define ptx_kernel void @k(ptr %p) {\n  %a = add i32 1, 2\n  store i32 %a, ptr %p\n  ret void\n}\n"
+    assert "add i32 1, 2" in worker.compile(ir, ("llvm",), level=0, **SM_80).texts["llvm"]
+    assert "store i32 3" in worker.compile(ir, ("llvm",), level=1, **SM_80).texts["llvm"]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_every_level_makes_ptx(worker: Worker, level: int):
+    assert "ret;" in worker.compile(VECTOR_ADD, level=level, **SM_80).texts["ptx"]
+
+
+def test_llvm_times_its_passes_on_request(worker: Worker):
+    reply = worker.compile(VECTOR_ADD, time_passes=True, **SM_80)
+    assert "InstCombinePass" in reply.texts["timing"]
+
+
+def test_good_ir_verifies(worker: Worker):
+    assert worker.verify(VECTOR_ADD).texts == {}
+
+
+@pytest.mark.parametrize(
+    ("ir", "line", "column", "message"),
+    [
+        ("define void @k() {\n  ret i32\n}", 3, 1, "expected value token"),
+        ("define void @k() {\n  call void @f()\n  ret void\n}", 2, 13, "use of undefined value '@f'"),
+        ("nonsense", 1, 1, "expected top-level entity"),
+        ("define void @k() {\n", 2, 1, "found end of file"),
+    ],
+)
+def test_a_syntax_error_has_its_place_in_the_ir(
+    worker: Worker, ir: str, line: int, column: int, message: str
+):
+    with pytest.raises(ToolError, match="LLVM does not read its IR: ") as caught:
+        worker.verify(ir)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_broken_ir_is_refused_with_the_verifiers_reason(worker: Worker):
+    ir = (
+        "define ptx_kernel void @k() {\na:\n  br label %c\nb:\n  %x = add i32 1, 1\n  br label %c\n"
+        "c:\n  %y = add i32 %x, 1\n  ret void\n}"
+    )
+    with pytest.raises(ToolError, match="LLVM finds its IR broken: Instruction does not dominate all uses!"):
+        worker.verify(ir)
+
+
+def test_a_nul_character_is_refused_with_its_line(worker: Worker):
+    with pytest.raises(ToolError, match="NUL character") as caught:
+        worker.verify("; one\n; \0\n")
+    assert caught.value.line == 2
+
+
+def test_a_refusal_leaves_the_child_alive(worker: Worker):
+    before = worker._pid
+    with pytest.raises(ToolError):
+        worker.verify("nonsense")
+    worker.verify(VECTOR_ADD)
+    assert worker._pid == before
+
+
+def test_llvm_ending_its_process_is_an_error_with_its_last_words(worker: Worker):
+    with pytest.raises(ToolError, match=r"LLVM failed while compiling: Do not know how to promote") as caught:
+        worker.compile(ABORTS, **SM_80)
+    assert caught.value.hint == "the LLVM process died of SIGABRT"
+    assert "LLVM ERROR: " in caught.value.details
+
+
+def test_an_intrinsic_that_cannot_be_selected_is_an_error_with_its_name(worker: Worker):
+    ir = (
+        "define ptx_kernel void @k(ptr addrspace(3) %p) {\n"
+        "  %v = call { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3) %p)\n"
+        "  %w = extractvalue { i32, i32, i32, i32 } %v, 0\n  store i32 %w, ptr addrspace(3) %p\n  ret void\n}\n"
+        "declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3))\n"
+    )
+    with pytest.raises(ToolError, match=r"Cannot select: .*ldmatrix"):
+        worker.compile(ir, cpu="sm_60", features="+ptx63")
+
+
+def test_a_child_that_has_died_is_replaced(worker: Worker):
+    with pytest.raises(ToolError):
+        worker.compile(ABORTS, **SM_80)
+    assert ".entry vector_add" in worker.compile(VECTOR_ADD, **SM_80).texts["ptx"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_child_killed_from_outside_is_an_error_that_says_so(worker: Worker, number: signal.Signals):
+    worker.info()
+    os.kill(worker._pid, number)
+    with pytest.raises(ToolError, match=f"LLVM died of {number.name} while compiling"):
+        worker.compile(VECTOR_ADD, **SM_80)
+
+
+def test_a_child_that_hangs_is_ended_at_the_time_limit():
+    with Worker.start(time_limit=0.5) as worker:
+        worker.info()
+        os.kill(worker._pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        with pytest.raises(ToolError, match=r"LLVM was still compiling after 0.5 s, and was ended"):
+            worker.compile(VECTOR_ADD, **SM_80)
+        assert time.monotonic() - begin < 10
+        assert worker.compile(VECTOR_ADD, **SM_80).texts["ptx"]
+
+
+def test_a_large_request_to_a_child_that_hangs_ends_too():
+    with Worker.start(time_limit=0.5) as worker:
+        worker.info()
+        os.kill(worker._pid, signal.SIGSTOP)
+        with pytest.raises(ToolError, match="was ended"):
+            worker.compile(VECTOR_ADD + "; padding\n" * 100_000, **SM_80)
+
+
+def test_llvm_options_reach_llvm_and_what_it_prints_comes_back():
+    with Worker.start(["-print-after=finalize-isel"]) as worker:
+        reply = worker.compile(VECTOR_ADD, **SM_80)
+    assert "# Machine code for function vector_add: IsSSA, TracksLiveness" in reply.warnings
+
+
+def test_a_missing_library_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "path", [])
+    with pytest.raises(ToolError, match="llvmlite's LLVM library was not found") as caught:
+        Worker.start()
+    assert "pip install" in (caught.value.hint or "")
+
+
+def test_a_library_that_is_none_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: os.PathLike[str]):
+    folder = os.path.join(tmp_path, "llvmlite", "binding")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "libllvmlite.so"), "w", encoding="ascii") as file:
+        file.write("no library")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    with Worker.start() as worker, pytest.raises(ToolError, match="LLVM cannot be loaded: .*file too short"):
+        worker.info()
+
+
+def test_closing_leaves_no_process_and_no_descriptor():
+    before = len(os.listdir("/proc/self/fd"))
+    worker = Worker.start()
+    worker.info()
+    pid = worker._pid
+    worker.close()
+    worker.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def test_a_worker_that_was_never_asked_closes_at_once():
+    begin = time.monotonic()
+    Worker.start().close()
+    assert time.monotonic() - begin < 1.0
+
+
+def test_the_child_ends_with_its_parent():
+    code = (
+        "import os; from tessera_tools.emit.worker import Worker\n"
+        "w = Worker.start(); w.info(); print(w._pid, flush=True); os._exit(0)"
+    )
+    pid = int(
+        subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, check=True).stdout
+    )
+    for _ in range(100):
+        if not os.path.exists(f"/proc/{pid}"):
+            return
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                return
+        time.sleep(0.02)
+    raise AssertionError("the child is still there")
+
+
+def test_the_child_calls_llvmlite_by_its_own_signatures():
+    if importlib.util.find_spec("llvmlite") is None:
+        pytest.skip("llvmlite is not installed")
+    import llvmlite.binding  # noqa: F401  # declares every function
+    from llvmlite.binding import ffi
+
+    for name, (_, parameters) in llvm_child.SIGNATURES.items():
+        theirs = getattr(ffi.lib, "LLVMPY_" + name).argtypes
+        if theirs is not None:
+            assert len(theirs) == len(parameters), name
+
+
+def test_starting_a_worker_loads_no_llvm_in_the_compiler():
+    code = (
+        "import sys; from tessera_tools.emit.worker import Worker; Worker.start().close()\n"
+        "print('llvmlite' in sys.modules, 'subprocess' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, check=True)
+    assert done.stdout.split() == [b"False", b"False"]
