@@ -1,0 +1,14 @@
+"""The dialects, one module or folder each; `tessera_tools.opdef.registry` says where each one lives.
+
+A module declares its types, attributes and ops and ends with `DIALECT`; it is imported when the first of its names
+is met.  `builtin`, `func`, `arith`, `math`, `scf`, `cf`, `memref`, `vector`, `gpu` and `ub` are upstream MLIR's, in
+the spelling of release 22.
+
+What passes ask of an op beside its fields are plain methods, each documented where it is declared:
+
+    callable ops     callable_region, function_type, arg_attrs, res_attrs        func.func, gpu.func
+    calls            callee, call_operands                                       func.call, gpu.launch_func
+    loops            is_loop, loop_body, induction, iter_args, loop_results      scf.for, scf.while, scf.parallel
+    branches         branch_operands(i), set_branch_operands(i, values)          cf.br, cf.cond_br, cf.switch
+    views            view_source                                                 memref.cast, memref.subview, …
+"""

@@ -1,0 +1,116 @@
+"""Attributes of `arith`: flags, rounding modes and comparison predicates, with upstream's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from tessera_tools.ir.types import I32, I64, IntegerType
+from tessera_tools.opdef import AttrKind, EnumAttr, TypeConstraint, attribute, integer_enum, like
+
+
+class FlagsAttr(EnumAttr):
+    """A set of flags: `cases` but for "none" and `everything`, written in declaration order."""
+
+    separator = ","
+    spacing: ClassVar[str] = ","
+    everything: ClassVar[str | None] = None
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Any:
+        """The attribute of a set of flags in any order; ValueError for an unknown one."""
+        given = set(words)
+        single = [case for case in cls.cases if case not in ("none", cls.everything)]
+        if cls.everything is not None and (cls.everything in given or given.issuperset(single)):
+            return cls(cls.everything)
+        unknown = given.difference(cls.cases)
+        if unknown:
+            return cls(sorted(unknown)[0])
+        return cls(cls.spacing.join(case for case in single if case in given) or "none")
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The single flags that are set."""
+        parts = frozenset(part.strip() for part in self.value.split(","))
+        if self.everything in parts:
+            return frozenset(self.cases) - {"none", self.everything}
+        return parts - {"none"}
+
+    def intersection(self, other: FlagsAttr) -> Any:
+        """The flags that both have: what a combination of two ops may promise."""
+        return self.of(self.flags & other.flags)
+
+    @classmethod
+    def parse(cls, scanner: Any) -> FlagsAttr:
+        """From the body of `#arith.name<…>`."""
+        scanner.expect("<")
+        words = [scanner.word()]
+        while scanner.optional(","):
+            words.append(scanner.word())
+        scanner.expect(">")
+        return cls.of(words)
+
+
+class FastMathFlagsAttr(FlagsAttr, name="arith.fastmath"):
+    """What may be assumed of floating-point arithmetic: `#arith.fastmath<nnan,contract>`."""
+
+    cases = ("none", "reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "fast")
+    everything = "fast"
+
+
+class IntegerOverflowFlagsAttr(FlagsAttr, name="arith.overflow"):
+    """Wrapping that is poison: `#arith.overflow<nsw, nuw>`."""
+
+    cases = ("none", "nsw", "nuw")
+    spacing = ", "
+
+
+def flags(attribute_class: type[FlagsAttr]) -> AttrKind:
+    """The kind of a flags attribute, written `<a,b>` in a format."""
+    return AttrKind(
+        f"{attribute_class.name} attribute",
+        lambda a: isinstance(a, attribute_class),
+        "angled_keywords",
+        lambda read: attribute_class.of(token[0] for token in read),
+        lambda a: f"<{a.value}>",
+    )
+
+
+FAST_MATH = flags(FastMathFlagsAttr)
+OVERFLOW = flags(IntegerOverflowFlagsAttr)
+
+
+def fastmath_field() -> Any:
+    """The field `fastmath` of a floating-point op, none by default."""
+    return attribute(FAST_MATH, "what may be assumed", default=FastMathFlagsAttr("none"))
+
+
+def overflow_field() -> Any:
+    """The field `overflowFlags` of an integer op, none by default."""
+    default = IntegerOverflowFlagsAttr("none")
+    return attribute(OVERFLOW, "wrapping that is poison", default=default, key="overflowFlags")
+
+
+ROUNDING_MODES = ("to_nearest_even", "downward", "upward", "toward_zero", "to_nearest_away")
+ROUNDING_MODE = integer_enum("floating point rounding mode", {m: i for i, m in enumerate(ROUNDING_MODES)}, I32)
+
+CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+CMPI_PREDICATE = integer_enum(
+    "allowed 64-bit signless integer cases: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9",
+    {p: i for i, p in enumerate(CMPI_PREDICATES)},
+    I64,
+)
+CMPF_PREDICATES = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+CMPF_PREDICATE = integer_enum(
+    "allowed 64-bit signless integer cases: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+    {p: i for i, p in enumerate(CMPF_PREDICATES)},
+    I64,
+)
+
+FIXED_WIDTH_INTEGER_LIKE = like(
+    TypeConstraint("signless integer", lambda t: isinstance(t, IntegerType) and t.signedness == "signless"),
+    "signless-fixed-width-integer-like",
+)
+"""Signless integers but not `index`, and vectors and tensors of them."""

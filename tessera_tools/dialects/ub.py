@@ -1,0 +1,62 @@
+"""The `ub` dialect: poison and unreachable code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.opdef import (
+    CONSTANT_LIKE,
+    PURE,
+    TERMINATOR,
+    AttrKind,
+    Dialect,
+    Op,
+    attribute,
+    by_word,
+    ops_of,
+    result,
+)
+
+
+class PoisonAttr(Attribute, name="ub.poison"):
+    """`#ub.poison`: the constant that any use may make anything of."""
+
+    def text(self) -> str:
+        return "#ub.poison"
+
+    @classmethod
+    def parse(cls, scanner: Any) -> PoisonAttr:
+        """Nothing follows the word."""
+        return cls()
+
+
+class Poison(Op, name="ub.poison", traits=(PURE, CONSTANT_LIKE)):
+    """A poison value: it stands for any value, differently at each use."""
+
+    value = attribute(
+        AttrKind("PoisonAttrInterface instance", lambda a: isinstance(a, PoisonAttr)), default=PoisonAttr()
+    )
+    result = result()
+    assembly = "attr-dict (`<` $value^ `>`)? `:` type($result)"
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
+        return [self.value]
+
+
+class Unreachable(Op, name="ub.unreachable", traits=(TERMINATOR,)):
+    """Ends a block that control never reaches."""
+
+    assembly = "attr-dict"
+
+
+def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | None:
+    """`ub.poison` for a poison attribute."""
+    return builder.insert(Poison(result=type)) if isinstance(value, PoisonAttr) else None
+
+
+DIALECT = Dialect(
+    "ub", "poison and unreachable code", ops_of(globals()), attributes=by_word(PoisonAttr), materialize=materialize
+)
