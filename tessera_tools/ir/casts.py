@@ -1,0 +1,66 @@
+"""`builtin.unrealized_conversion_cast`, which type conversion leans on; the builtin dialect re-exports it.
+
+A cast from N values to M values that only says: these stand for those.  Pairs that undo each other cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.traits import PURE
+
+
+class UnrealizedConversionCast(Operation):
+    """`%0 = builtin.unrealized_conversion_cast %a : f32 to i32`"""
+
+    __slots__ = ()
+
+    name = "builtin.unrealized_conversion_cast"
+    traits = (PURE,)
+
+    @classmethod
+    def make(
+        cls, values: Sequence[Value], types: Sequence[Type], location: Location = UNKNOWN
+    ) -> UnrealizedConversionCast:
+        """A detached cast of `values` to `types`."""
+        return cls.create(values, types, location=location)
+
+    def verify_op(self) -> None:
+        if not self.results and not self.op_operands:
+            raise self.error("expected at least one result for cast operation")
+
+
+def reconcile(casts: Iterable[UnrealizedConversionCast]) -> list[UnrealizedConversionCast]:
+    """Cancel casts that undo others, erase those that nobody uses, and return what remains, in order."""
+    remaining = list(casts)
+    for cast in remaining:
+        source = cancelled_by(cast)
+        if source is not None:
+            cast.replace_all_uses_with(source)
+    # A later cast may use an earlier one: go backwards, so that one round is enough.
+    kept: list[UnrealizedConversionCast] = []
+    for cast in reversed(remaining):
+        if any(r.has_uses for r in cast.results):
+            kept.append(cast)
+        else:
+            cast.erase()
+    kept.reverse()
+    # Materializations are made in the order of the walk, not of use: what only dead casts used is dead now.
+    return kept if len(kept) == len(remaining) else reconcile(kept)
+
+
+def cancelled_by(cast: UnrealizedConversionCast) -> Sequence[Value] | None:
+    """The values of the same types that the cast's operands were cast from, perhaps over several casts; or None."""
+    wanted = cast.result_types
+    values: Sequence[Value] = cast.operands
+    while values:
+        if [v.type for v in values] == wanted:
+            return values
+        source = values[0].defining_op
+        if not isinstance(source, UnrealizedConversionCast) or source.results != values:
+            return None
+        values = source.operands
+    return values if not wanted else None

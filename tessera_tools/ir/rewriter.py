@@ -1,0 +1,250 @@
+"""Changing a program: `Rewriter`, which tells listeners of every change, and `RewritePattern`.
+
+    driver ──op──▶ pattern.match_and_rewrite(op, rewriter) ──changes──▶ Rewriter ──notifications──▶ listeners
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import (
+    Block,
+    Builder,
+    InsertionPoint,
+    IRMapping,
+    Operation,
+    OpT,
+    Region,
+    Value,
+)
+from tessera_tools.ir.location import UNKNOWN, Location
+
+
+class Listener:
+    """Is told of changes; override what matters."""
+
+    def op_inserted(self, op: Operation) -> None:
+        """`op` now stands in a block (its nested operations are told of one by one, after it)."""
+
+    def op_replaced(self, op: Operation, values: Sequence[Value]) -> None:
+        """The results of `op` are about to be replaced by `values`."""
+
+    def op_modified(self, op: Operation) -> None:
+        """Operands, attributes, successors or regions of `op` changed in place."""
+
+    def op_erased(self, op: Operation) -> None:
+        """`op` is about to be erased (nested operations first, last to first)."""
+
+
+class Rewriter(Builder):
+    """A builder that also replaces, erases and moves, and tells its listeners."""
+
+    __slots__ = ("listeners",)
+
+    def __init__(self, point: InsertionPoint, location: Location = UNKNOWN) -> None:
+        super().__init__(point, location)
+        self.listeners: list[Listener] = []
+
+    # -- place
+
+    def set_before(self, op: Operation) -> None:
+        """Insert before `op` from now on, with its location."""
+        assert op.parent is not None
+        self.point, self.location = InsertionPoint(op.parent, op), op.location
+
+    def set_after(self, op: Operation) -> None:
+        """Insert after `op` from now on, with its location."""
+        assert op.parent is not None
+        self.point, self.location = InsertionPoint(op.parent, op.next_op), op.location
+
+    def set_to_start(self, block: Block) -> None:
+        """Insert at the start of `block` from now on."""
+        self.point = InsertionPoint(block, block.first_op)
+
+    def set_to_end(self, block: Block) -> None:
+        """Insert at the end of `block` from now on."""
+        self.point = InsertionPoint(block)
+
+    @contextmanager
+    def saved_point(self) -> Iterator[None]:
+        """Come back to the present insertion point and location at the end of the `with` block."""
+        saved = self.point, self.location
+        try:
+            yield
+        finally:
+            self.point, self.location = saved
+
+    # -- operations
+
+    def insert(self, op: OpT) -> OpT:
+        """Insert a detached operation at the insertion point."""
+        super().insert(op)
+        self._inserted(op)
+        return op
+
+    def _inserted(self, op: Operation) -> None:
+        for listener in self.listeners:
+            listener.op_inserted(op)
+            if op.regions:
+                for inner in op.walk():
+                    listener.op_inserted(inner)
+
+    def clone(self, op: Operation, mapping: IRMapping | None = None) -> Operation:
+        """Insert a copy of `op`."""
+        return self.insert(op.clone(mapping))
+
+    def replace_op(self, op: Operation, new: Operation | Sequence[Value]) -> None:
+        """Replace the results of `op` by values (or the results of another operation), one for one, and erase it."""
+        values: Sequence[Value] = new.results if isinstance(new, Operation) else new
+        if len(values) != len(op.results):
+            raise ValueError(f"'{op.name}' has {len(op.results)} results, replaced by {len(values)} values")
+        for listener in self.listeners:
+            listener.op_replaced(op, values)
+        for result, value in zip(op.results, values, strict=True):
+            self.replace_all_uses(result, value)
+        self.erase_op(op)
+
+    def replace_all_uses(self, old: Value, new: Value) -> None:
+        """Make every use of `old` refer to `new`."""
+        users = list(old.users) if self.listeners else []
+        old.replace_all_uses_with(new)
+        for user in users:
+            self._modified(user)
+
+    def erase_op(self, op: Operation) -> None:
+        """Erase an operation whose results are not used."""
+        for result in op.results:
+            if result.has_uses:
+                raise ValueError(f"'{op.name}' is erased while its result #{result.index} has uses")
+        if self.listeners:
+            doomed = [op, *op.walk()] if op.regions else [op]
+            for inner in reversed(doomed):
+                for listener in self.listeners:
+                    listener.op_erased(inner)
+        if self.point.before is op:
+            self.point = InsertionPoint(self.point.block, op.next_op)
+        op.erase()
+
+    @contextmanager
+    def modify(self, op: Operation) -> Iterator[None]:
+        """Change `op` in place inside the `with` block."""
+        yield
+        self._modified(op)
+
+    def _modified(self, op: Operation) -> None:
+        for listener in self.listeners:
+            listener.op_modified(op)
+
+    def move_before(self, op: Operation, place: Operation) -> None:
+        """Move `op` to stand before `place`."""
+        op.move_before(place)
+        self._modified(op)
+
+    def move_after(self, op: Operation, place: Operation) -> None:
+        """Move `op` to stand after `place`."""
+        op.move_after(place)
+        self._modified(op)
+
+    # -- blocks and regions
+
+    def create_block(self, region: Region, types: Sequence[Type] = (), index: int | None = None) -> Block:
+        """Insert an empty block (at the end unless told), and insert at its end from now on."""
+        block = Block(types)
+        region.insert(len(region.blocks) if index is None else index, block)
+        self.set_to_end(block)
+        return block
+
+    def erase_block(self, block: Block) -> None:
+        """Erase a block that no one branches to, and all in it."""
+        for op in reversed(list(block)):
+            for result in op.results:
+                if any(user.parent is not block for user in result.users):
+                    raise ValueError(f"'{op.name}' is erased while its result #{result.index} has uses")
+            for listener in self.listeners:
+                for inner in reversed([op, *op.walk()]):
+                    listener.op_erased(inner)
+        block.erase()
+
+    def split_block(self, block: Block, before: Operation) -> Block:
+        """Move `before` and what follows into a new block after this one."""
+        return block.split_before(before)
+
+    def inline_block_before(self, block: Block, place: Operation, arguments: Sequence[Value] = ()) -> None:
+        """Move the operations of `block` before `place`, with its arguments replaced, and erase the empty block."""
+        assert place.parent is not None
+        self._inline(block, place.parent, place, arguments)
+
+    def inline_block_at_end(self, block: Block, target: Block, arguments: Sequence[Value] = ()) -> None:
+        """Move the operations of `block` to the end of `target`, with its arguments replaced; the block goes."""
+        self._inline(block, target, None, arguments)
+
+    def _inline(
+        self, block: Block, target: Block, before: Operation | None, arguments: Sequence[Value]
+    ) -> None:
+        if len(arguments) != len(block.arguments):
+            raise ValueError(f"the block has {len(block.arguments)} arguments, got {len(arguments)} values")
+        for argument, value in zip(block.arguments, arguments, strict=True):
+            self.replace_all_uses(argument, value)
+        for op in block.operations:
+            op.detach()
+            target.insert_before(before, op)
+        if block.parent is not None:
+            self.erase_block(block)
+
+    def inline_region_before(self, region: Region, target: Region, index: int | None = None) -> None:
+        """Move all blocks of `region` into `target`, at position `index` or at the end."""
+        at = len(target.blocks) if index is None else index
+        moving, region.blocks = region.blocks, []
+        for block in moving:
+            block.parent = None
+            target.insert(at, block)
+            at += 1
+
+
+class Pattern:
+    """What all patterns say of themselves."""
+
+    op_class: ClassVar[type[Operation] | None] = None
+    """The class of the ops that the pattern is for; None for any."""
+    benefit: ClassVar[int] = 1
+    """Patterns of greater benefit are tried first."""
+    name: ClassVar[str] = ""
+    """What statistics and debug output call it; the class's own name unless set."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+
+class RewritePattern(Pattern):
+    """A rewrite of one operation."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
+        """Rewrite `op` through `rewriter`, which inserts before it, and return True.
+
+        Anything else means that the pattern does not apply, and that nothing was changed: False, None, or a sentence
+        that says why.
+        """
+        raise AssertionError(f"pattern {self.name} has no match_and_rewrite")
+
+
+class PatternSet:
+    """Patterns, found by the class of the operation, best first."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        # A stable sort keeps the given order among equals.
+        self._patterns = sorted(patterns, key=lambda p: -p.benefit)
+        self._by_class: dict[type[Operation], list[Pattern]] = {}
+
+    def for_op(self, op: Operation) -> list[Pattern]:
+        """The patterns to try on `op`, in order."""
+        cls = type(op)
+        found = self._by_class.get(cls)
+        if found is None:
+            found = [p for p in self._patterns if p.op_class is None or issubclass(cls, p.op_class)]
+            self._by_class[cls] = found
+        return found

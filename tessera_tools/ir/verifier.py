@@ -1,0 +1,216 @@
+"""The verifier: structure, declared constraints, traits, and dominance, with MLIR's messages.
+
+    verify(op) ──▶ [] or every error, in source order        verify_or_raise(op) ──▶ DiagnosticError
+
+Of one operation only the first error is told (its declared constraints, then its traits, then its own `verify_op`:
+each may rely on the one before); all other operations are still checked.  Nested regions are kept on a list of work,
+not on the Python stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError
+from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, UnregisteredOp, Value
+from tessera_tools.ir.dominance import DominanceInfo, is_graph_region
+from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, Terminator, Trait
+
+
+def verify(op: Operation) -> list[Diagnostic]:
+    """Every error in `op` and all inside it; empty when it is valid."""
+    return _Verifier().run(op)
+
+
+def verify_or_raise(op: Operation) -> None:
+    """Raise a DiagnosticError with every error, if there is one."""
+    found = verify(op)
+    if found:
+        raise DiagnosticError(*found)
+
+
+class _Plan:
+    """What is to be checked of the operations of one class."""
+
+    __slots__ = ("checks", "isolated", "may_end_block", "may_lack_terminator")
+
+    def __init__(self, cls: type[Operation]) -> None:
+        checks: list[Callable[[Any], object]] = []
+        declared = getattr(cls, "verify_declared", None)
+        if declared is not None:
+            checks.append(declared)
+        checks += [trait.verify for trait in cls.traits if type(trait).verify is not Trait.verify]
+        if cls.verify_op is not Operation.verify_op:
+            checks.append(cls.verify_op)
+        self.checks = tuple(checks)
+        unknown = issubclass(cls, UnregisteredOp)
+        self.may_end_block = unknown or cls.has_trait(Terminator)
+        self.may_lack_terminator = unknown or cls.has_trait(NoTerminator)
+        self.isolated = cls.has_trait(IsolatedFromAbove)
+
+
+_plans: dict[type[Operation], _Plan] = {}
+
+
+def _plan(cls: type[Operation]) -> _Plan:
+    plan = _plans.get(cls)
+    if plan is None:
+        plan = _plans[cls] = _Plan(cls)
+    return plan
+
+
+class _Verifier:
+    def __init__(self) -> None:
+        self.errors: list[Diagnostic] = []
+        self.dominance = DominanceInfo()
+        self.visible: dict[Region, dict[Region, tuple[Operation | None, Operation | None]]] = {}
+
+    def run(self, root: Operation) -> list[Diagnostic]:
+        try:
+            for check in _plan(type(root)).checks:
+                check(root)
+        except DiagnosticError as failure:
+            self.errors += failure.diagnostics
+        work = [root] if root.regions else []
+        while work:
+            op = work.pop()
+            nested: list[Operation] = []
+            for region in op.regions:
+                if region.blocks:
+                    self.check_region(op, region, nested)
+            nested.reverse()
+            work += nested
+        if len(self.errors) > 1:
+            self.errors.sort(key=lambda d: (d.location.start() if d.location is not None else None) or ("", 0, 0))
+        return self.errors
+
+    def fail(self, location: Any, message: str) -> Diagnostic:
+        diagnostic = Diagnostic("error", location, message)
+        self.errors.append(diagnostic)
+        return diagnostic
+
+    def check_region(self, parent: Operation, region: Region, nested: list[Operation]) -> None:
+        blocks = region.blocks
+        graph = is_graph_region(region)
+        entry = blocks[0]
+        if any(entry in b.successors for b in blocks):
+            self.fail(parent.location, "entry block of region may not have predecessors")
+        open_ended = len(blocks) == 1 and _plan(type(parent)).may_lack_terminator
+        for block in blocks:
+            self.check_operations(block, graph, nested)
+            last = block.last_op
+            if last is None:
+                if not open_ended:
+                    self.fail(parent.location, "empty block: expect at least a terminator")
+                continue
+            for successor in last.successors:
+                if successor.parent is not region:
+                    self.errors += last.error("branching to block of a different region").diagnostics
+            if not open_ended and not _plan(type(last)).may_end_block:
+                self.fail(last.location, f"block with no terminator, has {_shown(last)}")
+
+    def check_operations(self, block: Block, graph: bool, nested: list[Operation]) -> None:
+        """Check each operation of a block, and its operands; those with regions go to `nested`."""
+        seen: set[Operation] = set()
+        reachable: bool | None = None
+        last = block.last_op
+        plans = _plans
+        for op in block.operations:
+            cls = type(op)
+            plan = plans.get(cls) or _plan(cls)
+            for use in op.op_operands:
+                value = use.value
+                if isinstance(value, OpResult):
+                    if value.op in seen:
+                        continue
+                elif isinstance(value, BlockArgument) and value.block is block:
+                    continue
+                if reachable is None:
+                    reachable = graph or self.dominance.is_reachable(block)
+                self.check_operand(op, use.index, value, block, graph, reachable)
+            seen.add(op)
+            if op.regions:
+                nested.append(op)
+            if op.successors and op is not last:
+                self.fail(op.location, "operation with block successors must terminate its parent block")
+            if plan.checks:
+                try:
+                    for check in plan.checks:
+                        check(op)
+                except DiagnosticError as failure:
+                    self.errors += failure.diagnostics
+
+    def check_operand(
+        self, op: Operation, index: int, value: Value, block: Block, graph: bool, reachable: bool
+    ) -> None:
+        """An operand that is neither an argument of the same block nor a result that stands before."""
+        home = value.owner_block
+        region = block.parent
+        if home is None or region is None or home.parent is None:
+            self.fail(op.location, f"operand #{index} does not dominate this use").note(
+                "operand is not part of the program any more"
+            )
+            return
+        if home is block and graph:
+            return
+        around = self.enclosing(region).get(home.parent)
+        if around is not None:
+            ancestor, isolated = around
+            if isolated is not None:
+                failure = op.error("using value defined outside the region")
+                failure.diagnostics[0].note("required by region isolation constraints", isolated.location)
+                self.errors += failure.diagnostics
+                return
+            if self.dominance.properly_dominates(value, ancestor or op):
+                return
+        if reachable:
+            self.fail(op.location, f"operand #{index} does not dominate this use").notes.append(
+                _definition_note(op, value, block, home)
+            )
+
+    def enclosing(self, region: Region) -> dict[Region, tuple[Operation | None, Operation | None]]:
+        """For `region` and each one around it: the op there that holds `region` (None for itself), and the innermost
+        op isolated from above in between, if there is one."""
+        known = self.visible.get(region)
+        if known is None:
+            known = {region: (None, None)}
+            isolated: Operation | None = None
+            op = region.parent
+            while op is not None and op.parent is not None and op.parent.parent is not None:
+                if isolated is None and _plan(type(op)).isolated:
+                    isolated = op
+                known[op.parent.parent] = (op, isolated)
+                op = op.parent.parent.parent
+            self.visible[region] = known
+        return known
+
+
+def _definition_note(op: Operation, value: Value, here: Block, home: Block) -> Diagnostic:
+    """Where an operand that does not dominate its use is defined, seen from the use."""
+    mine, its = here.parent, home.parent
+    assert mine is not None and its is not None
+    definition = value.defining_op
+    if mine is its:
+        where = "in the same region"
+    elif its.is_ancestor_of(mine):
+        where = "in a parent region"
+    elif mine.is_ancestor_of(its):
+        where = "in a child region"
+    else:
+        where = "neither in a parent nor in a child region"
+    if definition is not None:
+        if here is home:
+            where = "in the same block"
+        verb = "is " if where.startswith("neither") else ""
+        return Diagnostic("note", definition.location, f"operand defined here (op {verb}{where})")
+    location = its.parent.location if its.parent is not None else op.location
+    number = its.blocks.index(home)
+    return Diagnostic("note", location, f"operand defined as a block argument (block #{number} {where})")
+
+
+def _shown(op: Operation) -> str:
+    """The operation in one line, for an error that is about the whole of it."""
+    if op.regions:
+        return f"'{op.name}'"
+    return str(op).strip()
