@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 from types import TracebackType
 
 from tessera_tools.emit.errors import ToolError
@@ -172,10 +173,8 @@ def _unwritable(path: str, failure: OSError) -> ToolError:
 
 
 def _unlink(path: str) -> None:
-    try:
+    with suppress(OSError):  # it may never have been made
         os.unlink(path)
-    except OSError:
-        pass  # it may never have been made
 
 
 def _sync_folder(folder: str) -> None:

@@ -12,6 +12,7 @@ import os
 import select
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 __all__ = ["Finished", "kill_group", "reap", "run", "signal_name", "spawn"]
@@ -70,10 +71,9 @@ def spawn(
 
 def kill_group(pid: int) -> None:
     """End the process group that `spawn` made for `pid`; no error if it is already gone."""
-    try:
+    # A zombie's group answers EPERM on some systems: it is over either way.
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, _SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass  # a zombie's group answers EPERM on some systems: it is over either way
 
 
 def reap(pid: int, deadline: float) -> int | None:

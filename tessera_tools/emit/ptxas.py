@@ -229,8 +229,7 @@ def locate(ptx: str, line: int) -> Position | None:
     for text in reversed(lines[: max(0, min(line, len(lines)))]):
         found = _LOC.match(text)
         if found and int(found[2]) > 0:
-            names = {number: name for number, name in _FILE.findall(ptx)}
-            name = names.get(found[1])
+            name = dict(_FILE.findall(ptx)).get(found[1])
             return Position(name, int(found[2]), max(1, int(found[3]))) if name is not None else None
         if _BOUNDARY.match(text):
             return None

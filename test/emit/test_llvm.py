@@ -121,7 +121,8 @@ def test_mir_stops_after_the_pass_asked_for(stop_after: str):
 
 def test_mir_of_a_large_kernel_comes_whole():
     mir = emit_mir(gemm(), lookup("sm_80"), ptx_version=80).texts["mir"]
-    assert mir.count("MMA_m16n8k16") == 128
+    # LLVM 22 has no names for the 128 mma.sync and 32 ldmatrix: TableGen numbers them.
+    assert mir.count("= anonymous_") == 128 + 32
 
 
 def test_an_unknown_pass_is_refused():

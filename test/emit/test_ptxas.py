@@ -31,7 +31,7 @@ PTX = """\
 	.loc	1 20 3
 	.loc	1 10 5
 	ld.param.u64 %rd1, [p];
-	.loc	1 11 7, function_name $L__info_string0, inlined_at 1 20 3
+	.loc	1 11 7
 	mov.u32 %r1, 7;
 	st.shared.u32 [sm], %r1;
 	.loc	1 0 0
@@ -316,6 +316,11 @@ def test_a_wrong_variable_is_an_error(monkeypatch: pytest.MonkeyPatch):
 def test_a_line_of_ptx_is_located(line: int, place: tuple[str, int, int] | None):
     found = locate(PTX, line)
     assert (found.start() if found else None) == place
+
+
+def test_an_inlined_location_is_the_innermost():
+    ptx = PTX.replace("1 11 7", "1 11 7, function_name $L__info_string0, inlined_at 1 20 3")
+    assert locate(ptx, 18) == Position("/src/gemm.mlir", 11, 7)
 
 
 def test_a_file_that_is_not_declared_gives_no_location():

@@ -53,7 +53,10 @@ def test_older_releases_are_read():
 
 
 def test_device_functions_are_listed_but_are_no_entries():
-    text = "ptxas info    : Function properties for 'f'\n    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    text = (
+        "ptxas info    : Function properties for 'f'\n"
+        "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    )
     report = parse_report(text)
     assert report.functions == {"f": Resources(stack=8)}
     assert not report.entries
