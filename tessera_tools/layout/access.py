@@ -205,22 +205,36 @@ def vector_access_of(
 ) -> VectorAccess:
     """`vector_access` for a known map (register, lane, warp, …) → offset."""
     own = _Registers.of(to_offset)
+    inside, banks = _vector(to_offset, own.elimination, element_bits, max_bits)
+    groups = own.grouped(inside)
+    address = _address(to_offset, [group[0] for group in groups])
+    return VectorAccess(element_bits, 1 << len(inside), tuple(groups), address, own.copies, banks)
+
+
+def vector_cost(
+    registers: LinearLayout, memory: LinearLayout, element_bits: int, max_bits: int = MAX_VECTOR_BITS
+) -> BankCount:
+    """The `banks` of `vector_access`, without listing the registers: to compare many memory layouts."""
+    to_offset = offsets(registers, memory)
+    return _vector(to_offset, Elimination(to_offset.dim_columns("register")), element_bits, max_bits)[1]
+
+
+def _vector(
+    to_offset: LinearLayout, own: Elimination, element_bits: int, max_bits: int
+) -> tuple[list[int], BankCount]:
+    """The registers that move by 1, 2, 4, … elements within the widest vector, and the cost."""
     others = [
         column for name in to_offset.in_dims if name != "register" for column in to_offset.dim_columns(name)
     ]
     limit = _trailing_zeros(others, log2(max(1, min(max_bits, MAX_VECTOR_BITS) // element_bits)))
     inside: list[int] = []
     for bit in range(limit):
-        register = own.elimination.solve(1 << bit)
+        register = own.solve(1 << bit)
         if register is None:
             break
         inside.append(register)
-    groups = own.grouped(inside)
-    address = _address(to_offset, [group[0] for group in groups])
-    lanes = to_offset.dim_columns("lane")
-    took, ideal = wavefronts(lanes, element_bits, 1 << len(inside))
-    banks = BankCount(took, ideal, len(groups))
-    return VectorAccess(element_bits, 1 << len(inside), tuple(groups), address, own.copies, banks)
+    took, ideal = wavefronts(to_offset.dim_columns("lane"), element_bits, 1 << len(inside))
+    return inside, BankCount(took, ideal, 1 << (own.rank - len(inside)))
 
 
 def _address(to_offset: LinearLayout, leaders: Sequence[int]) -> XorExpression:

@@ -289,6 +289,8 @@ class LinearLayout:
         """The same function with its input dimensions listed in another order. Requires a permutation."""
         if sorted(dims) != sorted(self.in_dims):
             raise LayoutError(f"{list(dims)} is not a permutation of the inputs of {self}")
+        if tuple(dims) == self.in_dims:
+            return self
         bases = self.bases
         return LinearLayout({name: bases[name] for name in dims}, self._outs)
 
@@ -296,6 +298,8 @@ class LinearLayout:
         """The same function with its output dimensions listed in another order. Requires a permutation."""
         if sorted(dims) != sorted(self.out_dims):
             raise LayoutError(f"{list(dims)} is not a permutation of the outputs of {self}")
+        if tuple(dims) == self.out_dims:
+            return self
         order = [self.out_dims.index(name) for name in dims]
         bases = {name: [tuple(b[i] for i in order) for b in vectors] for name, vectors in self._ins}
         return LinearLayout(bases, [self._outs[i] for i in order])
@@ -386,9 +390,11 @@ class LinearLayout:
         """
         if set(self.out_dims) != set(outer.out_dims):
             raise LayoutError(f"the outputs differ: {self}\nand {outer}")
-        sizes = [(name, max(self.out_size(name), size)) for name, size in outer.outs]
-        wide_outer = LinearLayout(outer.bases, sizes)
-        wide_self = LinearLayout(self.transpose_outs(outer.out_dims).bases, sizes)
+        wide_outer, wide_self = outer, self.transpose_outs(outer.out_dims)
+        if wide_self._outs != outer._outs:
+            sizes = [(name, max(self.out_size(name), size)) for name, size in outer.outs]
+            wide_outer = LinearLayout(outer.bases, sizes)
+            wide_self = LinearLayout(wide_self.bases, sizes)
         columns: list[int] = []
         for column in wide_self.columns:
             solution = wide_outer.elimination.solve(column)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tessera_tools.layout.access import (
     MAX_VECTOR_BITS,
@@ -24,6 +25,7 @@ from tessera_tools.layout.access import (
     VectorAccess,
     matrix_access,
     vector_access,
+    vector_cost,
 )
 from tessera_tools.layout.cute import Swizzle
 from tessera_tools.layout.distributed import dims_of
@@ -44,9 +46,17 @@ SWIZZLE_ALIGNMENT = {0: 16, 32: 256, 64: 512, 128: 1024}
 
 def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> LinearLayout:
     """`offset` → tile without padding or swizzle; `order` lists the axes from fastest (default: the last axis)."""
-    axes = list(order) if order is not None else list(range(len(shape) - 1, -1, -1))
+    return _row_major(tuple(shape), _axes(shape, order))
+
+
+def _axes(shape: Sequence[int], order: Sequence[int] | None) -> tuple[int, ...]:
+    return tuple(order) if order is not None else tuple(range(len(shape) - 1, -1, -1))
+
+
+@lru_cache(maxsize=512)
+def _row_major(shape: tuple[int, ...], axes: tuple[int, ...]) -> LinearLayout:
     if sorted(axes) != list(range(len(shape))):
-        raise LayoutError(f"order {axes} is not a permutation of the axes of {list(shape)}")
+        raise LayoutError(f"order {list(axes)} is not a permutation of the axes of {list(shape)}")
     result = LinearLayout({"offset": []}, {})
     for axis in axes:
         result *= LinearLayout.identity_1d(shape[axis], "offset", f"dim{axis}")
@@ -65,10 +75,16 @@ def swizzled(
     """
     if swizzle_bytes not in SWIZZLE_MODES:
         raise LayoutError(f"swizzle of {swizzle_bytes} bytes, expected one of {sorted(SWIZZLE_MODES)}")
-    plain = row_major(shape, order)
+    return _swizzled(tuple(shape), element_bits, _axes(shape, order), swizzle_bytes)
+
+
+@lru_cache(maxsize=512)
+def _swizzled(
+    shape: tuple[int, ...], element_bits: int, axes: tuple[int, ...], swizzle_bytes: int
+) -> LinearLayout:
+    plain = _row_major(shape, axes)
     if swizzle_bytes == 0:
         return plain
-    axes = list(order) if order is not None else list(range(len(shape) - 1, -1, -1))
     width = swizzle_bytes * 8 // element_bits
     if shape[axes[0]] < width:
         raise LayoutError(
@@ -112,6 +128,12 @@ class Access:
             raise LayoutError(f"access form '{self.form}', expected 'vector' or 'matrix'")
         return vector_access(self.registers, memory, element_bits, self.max_bits)
 
+    def cost(self, memory: LinearLayout, element_bits: int) -> BankCount:
+        """The cost of `plan`."""
+        if self.form == "vector":
+            return vector_cost(self.registers, memory, element_bits, self.max_bits)
+        return self.plan(memory, element_bits).banks
+
 
 @dataclass(frozen=True, slots=True)
 class SwizzleChoice:
@@ -137,6 +159,13 @@ def choose_swizzle(
     Candidates are the hardware's modes in both orders of the last two axes, and (unless `modes_only`) the layout
     that `conflict_free` derives for the two. Of equals, the one with fewer instructions, then the plainer one.
     """
+    return _choose(tuple(shape), element_bits, write, read, modes_only)
+
+
+@lru_cache(maxsize=256)
+def _choose(
+    shape: tuple[int, ...], element_bits: int, write: Access, read: Access, modes_only: bool
+) -> SwizzleChoice:
     rank = len(shape)
     orders = [tuple(range(rank - 1, -1, -1))]
     if rank > 1:
@@ -155,8 +184,8 @@ def choose_swizzle(
             layout,
             mode,
             order,
-            write.plan(layout, element_bits).banks,
-            read.plan(layout, element_bits).banks,
+            write.cost(layout, element_bits),
+            read.cost(layout, element_bits),
         )
         cost = (
             choice.write.total + choice.read.total,
