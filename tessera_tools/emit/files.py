@@ -104,21 +104,30 @@ class OutputSet:
     def commit(self) -> None:
         """Put every output in place, then write to stdout what goes there.
 
-        Raises ToolError when an output cannot be put in place; those not yet in place are dropped then. A
-        stdout whose reader has gone is no error (`tessera-opt … | head`).
+        Raises ToolError when an output cannot be put in place; then the old files are all back. A stdout
+        whose reader has gone is no error (`tessera-opt … | head`).
         """
         pending, self._pending = self._pending, []
-        while pending:
-            temporary, path = pending[0]
-            try:
-                os.replace(temporary, os.path.realpath(path))
-            except OSError as failure:
-                for left, _ in pending:
-                    _unlink(left)
-                raise _unwritable(path, failure) from None
-            del pending[0]
-            if self._sync:
-                _sync_folder(os.path.dirname(os.path.realpath(path)))
+        undo: list[tuple[str, str | None]] = []
+        try:
+            for temporary, path in pending:
+                final = os.path.realpath(path)
+                try:
+                    # One output alone needs no way back: replacing it is a single step.
+                    kept = _keep(final) if len(pending) > 1 else None
+                    os.replace(temporary, final)
+                except OSError as failure:
+                    raise _unwritable(path, failure) from None
+                undo.append((final, kept))
+        except BaseException:
+            _restore(undo)
+            raise
+        finally:
+            for left in (*(temporary for temporary, _ in pending), *(kept for _, kept in undo if kept)):
+                _unlink(left)
+        if self._sync:
+            for folder in {os.path.dirname(final) for final, _ in undo}:
+                _sync_folder(folder)
         chunks, self._stdout = self._stdout, []
         if chunks:
             _write_stdout(b"".join(chunks))
@@ -170,6 +179,25 @@ def _unwritable(path: str, failure: OSError) -> ToolError:
     if isinstance(failure, FileNotFoundError):
         hint = "make its folder first"
     return ToolError(f"the output '{path}' cannot be written: {os_reason(failure)}", hint)
+
+
+def _keep(path: str) -> str | None:
+    """A second name for the file at `path`; None where there is no file."""
+    name = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.old"
+    try:
+        os.link(path, name)
+    except FileNotFoundError:
+        return None
+    return name
+
+
+def _restore(undo: list[tuple[str, str | None]]) -> None:
+    for final, kept in reversed(undo):
+        with suppress(OSError):
+            if kept is None:
+                os.unlink(final)
+            else:
+                os.replace(kept, final)
 
 
 def _unlink(path: str) -> None:

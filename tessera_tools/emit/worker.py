@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.process import kill_group, reap, signal_name, spawn
 
@@ -91,7 +92,11 @@ class Worker:
         if self._info is None:
             if not self._pid:
                 self._spawn()
-            head, _ = self._receive(time.monotonic() + _START_LIMIT, "starting")
+            try:
+                head, _ = self._receive(time.monotonic() + _START_LIMIT, "starting")
+            except BaseException:
+                self._discard()
+                raise
             if "error" in head:
                 text = str(head["text"])
                 self.close()
@@ -171,6 +176,8 @@ class Worker:
 
     def _spawn(self) -> None:
         library = _library()
+        if not sys.executable:
+            raise ToolError("the LLVM process cannot be started: this Python does not know its own program")
         # `-I -S`: neither the user's environment nor site-packages' start-up hooks cost time or get in.
         bootstrap = (
             f"import sys; sys.path.append({os.path.dirname(os.path.abspath(__file__))!r}); "
@@ -279,10 +286,11 @@ class Worker:
             self._pid = 0
         said = self._said()
         self._discard()
-        reason = _fatal_message(said)
+        reason, location = _fatal_message(said)
         return ToolError(
             f"LLVM failed while {doing}: {reason}" if reason else f"LLVM {how} while {doing}",
             f"the LLVM process {how}",
+            location=location,
             details="\n".join(said),
         )
 
@@ -359,10 +367,21 @@ def _refusal(stage: str, text: str) -> ToolError:
     return ToolError(f"LLVM {verb}: {_first_line(text)}", details=text)
 
 
-def _fatal_message(said: list[str]) -> str:
-    """The line with LLVM's reason, of all that a dying LLVM writes."""
+_PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<text>.*)")
+
+
+def _fatal_message(said: list[str]) -> tuple[str, Position | None]:
+    """LLVM's reason, of all the lines that it writes while it dies, and the source position if it gives one."""
     for marker in ("LLVM ERROR: ", "error: ", "Assertion "):
         for line in said:
-            if marker in line:
-                return line[line.index(marker) :].removeprefix("LLVM ERROR: ").removeprefix("error: ").strip()
-    return ""
+            if marker not in line:
+                continue
+            reason = line[line.index(marker) :].removeprefix("LLVM ERROR: ").removeprefix("error: ").strip()
+            placed = _PLACED.fullmatch(reason)
+            if placed is None:
+                return reason, None
+            # `<unknown>:0:0:` stands for an instruction without a debug location.
+            known = int(placed["line"]) > 0
+            place = Position(placed["file"], int(placed["line"]), max(1, int(placed["column"])))
+            return placed["text"], place if known else None
+    return "", None

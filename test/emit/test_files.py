@@ -144,14 +144,37 @@ def test_no_output_appears_when_the_work_between_fails(tmp_path: Path):
     assert names(tmp_path) == []
 
 
-def test_a_failing_replacement_leaves_no_temporary_file(tmp_path: Path):
+def test_a_failing_replacement_brings_the_old_files_back(tmp_path: Path):
+    (tmp_path / "old").write_text("old")
     outputs = OutputSet()
-    outputs.add(str(tmp_path / "a"), "a")
-    outputs.add(str(tmp_path / "b"), "b")
-    (tmp_path / "b").mkdir()  # between the two steps
-    with pytest.raises(ToolError, match="'.*/b' cannot be written: is a directory"):
+    for name in ("old", "new", "last"):
+        outputs.add(str(tmp_path / name), "written")
+    (tmp_path / "last").mkdir()  # between the two steps
+    with pytest.raises(ToolError, match="'.*/last' cannot be written: "):
         outputs.commit()
+    assert names(tmp_path) == ["last", "old"]
+    assert (tmp_path / "old").read_text() == "old"
+
+
+def test_several_files_are_replaced_without_leaving_the_old_ones(tmp_path: Path):
+    for text in ("first", "second"):
+        with OutputSet(sync=True) as outputs:
+            outputs.add(str(tmp_path / "a"), text)
+            outputs.add(str(tmp_path / "b"), text)
     assert names(tmp_path) == ["a", "b"]
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text() == "second"
+
+
+def test_a_disk_that_takes_only_a_part_leaves_the_old_file(tmp_path: Path):
+    (tmp_path / "out").write_text("old")
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        f"try: write_output({str(tmp_path / 'out')!r}, b'x' * 100000)\n"
+        "except Exception as e: print(type(e).__name__, e, file=sys.stderr)"
+    )
+    assert run(code).stderr.endswith(b"cannot be written: file too large\n")
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out").read_text() == "old"
 
 
 def run(code: str, **options: object) -> subprocess.CompletedProcess[bytes]:

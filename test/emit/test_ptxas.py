@@ -69,7 +69,7 @@ def test_a_cubin_and_its_resources_come_back(ptxas: Ptxas, tmp_path: Path):
     assert assembled.cubin.startswith(b"\x7fELF")
     used = assembled.report.entries["k"]
     assert (used.shared, used.barriers, used.spills) == (1024, 1, False)
-    assert list(assembled.report.entries) == ["k", "l"]
+    assert set(assembled.report.entries) == {"k", "l"}
     assert list((tmp_path / "tmp").iterdir()) == []
 
 

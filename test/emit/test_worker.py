@@ -13,9 +13,10 @@ from collections.abc import Iterator
 import pytest
 from emit.kernels import ABORTS, VECTOR_ADD
 
+from tessera_tools.diagnostics import Position
 from tessera_tools.emit import llvm_child
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.worker import Worker
+from tessera_tools.emit.worker import Worker, _fatal_message
 
 SM_80 = {"cpu": "sm_80", "features": "+ptx90"}
 
@@ -123,6 +124,19 @@ def test_an_intrinsic_that_cannot_be_selected_is_an_error_with_its_name(worker: 
     )
     with pytest.raises(ToolError, match=r"Cannot select: .*ldmatrix"):
         worker.compile(ir, cpu="sm_60", features="+ptx63")
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "place"),
+    [
+        ("LLVM ERROR: Cannot select: t1", "Cannot select: t1", None),
+        ("error: <unknown>:0:0: in function k: no", "in function k: no", None),
+        ("error: /a b/k.mlir:3:7: in function k: no", "in function k: no", Position("/a b/k.mlir", 3, 7)),
+        ("Stack dump:", "", None),
+    ],
+)
+def test_the_reason_is_found_in_what_a_dying_llvm_writes(line: str, text: str, place: Position | None):
+    assert _fatal_message(["noise", line, "0. Program arguments"]) == (text, place)
 
 
 def test_a_child_that_has_died_is_replaced(worker: Worker):
