@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.location import UNKNOWN, Location
-from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.traits import PURE
 
 
@@ -35,21 +35,21 @@ class UnrealizedConversionCast(Operation):
 
 def reconcile(casts: Iterable[UnrealizedConversionCast]) -> list[UnrealizedConversionCast]:
     """Cancel casts that undo others, erase those that nobody uses, and return what remains, in order."""
-    remaining = list(casts)
-    for cast in remaining:
+    alive = dict.fromkeys(casts)
+    for cast in alive:
         source = cancelled_by(cast)
         if source is not None:
             cast.replace_all_uses_with(source)
-    # A later cast may use an earlier one: go backwards, so that one round is enough.
-    kept: list[UnrealizedConversionCast] = []
-    for cast in reversed(remaining):
-        if any(r.has_uses for r in cast.results):
-            kept.append(cast)
-        else:
-            cast.erase()
-    kept.reverse()
-    # Materializations are made in the order of the walk, not of use: what only dead casts used is dead now.
-    return kept if len(kept) == len(remaining) else reconcile(kept)
+    work = list(alive)
+    while work:
+        cast = work.pop()
+        if cast not in alive or any(r.has_uses for r in cast.results):
+            continue
+        sources = [v.defining_op for v in cast.operands]
+        cast.erase()
+        del alive[cast]
+        work += [op for op in sources if isinstance(op, UnrealizedConversionCast)]
+    return list(alive)
 
 
 def cancelled_by(cast: UnrealizedConversionCast) -> Sequence[Value] | None:
