@@ -194,10 +194,15 @@ def vector_access(
 
     `max_bits` carries what is known of the base address and of strides: pass the alignment in bits, at most 128.
     Legal is what holds for every thread: the neighbours are in registers of one thread (any linear choice of them),
-    and no lane, warp or other register moves by less than a vector. At least one element is always legal.
+    and no lane, warp or other register moves by less than a vector. One element is always legal, unless it is narrower
+    than a byte: `LayoutError`.
     """
-    to_offset = offsets(registers, memory)
-    return vector_access_of(to_offset, element_bits, max_bits)
+    plan = vector_access_of(offsets(registers, memory), element_bits, max_bits)
+    if plan.bits < 8:
+        raise LayoutError(
+            f"an access of {plan.bits} bits: a thread's neighbours do not fill a byte, in {registers}"
+        )
+    return plan
 
 
 def vector_access_of(

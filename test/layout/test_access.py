@@ -131,6 +131,13 @@ def test_repeated_registers_are_copied_not_loaded() -> None:
     check_vectors(plan, tile, row_major((64,)))
 
 
+def test_half_a_byte_cannot_be_accessed_alone() -> None:
+    tile = blocked((64,), (1,), (32,), (1,), (0,))
+    with pytest.raises(LayoutError, match="an access of 4 bits"):
+        vector_access(tile, row_major((64,)), 4)
+    assert vector_access(blocked((64,), (2,), (32,), (1,), (0,)), row_major((64,)), 4).bits == 8
+
+
 def test_a_staged_buffer_is_not_a_plain_memory_layout() -> None:
     with pytest.raises(LayoutError, match="the one input 'offset'"):
         offsets(blocked((4,), (1,), (32,), (1,), (0,)), LinearLayout.identity_1d(4, "stage", "dim0"))

@@ -193,6 +193,13 @@ def test_lanes_that_repeat_need_not_store() -> None:
     assert check(rows, dst) == "shared"
 
 
+def test_lanes_that_all_read_one_lane_go_through_shared_memory() -> None:
+    # Every lane of warp w wants its own register of lane w: one shuffle gives one register of a lane to all.
+    src = LinearLayout({"register": [(1,)], "lane": [(2,)], "warp": [(0,)]}, {"dim0": 4})
+    dst = LinearLayout({"register": [], "lane": [(1,)], "warp": [(2,)]}, {"dim0": 4})
+    assert check(src, dst) == "shared"
+
+
 def test_a_bound_on_shuffles_sends_long_ones_through_shared_memory() -> None:
     src = blocked((4, 4), (1, 4), (4, 1), (1, 1), (1, 0))
     assert isinstance(plan_conversion(src, transpose(src, (1, 0)), 32, max_shuffles=3), SharedRoundTrip)

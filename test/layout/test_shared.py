@@ -23,8 +23,10 @@ from tessera_tools.layout import (
     mma_operand_b,
     row_major,
     swizzled,
+    vector_access,
     with_stages,
 )
+from tessera_tools.layout.shared import conflict_free
 
 
 def test_row_major_offsets() -> None:
@@ -161,3 +163,18 @@ def test_32_bit_elements_never_conflict(write: LinearLayout, read: LinearLayout)
     # A layout without conflicts exists for any two tiles; a cheaper choice may only be one of wider vectors.
     choice = choose_swizzle((32, 32), 32, Access(write, max_bits=32), Access(read, max_bits=32))
     assert choice.is_conflict_free
+
+
+@settings(max_examples=25, deadline=None)
+@given(tiles(10, 3, 5), tiles(10, 3, 5), st.sampled_from([8, 16, 32, 64]))
+def test_the_derived_layout_is_free_of_conflicts(
+    first: LinearLayout, second: LinearLayout, bits: int
+) -> None:
+    lanes = 4 if bits == 64 else 5
+    memory = conflict_free(
+        (32, 32), bits, [], first.dim_columns("lane")[:lanes], second.dim_columns("lane")[:lanes]
+    )
+    for tile in (first, second):
+        plan = vector_access(tile, memory, bits, max_bits=bits)
+        assert plan.banks.is_conflict_free
+        assert simulated(plan, bits) == plan.banks.total
