@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 HINTS = {
+    "llc-22": "Debian's package llvm-22",
     "mlir-opt-22": "Debian's package mlir-22-tools",
     "mlir-translate-22": "Debian's package mlir-22-tools",
     "ptxas": "pip install nvidia-cuda-nvcc",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from emit.kernels import VECTOR_ADD, gemm
@@ -100,6 +102,25 @@ def test_mir_is_llvms_own():
     assert "\nname:            vector_add\n" in mir
     assert ":b32 = INT_PTX_SREG_TID_x\n" in mir
     assert mir.endswith("Return\n...\n")
+
+
+@pytest.mark.parametrize("stop_after", ["finalize-isel", "register-coalescer"])
+def test_mir_is_what_llc_prints_for_the_same_ir(worker: Worker, tmp_path: Path, stop_after: str):
+    llc = require_tool("llc-22")
+    target = lookup("sm_90")
+    optimized = compile_ir(worker, gemm(2, 4, 2), target, ptx_version=90, want=("llvm",)).texts["llvm"]
+    (tmp_path / "k.ll").write_text(optimized)
+    options = [f"-mcpu={target.cpu}", "-mattr=+ptx90", "-O3", f"-stop-after={stop_after}"]
+    theirs = subprocess.run(
+        [llc, *options, str(tmp_path / "k.ll"), "-o", "-"],
+        capture_output=True,
+        check=True,
+        timeout=60,
+        text=True,
+    ).stdout
+    ours = emit_mir(gemm(2, 4, 2), target, ptx_version=90, stop_after=stop_after).texts["mir"]
+    # Before the machine functions stands the LLVM IR, in which llc adds the processor to the attributes.
+    assert ours[ours.index("\n---\n") :] == theirs[theirs.index("\n---\n") :]
 
 
 def test_mir_of_every_function_is_there_and_nothing_of_the_helper():
