@@ -1,0 +1,1 @@
+"""The commands: tessera-opt and tessera-translate."""

@@ -1,0 +1,303 @@
+"""What both commands share: running in this process or as one, options, input, errors, color, progress.
+
+    main() ─▶ as_process(command)        run(argv, stdin, cwd) ─▶ in_process(command, …) ─▶ Result
+                    └──────── guarded(): every exception becomes a line on stderr and a status ────────┘
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, render
+
+__all__ = [
+    "Result", "as_process", "fail", "guarded", "in_process", "internal_fault", "normalize", "process_start",
+    "print_table", "read_input", "report", "use_color", "with_deep_stack", "write_stderr",
+]  # fmt: skip
+
+FAILED = 1
+_DEEP_LIMIT = 150_000
+_DEEP_STACK = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What can be observed of a finished command."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+Command = Callable[[list[str]], int]
+"""A command takes its arguments without its own name, and returns its exit status."""
+
+
+def in_process(command: Command, argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Result:
+    """Run a command in this process as if it were one of its own: same status, same streams."""
+    out, err = io.BytesIO(), io.BytesIO()
+    streams, folder = (sys.stdin, sys.stdout, sys.stderr), os.getcwd()
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(out, encoding="utf-8", errors="surrogateescape", write_through=True)
+    sys.stderr = io.TextIOWrapper(err, encoding="utf-8", errors="backslashreplace", write_through=True)
+    ours = (sys.stdin, sys.stdout, sys.stderr)
+    try:
+        if cwd is not None:
+            os.chdir(cwd)
+        status = guarded(lambda: command(list(argv)))
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        if cwd is not None:
+            os.chdir(folder)
+        for stream in ours:
+            stream.detach()  # else the wrapper would close the buffers when it goes
+    return Result(status, out.getvalue(), err.getvalue())
+
+
+def as_process(command: Command) -> NoReturn:
+    """Run a command as this process, and end it."""
+    status = guarded(lambda: command(sys.argv[1:]))
+    try:
+        sys.stdout.flush()
+    except OSError as failure:
+        # Python would say the same once more at its own end, with a traceback.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if not isinstance(failure, BrokenPipeError):
+            write_stderr(f"error: <stdout> cannot be written: {failure.strerror}\n")
+            status = FAILED
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    # Nothing is left to be done: the interpreter's orderly end only costs time (20 ms with a large module).
+    os._exit(status)
+
+
+def guarded(body: Callable[[], int]) -> int:
+    """Call `body`; whatever it raises becomes a message on stderr and a status."""
+    import click
+
+    try:
+        return body()
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as failure:
+        return fail(failure.format_message())
+    except DiagnosticError as failure:
+        report(failure.diagnostics, None)
+        return FAILED
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        write_stderr("interrupted\n")
+        return 130
+    except MemoryError:
+        return fail("out of memory")
+    except RecursionError:
+        return fail("the input is nested too deeply")
+    except OSError as failure:
+        place = f"'{failure.filename}': " if failure.filename else ""
+        return fail(f"{place}{(failure.strerror or str(failure)).lower()}")
+    except Exception as fault:
+        if os.environ.get("TESSERA_DEBUG") == "1":
+            raise
+        return fail(internal_fault(fault, "while running the command"))
+
+
+def internal_fault(fault: BaseException, doing: str) -> str:
+    """One line on an exception that nobody expected."""
+    what = " ".join(f"{type(fault).__name__}: {fault}".split())[:300]
+    return f"internal fault {doing}: {what} (TESSERA_DEBUG=1 shows where)"
+
+
+def fail(message: str) -> int:
+    """Print an error without a position; the exit status."""
+    write_stderr(f"error: {message}\n")
+    return FAILED
+
+
+def write_stderr(text: str) -> None:
+    """Write to stderr at once; a stderr that is closed or full is no reason to stop."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def report(diagnostics: Sequence[Diagnostic], sources: Sources | None, color: bool = False) -> None:
+    """Print diagnostics with source line and caret."""
+    write_stderr("".join(render(diagnostic, sources, color=color) for diagnostic in diagnostics))
+
+
+def use_color(choice: str) -> bool:
+    """Whether to color stderr: "always", "never", or "auto" for a terminal (https://no-color.org)."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def read_input(path: str) -> tuple[str, bytes]:
+    """The name that positions show, and the bytes; `-` is stdin. Raises DiagnosticError when it cannot be read."""
+    if path == "-":
+        return "<stdin>", sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return path, file.read()
+    except OSError as failure:
+        reason = failure.strerror or str(failure)
+        message = f"cannot open input file '{path}': {reason[:1].lower()}{reason[1:]}"
+        raise DiagnosticError(Diagnostic("error", None, message)) from None
+
+
+def with_deep_stack(body: Callable[[], int]) -> int:
+    """Call `body`; where it recurses deeper than Python's limit, once more on a larger stack.
+
+    `body` must have no effect before it is nearly done.
+    """
+    try:
+        return body()
+    except RecursionError:
+        pass
+    import threading
+
+    outcome: list[int | BaseException] = []
+
+    def call() -> None:
+        try:
+            outcome.append(body())
+        except BaseException as failure:
+            outcome.append(failure)
+
+    limit, stack = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
+    sys.setrecursionlimit(_DEEP_LIMIT)
+    try:
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(stack)
+    (only,) = outcome
+    if isinstance(only, BaseException):
+        raise only
+    return only
+
+
+def process_start() -> float:
+    """Seconds since this process was started (to a hundredth, from /proc); 0.0 where the system does not tell."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            started = int(file.read().rsplit(b")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
+
+
+def normalize(
+    argv: Sequence[str], values: Mapping[str, str | None], passes: Mapping[str, object], marker: str = "--run-pass"
+) -> list[str]:
+    """Arguments as click reads them: MLIR's single dashes, optional values, and passes in their order.
+
+    values: option name → None if it takes a value, else the value that it has when bare. A pass flag
+    `--cse=…` becomes `marker=cse=…`. Raises click.UsageError, with a suggestion, for unknown options.
+    """
+    import click
+
+    out: list[str] = []
+    rest = iter(argv)
+    for argument in rest:
+        if argument == "--":
+            return [*out, argument, *rest]
+        dashes = len(argument) - len(argument.lstrip("-"))
+        name, equals, value = argument[dashes:].partition("=")
+        if dashes == 0 or not name:
+            out.append(argument)
+        elif name in passes and dashes <= 2:
+            out.append(f"{marker}={name}={value}" if equals else f"{marker}={name}")
+        elif name in values and dashes <= 2:
+            bare = values[name]
+            prefix = "-" if len(name) == 1 else "--"
+            if equals:
+                out += [prefix + name, value] if len(name) == 1 else [f"--{name}={value}"]
+            elif bare is not None:
+                out.append(f"--{name}={bare}")
+            else:
+                following = next(rest, None)
+                if following is None:
+                    raise click.UsageError(f"option '{prefix}{name}' takes a value")
+                out += [prefix + name, following] if len(name) == 1 else [f"--{name}={following}"]
+        elif dashes == 1 and name[0] in values and values[name[0]] is None:
+            out += [argument[:2], argument[2:]]  # -O3, -oFILE
+        else:
+            raise click.UsageError(f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}")
+    return out
+
+
+def _suggest(name: str, *known: Mapping[str, object]) -> str:
+    import difflib  # only on the way to an error
+
+    close = difflib.get_close_matches(name, [n for names in known for n in names], n=1)
+    return f"; did you mean '--{close[0]}'?" if close else "; --help shows every option"
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False) -> None:
+    """A table: drawn by rich on a terminal, plain aligned text elsewhere."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    if stream.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=title or None, title_justify="left")
+        for number, column in enumerate(columns):
+            table.add_column(column, justify="right" if number and _numeric(rows, number) else "left")
+        for row in rows:
+            table.add_row(*row)
+        Console(file=stream, no_color=bool(os.environ.get("NO_COLOR"))).print(table)
+        return
+    widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
+    text = f"{title}\n" if title else ""
+    for row in (columns, *rows):
+        cells = [
+            cell.rjust(widths[i]) if i and _numeric(rows, i) else cell.ljust(widths[i]) for i, cell in enumerate(row)
+        ]
+        text += "  ".join(cells).rstrip() + "\n"
+    stream.write(text)
+
+
+def _numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
+    return all(row[column].replace(",", "").replace(".", "").isdigit() for row in rows if row[column])
+
+
+@contextlib.contextmanager
+def progress(doing: Callable[[], str], after: float = 2.0) -> Iterator[None]:
+    """On a terminal, a line on stderr that says what is being done, once it has taken `after` seconds."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    import threading
+
+    done = threading.Event()
+    begin = time.monotonic()
+
+    def show() -> None:
+        shown = False
+        while not done.wait(after if not shown else 0.5):
+            write_stderr(f"\r\x1b[K{doing()} ({time.monotonic() - begin:.0f} s)")
+            shown = True
+        if shown:
+            write_stderr("\r\x1b[K")
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

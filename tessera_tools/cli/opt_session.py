@@ -1,0 +1,346 @@
+"""One run of `tessera-opt`, once its options are known."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.cli.common import (
+    FAILED,
+    fail,
+    internal_fault,
+    process_start,
+    progress,
+    read_input,
+    report,
+    use_color,
+    write_stderr,
+)
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.emit.files import write_output
+from tessera_tools.ir.core import Operation
+from tessera_tools.passes.base import OptionError, Pass
+from tessera_tools.passes.manager import InternalFault, PassManager
+from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
+from tessera_tools.passes.printing import IRPrinting, PrintOptions
+from tessera_tools.passes.reproducer import Reproducer, strip_resources, with_reproducer
+from tessera_tools.passes.statistics import Statistics
+from tessera_tools.passes.table import PASSES
+from tessera_tools.passes.timing import Timing
+
+__all__ = ["Session"]
+
+BYTECODE_MAGIC = b"\x7fTileIR"
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """A part of the input that is processed alone. `line` counts from 0: the lines of the file before it."""
+
+    text: str
+    line: int
+
+
+class Session:
+    """The work of one command line. `options` are click's; `begin` is when the command started."""
+
+    def __init__(self, options: dict[str, Any], begin: float) -> None:
+        self.options = options
+        self.timing = Timing(begin)
+        self.statistics = Statistics()
+        self.sources = Sources()
+        self.color = use_color(options["color"] or "auto")
+        self.failed = False
+        self.doing = "reading"
+        self.source_text = ""
+        self.input_name = ""
+
+    def run(self) -> int:
+        """Do it; the exit status."""
+        self.failed = False
+        with progress(lambda: self.doing):
+            try:
+                return self._run()
+            except DiagnosticError as failure:
+                report(failure.diagnostics, self.sources, self.color)
+                return FAILED
+
+    def _run(self) -> int:
+        options = self.options
+        pipeline = self._pipeline()
+        if os.environ.get("TESSERA_TIMING_START") != "0" and options["mlir_timing"]:
+            self.timing.add("Start", process_start()) if sys.stdin is sys.__stdin__ else None
+        name, data = read_input(options["input"])
+        self.input_name = name
+        if data.startswith(BYTECODE_MAGIC):
+            raise error(Position(name, 1, 1), "this is cuda_tile bytecode; expected MLIR text")
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = None
+        self.sources.add(name, data.decode("utf-8", "replace") if text is None else text)
+        reproducer = None
+        if text is not None:
+            text, reproducer = strip_resources(text, name)
+        if options["run_reproducer"]:
+            if reproducer is None:
+                raise error(Position(name, 1, 1), "the input holds no reproducer; expected `{-# … mlir_reproducer … #-}`")
+            self.sources.add(SOURCE, reproducer.pipeline)
+            pipeline = parse_pipeline(reproducer.pipeline)
+            if options["verify_each"] is None:
+                options["verify_each"] = str(reproducer.verify_each).lower()
+        if options["dump_pass_pipeline"]:
+            count = len(pipeline.items)
+            write_stderr(f"Pass Manager with {count} passes:\n{pipeline.pretty()}\n\n")
+        marker = options["split_input_file"]
+        outputs: list[str] = []
+        chunks: list[_Chunk | bytes]
+        if text is None:
+            chunks = [data]
+        else:
+            chunks = list(_split(text, marker)) if marker else [_Chunk(text, 0)]
+        for chunk in chunks:
+            outputs.append(self._chunk(chunk, name, pipeline))
+        if not self.failed or len(outputs) > 1:
+            with self.timing.scope("Output"):
+                self._write(f"\n{marker}\n".join(outputs))
+        self._reports(pipeline)
+        return FAILED if self.failed else 0
+
+    def _write(self, text: str) -> None:
+        output = self.options["output"] or "-"
+        # A file is written only when all went well; on stdout the chunks that did are shown.
+        if output == "-" or not self.failed:
+            write_output(output, text)
+
+    def _reports(self, pipeline: Pipeline) -> None:
+        if self.options["mlir_pass_statistics"]:
+            display = self.options["mlir_pass_statistics_display"] or "pipeline"
+            write_stderr(self.statistics.report(pipeline, display))
+        if self.options["mlir_timing"]:
+            write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
+
+    # -- the pipeline
+
+    def _pipeline(self) -> Pipeline:
+        """From `--pass-pipeline` or from pass flags. Raises DiagnosticError."""
+        text, flags = self.options["pass_pipeline"], self.options["run_pass"]
+        for name in self._print_passes("before") | self._print_passes("after"):
+            if name not in PASSES:
+                raise _plain(f"'{name}', of --mlir-print-ir-before or -after, is no registered pass")
+        if text is not None:
+            if flags:
+                raise _plain("--pass-pipeline and single passes exclude each other", "put all passes into the pipeline")
+            self.sources.add(SOURCE, text)
+            return parse_pipeline(text)
+        pipeline = Pipeline("builtin.module")
+        for flag in flags:
+            name, _, given = flag.partition("=")
+            try:
+                made = make_pass(name, parse_options(given))
+            except OptionError as failure:
+                raise _plain(str(failure)) from None
+            assert made is not None
+            pipeline.add(made)
+        return pipeline
+
+    def _print_passes(self, when: str) -> frozenset[str]:
+        given = self.options[f"mlir_print_ir_{when}"] or ""
+        return frozenset(name.strip() for name in given.split(",") if name.strip())
+
+    # -- one chunk
+
+    def _chunk(self, chunk: _Chunk | bytes, name: str, pipeline: Pipeline) -> str:
+        """Process one chunk; its output, empty when it failed."""
+        which = self.options["verify_diagnostics"]
+        said: list[Diagnostic] = []
+
+        def hear(diagnostic: Diagnostic) -> None:
+            if which:
+                said.append(diagnostic)
+            else:
+                report([diagnostic], self.sources, self.color)
+
+        text = ""
+        failed = False
+        with sink(hear):
+            try:
+                text = self._process(chunk, name, pipeline)
+            except DiagnosticError as failure:
+                failed = True
+                if which and not isinstance(failure, InternalFault):
+                    said += failure.diagnostics
+                else:
+                    report(failure.diagnostics, self.sources, self.color)
+        if which:
+            from tessera_tools.cli.expected import check
+
+            shown = "" if isinstance(chunk, bytes) else chunk.text
+            wrong = check(said, name, shown, only_expected=which == "only-expected")
+            report(wrong, self.sources, self.color)
+            failed = bool(wrong)
+        self.failed |= failed
+        return text
+
+    def _process(self, chunk: _Chunk | bytes, name: str, pipeline: Pipeline) -> str:
+        options = self.options
+        self.source_text = "" if isinstance(chunk, bytes) else chunk.text
+        with self.timing.scope("Parser"):
+            self.doing = "parsing"
+            module = self._guard("while parsing", lambda: self._parse(chunk, name))
+            self.doing = "verifying"
+            self._guard("while verifying", lambda: _verify(module))
+        if pipeline.items:
+            self._run_passes(pipeline, module)
+        with self.timing.scope("Output"):
+            self.doing = "printing"
+            from tessera_tools.ir.printing import print_op
+
+            text = self._guard(
+                "while printing",
+                lambda: print_op(
+                    module,
+                    generic=options["mlir_print_op_generic"],
+                    debuginfo=options["mlir_print_debuginfo"],
+                    local_scope=options["mlir_print_local_scope"],
+                ),
+            )
+        return text if text.endswith("\n") else text + "\n"
+
+    def _parse(self, chunk: _Chunk | bytes, name: str) -> Operation:
+        from tessera_tools.parser import parse_module
+
+        source = chunk if isinstance(chunk, bytes) else chunk.text
+        module = parse_module(source, name, allow_unregistered=self.options["allow_unregistered_dialect"])
+        if self.options["no_implicit_module"] and len(module.regions[0].block) == 1:
+            only = module.regions[0].block.first_op
+            assert only is not None
+            only.detach()
+            return only
+        return module
+
+    def _guard(self, doing: str, work: Any) -> Any:
+        """Turn an unexpected exception into an error with a reproducer."""
+        try:
+            return work()
+        except (DiagnosticError, RecursionError, MemoryError):
+            raise
+        except Exception as fault:
+            if os.environ.get("TESSERA_DEBUG") == "1":
+                raise
+            failure = InternalFault(Diagnostic("error", Position(self.input_name, 1, 1), internal_fault(fault, doing)))
+            note = self._reproduce(self.source_text, "builtin.module()")
+            failure.diagnostics[0].note(note)
+            raise failure from None
+
+    # -- passes
+
+    def _run_passes(self, pipeline: Pipeline, module: Operation) -> None:
+        options = self.options
+        before = None
+        if options["crash_reproducer"]:
+            from tessera_tools.ir.printing import print_op
+
+            before = print_op(module)
+
+        def on_failure(failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
+            if options["crash_reproducer"] or isinstance(failure, InternalFault):
+                return self._reproduce(before or self.source_text, pipeline.text())
+            return None
+
+        printing = PrintOptions(
+            before=self._print_passes("before"),
+            after=self._print_passes("after"),
+            before_all=options["mlir_print_ir_before_all"],
+            after_all=options["mlir_print_ir_after_all"],
+            after_change=options["mlir_print_ir_after_change"],
+            after_failure=options["mlir_print_ir_after_failure"],
+            module_scope=options["mlir_print_ir_module_scope"],
+            tree_dir=options["mlir_print_ir_tree_dir"],
+            generic=options["mlir_print_op_generic"],
+            debuginfo=options["mlir_print_debuginfo"],
+            local_scope=options["mlir_print_local_scope"],
+        )
+        observers: list[Any] = [_Doing(self)]
+        if printing.wanted:
+            observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
+        manager = PassManager(
+            pipeline,
+            verify_each=self._bool("verify_each", True),
+            observers=tuple(observers),
+            timing=self.timing if options["mlir_timing"] else None,
+            statistics=self.statistics,
+            on_failure=on_failure,
+        )
+        manager.run(module)
+
+    def _bool(self, key: str, default: bool) -> bool:
+        given = self.options[key]
+        if given is None:
+            return default
+        if given.lower() not in ("true", "false", "1", "0"):
+            raise _plain(f"--{key.replace('_', '-')} takes true or false, found '{given}'")
+        return given.lower() in ("true", "1")
+
+    def _reproduce(self, ir: str, pipeline: str) -> str:
+        """Write a reproducer; the note that says where it is."""
+        path = self.options["crash_reproducer"]
+        if not path:
+            import tempfile
+
+            handle, path = tempfile.mkstemp(prefix="tessera-reproducer-", suffix=".mlir")
+            os.close(handle)
+        flags = " --allow-unregistered-dialect" if self.options["allow_unregistered_dialect"] else ""
+        text = with_reproducer(ir, Reproducer(pipeline, self._bool("verify_each", True)))
+        try:
+            write_output(path, text)
+        except DiagnosticError as failure:
+            return f"no reproducer: {failure.diagnostics[0].message}"
+        return f"reproducer generated at `{path}`; repeat with tessera-opt --run-reproducer{flags} {path}"
+
+
+class _Doing:
+    """Keeps the progress line's words up to date."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def before(self, pass_: Pass, op: Operation) -> None:
+        self._session.doing = f"running {pass_.name}"
+
+    def after(self, pass_: Pass, op: Operation) -> None:
+        pass
+
+    def failed(self, pass_: Pass, op: Operation) -> None:
+        pass
+
+
+def _plain(message: str, *notes: str) -> DiagnosticError:
+    return error(None, message, *notes)
+
+
+def _verify(module: Operation) -> None:
+    from tessera_tools.ir.verifier import verify_or_raise
+
+    verify_or_raise(module)
+
+
+def _write_in_tree(path: str, text: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    except OSError as failure:
+        raise _plain(f"cannot make the folder '{os.path.dirname(path)}': {failure.strerror}") from None
+    write_output(path, text)
+
+
+def _split(text: str, marker: str) -> Iterator[_Chunk]:
+    """The chunks between lines that begin with `marker`; each keeps its line numbers by leading empty lines."""
+    lines = text.split("\n")
+    start = 0
+    for number, line in enumerate([*lines, marker]):
+        if line.startswith(marker):
+            yield _Chunk("\n" * start + "\n".join(lines[start:number]), start)
+            start = number + 1

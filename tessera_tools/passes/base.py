@@ -1,0 +1,209 @@
+"""What a pass is: a frozen dataclass whose fields are its command-line options.
+
+    @dataclass(frozen=True)
+    class Canonicalize(Pass):
+        '''Fold, and apply every dialect's canonicalization patterns, until nothing changes.'''
+
+        name: ClassVar = "canonicalize"
+        summary: ClassVar = "fold, simplify and drop what is unused"
+        top_down: bool = option(True, "visit operations from the top")
+
+        def run(self, op: Operation, context: PassContext) -> bool | None: ...
+
+    "canonicalize{top-down=false}" ─read_options()─▶ Canonicalize(top_down=False) ─text()─▶ the same text
+
+A pass fails by raising `DiagnosticError` (`op.error(…)`, `PassFailure`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, emit
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.core import Operation
+
+__all__ = ["OptionError", "Pass", "PassContext", "PassFailure", "option"]
+
+
+class PassFailure(DiagnosticError):
+    """A pass cannot do its work on this input; the message says why."""
+
+    def __init__(self, message: str, location: HasStart | None = None, *notes: str) -> None:
+        diagnostic = Diagnostic("error", location, message)
+        for note in notes:
+            diagnostic.note(note)
+        super().__init__(diagnostic)
+
+
+class OptionError(ValueError):
+    """An option of a pass that does not exist, or a value that it does not take.
+
+    `name` is the option as written.
+    """
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def option(default: Any, summary: str, *, choices: tuple[str, ...] = ()) -> Any:
+    """A dataclass field that is a command-line option.
+
+    The type of `default` (bool, int, str, or a tuple of str for a comma-separated list) is the option's type;
+    `choices` are the only values a str option takes. A trailing underscore in the field's name is dropped, the
+    other underscores are hyphens on the command line.
+    """
+    return field(default=default, metadata={"summary": summary, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True)
+class OptionInfo:
+    """One option of a pass class, as `--list-passes` shows it."""
+
+    name: str
+    field: str
+    default: Any
+    summary: str
+    choices: tuple[str, ...]
+
+    def read(self, text: str) -> Any:
+        """The value that `text` stands for. Raises OptionError."""
+        if isinstance(self.default, bool):
+            values = {"": True, "true": True, "1": True, "false": False, "0": False}
+            if text.lower() not in values:
+                raise OptionError(f"option '{self.name}' takes true or false, found '{text}'", self.name)
+            return values[text.lower()]
+        if isinstance(self.default, int):
+            try:
+                return int(text, 0)
+            except ValueError:
+                raise OptionError(f"option '{self.name}' takes an integer, found '{text}'", self.name) from None
+        if isinstance(self.default, tuple):
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        if self.choices and text not in self.choices:
+            known = ", ".join(self.choices)
+            raise OptionError(f"option '{self.name}' takes one of {known}; found '{text}'", self.name)
+        return text
+
+    def write(self, value: Any) -> str:
+        """The text that `read` turns into `value`."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        text = ",".join(value) if isinstance(value, tuple) else str(value)
+        needs_quotes = text == "" or any(char in " \t'\"{}" for char in text)
+        return f"{{{text}}}" if needs_quotes else text
+
+
+class PassContext:
+    """What one run of a pass may use beside the operation.
+
+    counters: the pass's statistics, by name. `count` adds to one.
+    """
+
+    __slots__ = ("_runner", "counters")
+
+    def __init__(self, counters: Counter[str] | None = None, runner: Any = None) -> None:
+        self.counters: Counter[str] = Counter() if counters is None else counters
+        self._runner = runner
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Add to one of the statistics that the pass class declares."""
+        self.counters[name] += amount
+
+    def warn(self, location: HasStart | None, message: str) -> Diagnostic:
+        """Tell the user something that does not stop the work."""
+        return emit(Diagnostic("warning", location, message))
+
+    def remark(self, location: HasStart | None, message: str) -> Diagnostic:
+        """Tell the user what was done, or why it was not."""
+        return emit(Diagnostic("remark", location, message))
+
+    def run_pipeline(self, text: str, op: Operation) -> None:
+        """Run a pipeline on `op`, a descendant of what the pass runs on, under the same instrumentation.
+
+        `text` is the inside of the parentheses: `canonicalize,cse`.
+        """
+        if self._runner is not None:
+            self._runner(text, op)
+            return
+        from tessera_tools.passes.manager import PassManager
+        from tessera_tools.passes.pipeline import parse_pipeline
+
+        PassManager(parse_pipeline(f"{op.name}({text})"), verify_each=False).run(op)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The base of passes."""
+
+    name: ClassVar[str] = ""
+    """The command-line flag and the word in a pipeline's text."""
+    title: ClassVar[str] = ""
+    """What IR dumps and timing reports call it: MLIR's class name where MLIR has the pass, else `name`."""
+    summary: ClassVar[str] = ""
+    """One line, without a full stop."""
+    anchor: ClassVar[str | None] = None
+    """The name of the op that it runs on, or None for any op."""
+    requires: ClassVar[str] = ""
+    """What must hold of the IR before it; "" for what the verifier checks alone."""
+    ensures: ClassVar[str] = ""
+    """What holds after it."""
+    statistics: ClassVar[Mapping[str, str]] = {}
+    """Counter name → what is counted."""
+
+    def run(self, op: Operation, context: PassContext) -> bool | None:
+        """Transform `op` in place. False says that nothing changed; None that something may have.
+
+        Raises DiagnosticError when the work cannot be done.
+        """
+        raise AssertionError(f"{type(self).__name__} does not say what it does")
+
+    @classmethod
+    def options(cls) -> Iterator[OptionInfo]:
+        """The options in declaration order."""
+        for entry in dataclasses.fields(cls):
+            yield OptionInfo(
+                entry.name.rstrip("_").replace("_", "-"),
+                entry.name,
+                entry.default,
+                entry.metadata.get("summary", ""),
+                entry.metadata.get("choices", ()),
+            )
+
+    @classmethod
+    def with_options(cls, given: Mapping[str, str]) -> Self:
+        """The pass with options from text. Raises OptionError, with a suggestion, for what it does not take."""
+        known = {entry.name: entry for entry in cls.options()}
+        values: dict[str, Any] = {}
+        for name, text in given.items():
+            entry = known.get(name)
+            if entry is None:
+                raise OptionError(_no_such_option(cls.name, name, list(known)), name)
+            values[entry.field] = entry.read(text)
+        return cls(**values)
+
+    def text(self) -> str:
+        """How a pipeline's text spells this pass, with all its options: `cse`, `canonicalize{top-down=true}`."""
+        given = " ".join(f"{o.name}={o.write(getattr(self, o.field))}" for o in type(self).options())
+        return f"{self.name}{{{given}}}" if given else self.name
+
+    @property
+    def shown(self) -> str:
+        """What dumps and reports call the pass."""
+        return self.title or self.name
+
+
+def _no_such_option(pass_name: str, name: str, known: list[str]) -> str:
+    import difflib  # only on the way to an error
+
+    if not known:
+        return f"pass '{pass_name}' takes no options, found '{name}'"
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"expected one of {', '.join(known)}"
+    return f"pass '{pass_name}' has no option '{name}'; {hint}"

@@ -1,0 +1,207 @@
+"""The pass manager: runs a pipeline on an op, under verification, printing, timing and statistics.
+
+    PassManager(Pipeline, …).run(module)
+        for each pass:  print before ▶ pass.run ▶ verify ▶ print after       failure ▶ reproducer, DiagnosticError
+
+A pass fails by raising DiagnosticError.  Any other exception is a fault of the pass: it becomes an `InternalFault`
+that names pass, op and location, and never a traceback (unless TESSERA_DEBUG=1, which lets it through).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart
+from tessera_tools.ir.builtin_attributes import symbol_text
+from tessera_tools.ir.core import Operation, UnregisteredOp
+from tessera_tools.ir.traits import IsolatedFromAbove
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.pipeline import ANY, Pipeline, parse_pipeline
+from tessera_tools.passes.printing import symbol_of
+from tessera_tools.passes.statistics import Statistics
+
+if TYPE_CHECKING:
+    from tessera_tools.passes.timing import Timing
+
+__all__ = ["InternalFault", "Observer", "PassManager", "describe"]
+
+
+class Observer(Protocol):
+    """What may watch passes: `IRPrinting` is one."""
+
+    def before(self, pass_: Pass, op: Operation) -> None: ...
+
+    def after(self, pass_: Pass, op: Operation) -> None: ...
+
+    def failed(self, pass_: Pass, op: Operation) -> None: ...
+
+
+class InternalFault(DiagnosticError):
+    """A fault of a pass, not of its input. The manager's caller adds where the reproducer is."""
+
+
+def describe(op: Operation) -> str:
+    """`'func.func' @gemm`: an op as errors call it."""
+    name = symbol_of(op)
+    return f"'{op.name}'" + ("" if name is None else f" {symbol_text(name)}")
+
+
+class PassManager:
+    """Runs one pipeline.
+
+    observers: called around every pass, in order; `after` and `failed` in reverse.
+    on_failure: called with (text of a pipeline that fails alone on the same input, failing pass, op) before the
+        error is raised; what it returns (a note, or None) is added to the error. Reproducers are written there.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        *,
+        verify_each: bool = True,
+        observers: tuple[Observer, ...] = (),
+        timing: Timing | None = None,
+        statistics: Statistics | None = None,
+        on_failure: Callable[[DiagnosticError, Pass, Operation], str | None] | None = None,
+    ) -> None:
+        self.pipeline = pipeline
+        self.statistics = statistics or Statistics()
+        self._verify_each = verify_each
+        self._observers = observers
+        self._timing = timing
+        self._on_failure = on_failure
+        self._nested: dict[tuple[str, str], Pipeline] = {}
+
+    def run(self, op: Operation) -> None:
+        """Run the pipeline on `op`, in place. Raises DiagnosticError when a pass or the verifier fails."""
+        if self.pipeline.anchor not in (op.name, ANY):
+            failure = DiagnosticError(
+                Diagnostic("error", op.location, f"a pipeline on '{self.pipeline.anchor}' cannot run on '{op.name}'")
+            )
+            failure.diagnostics[0].note(f"begin the pipeline with '{op.name}(…)'")
+            raise failure
+        self._run(self.pipeline, op)
+
+    def _run(self, pipeline: Pipeline, op: Operation) -> None:
+        for group in _groups(pipeline):
+            if isinstance(group, Pass):
+                self._run_pass(group, op)
+            else:
+                self._run_nested(group, op)
+
+    def _run_nested(self, group: list[Pipeline], op: Operation) -> None:
+        anchors = list(dict.fromkeys(nested.anchor for nested in group))
+        name = f"'{anchors[0]}' Pipeline" if len(anchors) == 1 else f"Pipeline Collection : {anchors}"
+        with self._scope(name, id(group[0])):
+            for region in op.regions:
+                for block in list(region.blocks):
+                    for inner in list(block.operations):
+                        # A pass on an earlier op may have erased this one.
+                        if inner.parent is not block:
+                            continue
+                        for nested in group:
+                            if nested.anchor == inner.name or (nested.anchor == ANY and _is_isolated(inner)):
+                                self._run(nested, inner)
+
+    def _run_pass(self, pass_: Pass, op: Operation) -> None:
+        for observer in self._observers:
+            observer.before(pass_, op)
+        context = PassContext(self.statistics.of(pass_), lambda text, inner: self._run_text(text, inner))
+        with self._scope(pass_.shown, id(pass_)):
+            try:
+                changed = pass_.run(op, context)
+            except DiagnosticError as failure:
+                self._fail(failure, pass_, op)
+            except (RecursionError, MemoryError):
+                raise
+            except Exception as fault:
+                if os.environ.get("TESSERA_DEBUG") == "1":
+                    raise
+                self._fail(_internal(fault, pass_, op), pass_, op)
+            else:
+                if self._verify_each and changed is not False:
+                    self._verify(pass_, op)
+        for observer in reversed(self._observers):
+            observer.after(pass_, op)
+
+    def _verify(self, pass_: Pass, op: Operation) -> None:
+        from tessera_tools.ir.verifier import verify
+
+        with self._scope("(V) Verifier", "verifier"):
+            found = verify(op)
+        if found:
+            failure = DiagnosticError(*found)
+            found[0].note(f"the IR does not verify after pass '{pass_.name}' on {describe(op)}")
+            self._fail(failure, pass_, op)
+
+    def _fail(self, failure: DiagnosticError, pass_: Pass, op: Operation) -> None:
+        for observer in reversed(self._observers):
+            observer.failed(pass_, op)
+        if self._on_failure is not None:
+            note = self._on_failure(failure, pass_, op)
+            if note:
+                failure.diagnostics[-1].note(note)
+        raise failure
+
+    def _run_text(self, text: str, op: Operation) -> None:
+        """A pipeline that a pass runs on its own account; parsed once, so that its lines in reports add up."""
+        key = (op.name, text)
+        pipeline = self._nested.get(key)
+        if pipeline is None:
+            pipeline = self._nested[key] = parse_pipeline(f"{op.name}({text})")
+        with self._scope(f"'{op.name}' Pipeline", id(pipeline)):
+            self._run(pipeline, op)
+
+    def _scope(self, name: str, key: object):
+        return nullcontext() if self._timing is None else self._timing.scope(name, key)
+
+
+def _groups(pipeline: Pipeline) -> Iterator[Pass | list[Pipeline]]:
+    """Passes, and runs of neighbouring nested pipelines: those go over the ops inside together, op by op."""
+    group: list[Pipeline] = []
+    for item in pipeline.items:
+        if isinstance(item, Pipeline):
+            # `any` does not share a walk with named ops: both may run on the same op.
+            if group and (item.anchor == ANY) != (group[0].anchor == ANY):
+                yield group
+                group = []
+            group.append(item)
+            continue
+        if group:
+            yield group
+            group = []
+        yield item
+    if group:
+        yield group
+
+
+def _is_isolated(op: Operation) -> bool:
+    return not isinstance(op, UnregisteredOp) and op.has_trait(IsolatedFromAbove)
+
+
+def _internal(fault: Exception, pass_: Pass, op: Operation) -> InternalFault:
+    """The one-line error for an exception that a pass let out."""
+    inner = _innermost(fault.__traceback__) or op
+    location: HasStart = inner.location
+    if location.start() is None:
+        location = op.location
+    what = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+    what = " ".join(what.split())[:300]
+    at = "" if inner is op else f" at '{inner.name}'"
+    message = f"internal fault in pass '{pass_.name}' on {describe(op)}{at}: {what}"
+    return InternalFault(Diagnostic("error", location, message))
+
+
+def _innermost(trace: TracebackType | None) -> Operation | None:
+    """The op that the deepest frame of the project was busy with, by its local variable `op`."""
+    found: Operation | None = None
+    while trace is not None:
+        local = trace.tb_frame.f_locals.get("op")
+        if isinstance(local, Operation) and local.parent is not None:
+            found = local
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,138 @@
+"""Printing IR around passes: MLIR's dump headers on stderr, or a tree of files.
+
+    // -----// IR Dump After CSE (cse) //----- //
+    // -----// IR Dump After CSE (cse) ('func.func' operation: @f) //----- //      at module scope
+    // -----// IR Dump After CSE Failed (cse) //----- //
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tessera_tools.ir.builtin_attributes import StringAttr, symbol_text
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.core import Operation
+    from tessera_tools.passes.base import Pass
+
+__all__ = ["IRPrinting", "PrintOptions", "symbol_of"]
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """What to print, and how; the names are those of MLIR's `--mlir-print-ir-…` flags."""
+
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    before_all: bool = False
+    after_all: bool = False
+    after_change: bool = False
+    after_failure: bool = False
+    module_scope: bool = False
+    tree_dir: str | None = None
+    generic: bool = False
+    debuginfo: bool = False
+    local_scope: bool = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is to be printed at all."""
+        return bool(
+            self.before or self.after or self.before_all or self.after_all or self.after_change or self.after_failure
+        )
+
+
+def symbol_of(op: Operation) -> str | None:
+    """The symbol's name that `op` defines."""
+    name = op.attributes.get("sym_name")
+    return name.value if isinstance(name, StringAttr) else None
+
+
+class IRPrinting:
+    """Prints as the options say; the manager calls `before`, `after` and `failed` around every pass.
+
+    write: gets the text of dumps. write_file: gets path and text of each file of the tree.
+    """
+
+    def __init__(
+        self, options: PrintOptions, write: Callable[[str], object], write_file: Callable[[str, str], object]
+    ) -> None:
+        self._options = options
+        self._write = write
+        self._write_file = write_file
+        self._fingerprints: list[bytes] = []
+        self._counters: dict[Operation, int] = {}
+
+    def before(self, pass_: Pass, op: Operation) -> None:
+        if self._options.after_change:
+            self._fingerprints.append(self._fingerprint(op))
+        if self._options.before_all or pass_.name in self._options.before:
+            self._dump(f"Before {pass_.shown} ({pass_.name})", pass_, op)
+
+    def after(self, pass_: Pass, op: Operation) -> None:
+        options = self._options
+        changed = True
+        if options.after_change:
+            changed = self._fingerprints.pop() != self._fingerprint(op)
+        # As in MLIR: after-change and after-failure narrow after-all and after=…, and alone stand for after-all.
+        every = options.after_all or (options.after_change and not options.after)
+        if options.after_failure or not changed or not (every or pass_.name in options.after):
+            return
+        self._dump(f"After {pass_.shown} ({pass_.name})", pass_, op)
+
+    def failed(self, pass_: Pass, op: Operation) -> None:
+        options = self._options
+        if options.after_change and self._fingerprints:
+            self._fingerprints.pop()
+        if options.after_failure or options.after_all or options.after_change or pass_.name in options.after:
+            self._dump(f"After {pass_.shown} Failed ({pass_.name})", pass_, op)
+
+    def _dump(self, what: str, pass_: Pass, op: Operation) -> None:
+        shown = op
+        place = ""
+        if self._options.module_scope:
+            while shown.parent_op is not None:
+                shown = shown.parent_op
+            if shown is not op:
+                name = symbol_of(op)
+                symbol = "" if name is None else f": {symbol_text(name)}"
+                place = f" ('{op.name}' operation{symbol})"
+        text = f"// -----// IR Dump {what}{place} //----- //\n{self._text(shown)}\n\n"
+        if shown.parent_op is None:
+            text += "\n"
+        if self._options.tree_dir is None:
+            self._write(text)
+        else:
+            self._write_file(self._tree_path(pass_, op), text)
+
+    def _text(self, op: Operation) -> str:
+        from tessera_tools.ir.printing import print_op
+
+        options = self._options
+        text = print_op(op, generic=options.generic, debuginfo=options.debuginfo, local_scope=options.local_scope)
+        return text.rstrip("\n")
+
+    def _fingerprint(self, op: Operation) -> bytes:
+        from tessera_tools.ir.printing import print_op
+
+        return hashlib.sha1(print_op(op, generic=True, debuginfo=True).encode("utf-8", "surrogateescape")).digest()
+
+    def _tree_path(self, pass_: Pass, op: Operation) -> str:
+        """`builtin_module_no-symbol-name/func_func_f/0_1_cse.mlir`: how often each op on the path was dumped."""
+        self._counters[op] = self._counters.get(op, -1) + 1
+        numbers: list[str] = []
+        folders: list[str] = []
+        current: Operation | None = op
+        while current is not None:
+            numbers.append(str(self._counters.setdefault(current, 0)))
+            # A symbol may hold any character; only those that no file system minds go into a path.
+            symbol = re.sub(r"[^\w.$-]", "_", symbol_of(current) or "no-symbol-name")[:100]
+            folders.append(f"{current.name.replace('.', '_')}_{symbol}")
+            current = current.parent_op
+        file = f"{'_'.join(reversed(numbers))}_{pass_.name}.mlir"
+        return os.path.join(self._options.tree_dir or "", *reversed(folders), file)

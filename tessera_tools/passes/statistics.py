@@ -1,0 +1,58 @@
+"""MLIR's report of the passes' statistics.
+
+    'func.func' Pipeline
+      CSE
+        (S) 1 num-cse'd - Number of operations CSE'd
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tessera_tools.passes.base import Pass
+from tessera_tools.passes.pipeline import Pipeline
+from tessera_tools.passes.timing import rule
+
+__all__ = ["Statistics"]
+
+
+class Statistics:
+    """The counters of every pass of a pipeline, by the pass object: one that runs on many ops adds up."""
+
+    def __init__(self) -> None:
+        self._counters: dict[int, Counter[str]] = {}
+
+    def of(self, pass_: Pass) -> Counter[str]:
+        """The counters that a run of `pass_` adds to."""
+        return self._counters.setdefault(id(pass_), Counter())
+
+    def report(self, pipeline: Pipeline, display: str = "pipeline") -> str:
+        """The report; `display` is "pipeline", or "list" for one entry a pass, by name."""
+        text = rule("Pass statistics report")
+        if display == "list":
+            sums: dict[str, tuple[type[Pass], Counter[str]]] = {}
+            for pass_ in pipeline.passes():
+                sums.setdefault(pass_.shown, (type(pass_), Counter()))[1].update(self.of(pass_))
+            entries = [_entry(name, cls, counters, 0) for name, (cls, counters) in sorted(sums.items())]
+            return text + "".join(entries) + "\n"
+        return text + self._pipeline(pipeline, 0) + "\n"
+
+    def _pipeline(self, pipeline: Pipeline, indent: int) -> str:
+        text = ""
+        for item in pipeline.items:
+            if isinstance(item, Pipeline):
+                text += f"{' ' * indent}'{item.anchor}' Pipeline\n" + self._pipeline(item, indent + 2)
+            else:
+                text += _entry(item.shown, type(item), self.of(item), indent)
+        return text
+
+
+def _entry(name: str, cls: type[Pass], counters: Counter[str], indent: int) -> str:
+    text = f"{' ' * indent}{name}\n"
+    names = sorted(cls.statistics)
+    width = max(map(len, names), default=0)
+    digits = max((len(str(counters[name])) for name in names), default=0)
+    for counter in names:
+        what = cls.statistics[counter]
+        text += f"{' ' * (indent + 2)}(S) {counters[counter]:{digits}} {counter:<{width}} - {what}\n"
+    return text

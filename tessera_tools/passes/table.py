@@ -1,0 +1,177 @@
+"""The table of passes, of the orders they must keep, and of the pipelines: data only.
+
+    name ──PASSES──▶ "module:Class" ──find_pass()──▶ the class, imported at its first use
+    (target, stage) ──pipeline_for()──▶ [Step("cuda_tile", "canonicalize"), …]
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tessera_tools.passes.base import Pass
+
+__all__ = ["ORDER", "PASSES", "PIPELINES", "STAGES", "Row", "Step", "find_pass", "order_violations", "pipeline_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One pass: where its class lives (below `tessera_tools.passes`), and its summary for `--help`."""
+
+    where: str
+    summary: str
+
+
+PASSES: dict[str, Row] = {
+    # Any dialect
+    "canonicalize": Row("builtin.canonicalize:Canonicalize", "fold, simplify, and drop what is unused"),
+    "cse": Row("builtin.cse:CSE", "merge operations that compute the same value"),
+    "dce": Row("builtin.dce:DCE", "drop operations whose results and effects nobody needs"),
+    "inline": Row("builtin.inline:Inline", "replace calls by the bodies of the functions called"),
+    "loop-invariant-code-motion": Row(
+        "builtin.loop_invariant_code_motion:LoopInvariantCodeMotion",
+        "move what does not change in a loop to before it",
+    ),
+    "reconcile-unrealized-casts": Row(
+        "builtin.reconcile_unrealized_casts:ReconcileUnrealizedCasts",
+        "remove chains of unrealized casts that lead back to their type",
+    ),
+    "strip-debuginfo": Row("builtin.strip_debuginfo:StripDebugInfo", "forget all source locations"),
+    "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "drop private symbols that nobody refers to"),
+    # cuda_tile to nv_tileaa
+    "convert-cuda-tile-to-tileaa": Row(
+        "tileaa.convert_cuda_tile_to_tileaa:ConvertCudaTileToTileAA",
+        "lower cuda_tile to nv_tileaa: plain tensors, token chains, copy atoms",
+    ),
+    # nv_tileaa to nv_tileas
+    "convert-tileaa-to-tileas": Row(
+        "tileas.convert_tileaa_to_tileas:ConvertTileAAToTileAS", "lower nv_tileaa to nv_tileas"
+    ),
+    # On nv_tileas
+    "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "give every tensor a layout"),
+    "tileas-remove-layout-conversions": Row(
+        "tileas.remove_layout_conversions:RemoveLayoutConversions",
+        "propagate layouts so that fewer conversions remain",
+    ),
+    "tileas-materialize-pipeline": Row(
+        "tileas.materialize_pipeline:MaterializePipeline",
+        "turn loads in loops into multi-buffered asynchronous copies",
+    ),
+    # nv_tileas to llvm and nvvm
+    "convert-nv-tile-func-to-llvm": Row(
+        "llvm.convert_nv_tile_func_to_llvm:ConvertNVTileFuncToLLVM", "lower kernels and functions to llvm.func"
+    ),
+    "convert-tileas-to-llvm": Row(
+        "llvm.convert_tileas_to_llvm:ConvertTileASToLLVM", "lower nv_tileas to llvm and nvvm"
+    ),
+}
+"""Every pass, by its name."""
+
+ORDER: Sequence[tuple[str, str, str]] = (
+    ("convert-cuda-tile-to-tileaa", "convert-tileaa-to-tileas", "a stage is lowered from the one before it"),
+    ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are given to nv_tileas ops"),
+    (
+        "tileas-assign-layouts",
+        "tileas-remove-layout-conversions",
+        "there is no conversion to remove before layouts are assigned",
+    ),
+    (
+        "tileas-assign-layouts",
+        "tileas-materialize-pipeline",
+        "a stage buffer has the swizzle that the layout of its tile decides",
+    ),
+    (
+        "tileas-materialize-pipeline",
+        "convert-tileas-to-llvm",
+        "the conversion expects buffers and pipelines to be explicit",
+    ),
+    (
+        "convert-nv-tile-func-to-llvm",
+        "convert-tileas-to-llvm",
+        "the body conversion expects the function boundary in LLVM types",
+    ),
+    (
+        "convert-tileas-to-llvm",
+        "reconcile-unrealized-casts",
+        "only the last conversion completes the chains of casts",
+    ),
+)
+"""(before, after, why): where a pipeline has both, `before` stands first. A test checks every pipeline."""
+
+STAGES = ("cuda_tile", "nv_tileaa", "nv_tileas", "llvm")
+"""The stages of IR on the way to LLVM IR, in order; each is the name of its dialect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pass of a pipeline: `text` is its spelling with options, `stage` the stage that it works on."""
+
+    stage: str
+    text: str
+
+
+_COMMON: Mapping[str, Sequence[str]] = {
+    "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
+    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileas{gpu-name=TARGET}"),
+    "nv_tileas": (
+        "tileas-assign-layouts{gpu-name=TARGET}",
+        "tileas-remove-layout-conversions",
+        "tileas-materialize-pipeline{gpu-name=TARGET}",
+        "canonicalize",
+        "cse",
+        "convert-nv-tile-func-to-llvm{gpu-name=TARGET}",
+        "convert-tileas-to-llvm{gpu-name=TARGET}",
+        "reconcile-unrealized-casts",
+        "canonicalize",
+        "cse",
+    ),
+    "llvm": (),
+}
+
+PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
+    # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name.
+    "sm_80": _COMMON,
+    "sm_86": _COMMON,
+    "sm_89": _COMMON,
+    "sm_90": _COMMON,
+    "sm_100": _COMMON,
+    "sm_103": _COMMON,
+    "sm_110": _COMMON,
+    "sm_120": _COMMON,
+    "sm_121": _COMMON,
+}
+"""Target name (without suffix) → stage → the passes that lead from it to the next stage."""
+
+
+def pipeline_for(target: str, stage: str = "cuda_tile") -> list[Step]:
+    """The passes from `stage` down to llvm for a target of the target table (`sm_90`)."""
+    steps = PIPELINES[target]
+    return [
+        Step(name, text.replace("TARGET", target))
+        for name in STAGES[STAGES.index(stage) :]
+        for text in steps[name]
+    ]
+
+
+def find_pass(name: str) -> type[Pass] | None:
+    """The class of a pass, imported if need be; None if the table has no such pass."""
+    row = PASSES.get(name)
+    if row is None:
+        return None
+    module, _, class_name = row.where.partition(":")
+    return getattr(importlib.import_module(f"tessera_tools.passes.{module}"), class_name)
+
+
+def order_violations(names: Iterable[str], order: Sequence[tuple[str, str, str]] = ORDER) -> list[str]:
+    """What a list of pass names does against the constraints, one sentence each; empty if nothing."""
+    first: dict[str, int] = {}
+    for position, name in enumerate(names):
+        first.setdefault(name, position)
+    return [
+        f"'{before}' must run before '{after}': {why}"
+        for before, after, why in order
+        if before in first and after in first and first[before] > first[after]
+    ]
