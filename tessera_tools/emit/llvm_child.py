@@ -286,29 +286,37 @@ def prepare_mir(llvm: Llvm, machine: int, layout: bytes, stop_after: str) -> Non
     import termios
     import threading
 
-    # Far more dump text than a pipe holds (64 KiB), so that the writer is held up for certain.
+    # Far more dump text than the pipe below holds (one page), so that the writer is held up for certain.
     body = "".join(f"  store volatile i32 {i}, ptr %p\n" for i in range(2500))
     source = f"define void @{_HELD}(ptr %p) {{\n{body}  ret void\n}}\n".encode()
-    context = llvm.call("ContextCreate")
-    module = llvm.parse(context, source, layout)
+    module = llvm.parse(llvm.call("ContextCreate"), source, layout)
     llvm.set_options("-print-after=finalize-isel", f"-filter-print-funcs={_HELD}")
     unread, full = os.pipe()
+    fcntl.fcntl(full, fcntl.F_SETPIPE_SZ, 1)
     stderr = os.dup(2)
     os.dup2(full, 2)
-    threading.Thread(target=llvm.emit, args=(module, machine), daemon=True).start()
-    waiting, steady = 0, 0
-    while steady < 3:
+    holder = threading.Thread(target=llvm.emit, args=(module, machine), daemon=True)
+    holder.start()
+    # Once the dump has begun, the only thing that the thread ever sleeps on is its write to the full pipe; two
+    # looks, because a lock of the allocator is the one exception, for an instant.
+    looks = 0
+    while looks < 2:
         time.sleep(0.001)
-        before, waiting = (
-            waiting,
-            int.from_bytes(fcntl.ioctl(unread, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder),
-        )
-        # The dump has begun, and stays as long as it is: the thread waits in write(2).
-        steady = steady + 1 if waiting > 4096 and waiting == before else 0
+        waiting = fcntl.ioctl(unread, termios.FIONREAD, b"\0\0\0\0")
+        looks = looks + 1 if any(waiting) and _sleeps(holder.native_id) else 0
     # LLVM writes warnings to descriptor 2 without a buffer: from here on they reach the parent again. The
     # thread's pending write keeps its own reference to the pipe.
     os.dup2(stderr, 2)
     llvm.set_options(f"-stop-after={stop_after}")
+
+
+def _sleeps(thread_id: int | None) -> bool:
+    """Whether the kernel has put the thread to sleep, rather than merely given its core to another one."""
+    try:
+        with open(f"/proc/self/task/{thread_id}/stat", "rb") as status:
+            return status.read().rpartition(b") ")[2].startswith(b"S")
+    except FileNotFoundError:
+        raise LlvmError("codegen", "the emission whose context MIR needs has ended early") from None
 
 
 def read_exactly(descriptor: int, count: int) -> bytes:
