@@ -396,7 +396,10 @@ class AffineMap:
         """Whether the results are all the dimensions, once each, and there are no symbols."""
         if self.num_symbols or len(self.results) != self.num_dims:
             return False
-        return all(e.kind == "dim" for e in self.results) and len({e.value for e in self.results}) == self.num_dims
+        return (
+            all(e.kind == "dim" for e in self.results)
+            and len({e.value for e in self.results}) == self.num_dims
+        )
 
     def evaluate(self, dims: Sequence[int], symbols: Sequence[int] = ()) -> tuple[int, ...]:
         """The results at a point; ValueError if the numbers of dimensions or symbols are others."""
@@ -410,7 +413,9 @@ class AffineMap:
     def compose(self, inner: AffineMap) -> AffineMap:
         """`self ∘ inner`: this map on the results of `inner`; `inner`'s symbols come after this map's own."""
         if len(inner.results) != self.num_dims:
-            raise ValueError(f"{self} takes {self.num_dims} dimensions, {inner} has {len(inner.results)} results")
+            raise ValueError(
+                f"{self} takes {self.num_dims} dimensions, {inner} has {len(inner.results)} results"
+            )
         shifted = [symbol(self.num_symbols + i) for i in range(inner.num_symbols)]
         dims = [e.substitute((), shifted) for e in inner.results]
         return AffineMap(

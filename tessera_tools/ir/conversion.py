@@ -192,7 +192,12 @@ class ConversionRewriter(Rewriter):
         self.converter: TypeConverter | None = None
 
     def replace_all_uses(self, old: Value, new: Value) -> None:
+        """Make every use of `old` refer to `new`, which may have another type."""
         # Users are not told: that their operands changed is what the walk is about to look at anyway.
+        if new.type is not old.type and old.has_uses:
+            home, definition = new.owner_block, new.defining_op
+            assert home is not None
+            new = self._stand_in(old, [new], home, definition.next_op if definition else home.first_op)
         old.replace_all_uses_with(new)
 
     def replace_op(self, op: Operation, new: Operation | Sequence[Value | Sequence[Value]]) -> None:
@@ -288,9 +293,8 @@ class _Conversion:
 
     def run(self) -> None:
         erased = self.rewriter.changes.erased
-        # What is known to be inside something recursively legal is skipped, so the walk cannot be a plain one.
         for op in list(self.root.walk()):
-            if op in erased or isinstance(op, UnrealizedConversionCast) and op in self.rewriter.casts:
+            if op in erased:
                 continue
             if self.allowed and op.parent_op in self.allowed:
                 self.allowed.add(op)
@@ -317,9 +321,7 @@ class _Conversion:
             elif legal is False or self.full:
                 raise self.failure(op, legal, reasons, depth)
 
-    def failure(
-        self, op: Operation, legal: bool | None, reasons: list[str], depth: int
-    ) -> DiagnosticError:
+    def failure(self, op: Operation, legal: bool | None, reasons: list[str], depth: int) -> DiagnosticError:
         why = " that was explicitly marked illegal" if legal is False else ""
         diagnostic = Diagnostic("error", op.location, f"failed to legalize operation '{op.name}'{why}")
         if depth > _MAX_DEPTH:
@@ -382,7 +384,7 @@ class _Conversion:
             if made is not None:
                 cast.replace_all_uses_with(made)
                 cast.erase()
-            elif self.full and not self.target.is_legal(cast) or self.target.is_legal(cast) is False:
+            elif not self.target.is_legal(cast) and (self.full or self.target.is_legal(cast) is False):
                 old = ", ".join(f"'{t}'" for t in cast.operand_types)
                 new = ", ".join(f"'{t}'" for t in cast.result_types)
                 diagnostic = Diagnostic(

@@ -1,8 +1,8 @@
 """The greedy driver: apply patterns, folds and dead code removal until nothing changes.
 
-    ops inside root ──▶ worklist ──▶ dead? erase ─ constant? hoist ─ folds? replace ─ else patterns, best first
-                            ▲                                                             │
-                            └──────── new ops, users and operands of what changed ◀───────┘
+ops inside root ──▶ worklist ──▶ dead? erase ─ constant? hoist ─ folds? replace ─ else patterns, best first
+                        ▲                                                             │
+                        └──────── new ops, users and operands of what changed ◀───────┘
 """
 
 from __future__ import annotations
@@ -164,7 +164,12 @@ class _Driver(Listener):
 
     def fold(self, op: Operation, rewriter: Rewriter) -> bool:
         constants = [constant_value(v) for v in op.operands]
-        if len(constants) == 2 and constants[0] is not None and constants[1] is None and op.has_trait(Commutative):
+        if (
+            len(constants) == 2
+            and constants[0] is not None
+            and constants[1] is None
+            and op.has_trait(Commutative)
+        ):
             # c ∘ x = x ∘ c: patterns then look for constants on the right only.
             with rewriter.modify(op):
                 op.set_operands(op.operands[::-1])

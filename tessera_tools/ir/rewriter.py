@@ -1,6 +1,6 @@
 """Changing a program: `Rewriter`, which tells listeners of every change, and `RewritePattern`.
 
-    driver ──op──▶ pattern.match_and_rewrite(op, rewriter) ──changes──▶ Rewriter ──notifications──▶ listeners
+driver ──op──▶ pattern.match_and_rewrite(op, rewriter) ──changes──▶ Rewriter ──notifications──▶ listeners
 """
 
 from __future__ import annotations

@@ -173,15 +173,11 @@ def _scope(table: Operation) -> Iterator[Operation]:
 def _paths_to(symbol: Operation) -> Iterator[tuple[Operation, tuple[str, ...]]]:
     """(table, names) for every table around the symbol: how references in the table's scope name it."""
     names: tuple[str, ...] = ()
-    current: Operation | None = symbol
-    while current is not None:
-        name = symbol_name(current)
-        table = current.parent_op
-        if name is None or table is None or not is_symbol_table(table):
-            return
+    name, table = symbol_name(symbol), symbol.parent_op
+    while name is not None and table is not None and is_symbol_table(table):
         names = (name, *names)
         yield table, names
-        current = table
+        name, table = symbol_name(table), table.parent_op
 
 
 def symbol_uses(symbol: Operation) -> list[tuple[Operation, SymbolRefAttr]]:

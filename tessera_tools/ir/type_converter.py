@@ -105,9 +105,13 @@ class TypeConverter:
 
     def materialize_source(self, builder: Builder, type: Type, values: Sequence[Value]) -> Value | None:
         """A value of the old `type` made by the registered functions; None if none does."""
-        return next((v for make in reversed(self._source) if (v := make(builder, type, values)) is not None), None)
+        return next(
+            (v for make in reversed(self._source) if (v := make(builder, type, values)) is not None), None
+        )
 
-    def materialize_target(self, builder: Builder, types: Sequence[Type], value: Value) -> Sequence[Value] | None:
+    def materialize_target(
+        self, builder: Builder, types: Sequence[Type], value: Value
+    ) -> Sequence[Value] | None:
         """Values of the new `types` made by the registered functions; None if none does."""
         made = (make(builder, types, value) for make in reversed(self._target))
         return next((values for values in made if values is not None), None)

@@ -82,7 +82,9 @@ class _Verifier:
             nested.reverse()
             work += nested
         if len(self.errors) > 1:
-            self.errors.sort(key=lambda d: (d.location.start() if d.location is not None else None) or ("", 0, 0))
+            self.errors.sort(
+                key=lambda d: (d.location.start() if d.location is not None else None) or ("", 0, 0)
+            )
         return self.errors
 
     def fail(self, location: Any, message: str) -> Diagnostic:
@@ -174,7 +176,7 @@ class _Verifier:
         op isolated from above in between, if there is one."""
         known = self.visible.get(region)
         if known is None:
-            known = {region: (None, None)}
+            known = self.visible[region] = {region: (None, None)}
             isolated: Operation | None = None
             op = region.parent
             while op is not None and op.parent is not None and op.parent.parent is not None:
@@ -182,7 +184,6 @@ class _Verifier:
                     isolated = op
                 known[op.parent.parent] = (op, isolated)
                 op = op.parent.parent.parent
-            self.visible[region] = known
         return known
 
 

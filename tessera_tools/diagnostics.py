@@ -1,0 +1,142 @@
+"""Diagnostics: what a tool says to its user, where, and how it is printed.
+
+    Diagnostic(severity, location, message, notes)  ──emit()──▶  the current sink  ──render()──▶  text
+
+A location is anything with a `start()` that yields a `(file, line, column)` triple (lines and columns
+count from 1) or None.  Errors that stop the work travel as `DiagnosticError`; whoever owns the
+outermost loop catches it, prints, and exits with status 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class HasStart(Protocol):
+    """Anything that names a place in a source file."""
+
+    def start(self) -> tuple[str, int, int] | None:
+        """The first `(file, line, column)` that this location stands for, or None if unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A plain source position; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def start(self) -> tuple[str, int, int]:
+        return (self.file, self.line, self.column)
+
+
+@dataclass(slots=True)
+class Diagnostic:
+    """One message at one place, with the notes that belong to it.
+
+    `severity` is "error", "warning", "remark" or "note".
+    """
+
+    severity: str
+    location: HasStart | None
+    message: str
+    notes: list[Diagnostic] = field(default_factory=list["Diagnostic"])
+
+    def note(self, message: str, location: HasStart | None = None) -> Diagnostic:
+        """Attach a note (at this diagnostic's own place unless told) and return self."""
+        self.notes.append(Diagnostic("note", location if location is not None else self.location, message))
+        return self
+
+
+class DiagnosticError(Exception):
+    """Carries the diagnostics that made the work impossible; at least one is an error."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__(diagnostics[0].message if diagnostics else "failed")
+        self.diagnostics = list(diagnostics)
+
+
+def error(location: HasStart | None, message: str, *notes: str) -> DiagnosticError:
+    """A `DiagnosticError` with one error; `raise error(op.location, "…")`."""
+    diagnostic = Diagnostic("error", location, message)
+    for text in notes:
+        diagnostic.note(text)
+    return DiagnosticError(diagnostic)
+
+
+Sink = Callable[[Diagnostic], None]
+_sinks: list[Sink] = []
+
+
+def emit(diagnostic: Diagnostic) -> Diagnostic:
+    """Hand a diagnostic (a warning or a remark, mostly) to the innermost sink; without one it is dropped."""
+    if _sinks:
+        _sinks[-1](diagnostic)
+    return diagnostic
+
+
+@contextmanager
+def sink(handler: Sink) -> Iterator[None]:
+    """Send what `emit` is given to `handler` inside the `with` block."""
+    _sinks.append(handler)
+    try:
+        yield
+    finally:
+        _sinks.pop()
+
+
+@contextmanager
+def collect() -> Iterator[list[Diagnostic]]:
+    """Gather what `emit` is given inside the `with` block."""
+    gathered: list[Diagnostic] = []
+    with sink(gathered.append):
+        yield gathered
+
+
+class Sources:
+    """The text of the files that diagnostics point into, so that the line can be shown under the message."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+
+    def add(self, name: str, text: str) -> None:
+        self._lines[name] = text.split("\n")
+
+    def line(self, name: str, number: int) -> str | None:
+        lines = self._lines.get(name)
+        if lines is None or not 1 <= number <= len(lines):
+            return None
+        return lines[number - 1]
+
+
+_STYLES = {"error": "1;31", "warning": "1;35", "remark": "1;34", "note": "1;36"}
+_WIDEST = 160
+
+
+def render(diagnostic: Diagnostic, sources: Sources | None = None, *, color: bool = False) -> str:
+    """`file:line:col: error: message`, the source line and a caret, then the notes; ends with a newline."""
+    place = diagnostic.location.start() if diagnostic.location is not None else None
+    where = f"{place[0]}:{place[1]}:{place[2]}: " if place else "<unknown>:0: "
+    severity = diagnostic.severity + ":"
+    if color:
+        severity = f"\x1b[{_STYLES[diagnostic.severity]}m{severity}\x1b[0m"
+    text = f"{where}{severity} {diagnostic.message}\n"
+    if place and sources is not None:
+        line = sources.line(place[0], place[1])
+        if line is not None:
+            text += _excerpt(line, place[2])
+    return text + "".join(render(note, sources, color=color) for note in diagnostic.notes)
+
+
+def _excerpt(line: str, column: int) -> str:
+    """The source line and a caret below the column; a very long line is cut around the caret."""
+    line = line.rstrip("\r")
+    offset = max(0, column - 1 - _WIDEST // 2) if len(line) > _WIDEST else 0
+    shown = line[offset : offset + _WIDEST]
+    pad = "".join("\t" if char == "\t" else " " for char in shown[: column - 1 - offset])
+    return f"{shown}\n{pad}^\n"

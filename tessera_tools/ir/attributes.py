@@ -1,0 +1,128 @@
+"""Attributes and types: immutable, interned values, so that equality is identity.
+
+A class declares its parameters as annotations; calling it with equal parameters returns the same object:
+
+    class RangeAttr(Attribute, name="demo.range"):
+        low: int
+        high: int | None = None
+
+        def verify(self) -> None:
+            if self.high is not None and self.low > self.high:
+                raise ValueError("range is empty")
+
+Parameters must be hashable.  `verify` runs once, when an object is first made, and raises ValueError.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, dataclass_transform
+
+_MISSING = object()
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+class AttributeMeta(type):
+    """Turns annotations into slots and interns instances by their parameters."""
+
+    _fields: tuple[str, ...]
+    _defaults: dict[str, Any]
+    _instances: dict[Any, Any]
+
+    def __new__(mcs, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], name: str | None = None):
+        own = [f for f, text in namespace.get("__annotations__", {}).items() if not str(text).startswith("ClassVar")]
+        inherited: tuple[str, ...] = ()
+        defaults: dict[str, Any] = {}
+        for base in bases:
+            if isinstance(base, AttributeMeta):
+                inherited += base._fields
+                defaults.update(base._defaults)
+        for field in own:
+            if field in namespace:
+                defaults[field] = namespace.pop(field)
+        namespace["__slots__"] = (*own, *namespace.get("__slots__", ()))
+        cls = super().__new__(mcs, cls_name, bases, namespace)
+        cls._fields = (*inherited, *own)
+        cls._defaults = defaults
+        cls._instances = {}
+        if name is not None:
+            cls.name = name  # type: ignore[attr-defined]
+        return cls
+
+    def __init__(cls, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], name: str | None = None):
+        super().__init__(cls_name, bases, namespace)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != len(cls._fields):
+            args = cls._complete(args, kwargs)
+        # 1, True and 1.0 are equal keys in Python but different parameters here.
+        key = (args, tuple(map(type, args)))
+        found = cls._instances.get(key)
+        if found is not None:
+            return found
+        made = cls.__new__(cls)
+        for field, value in zip(cls._fields, args, strict=True):
+            object.__setattr__(made, field, value)
+        made.verify()
+        cls._instances[key] = made
+        return made
+
+    def _complete(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Positional parameters in declaration order, with keywords and defaults filled in."""
+        if len(args) > len(cls._fields):
+            raise TypeError(f"{cls.__name__} takes {len(cls._fields)} parameters, got {len(args)}")
+        values = list(args)
+        for field in cls._fields[len(args) :]:
+            value = kwargs.pop(field, _MISSING)
+            if value is _MISSING:
+                value = cls._defaults.get(field, _MISSING)
+            if value is _MISSING:
+                raise TypeError(f"{cls.__name__} needs parameter '{field}'")
+            values.append(value)
+        if kwargs:
+            raise TypeError(f"{cls.__name__} has no parameter '{next(iter(kwargs))}'")
+        return tuple(values)
+
+
+class Attribute(metaclass=AttributeMeta):
+    """The base of attributes and types.  `str(attr)` is its MLIR text."""
+
+    name: ClassVar[str] = ""
+
+    def verify(self) -> None:
+        """Raise ValueError if the parameters do not go together."""
+
+    def parameters(self) -> tuple[Any, ...]:
+        """The parameters in declaration order."""
+        return tuple(getattr(self, field) for field in type(self)._fields)
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+    def __copy__(self) -> Attribute:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Attribute:
+        return self
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return (type(self), self.parameters())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.parameters()))})"
+
+    def text(self) -> str:
+        """How the attribute is written in MLIR text, sigil included."""
+        raise AssertionError(f"{type(self).__name__} declares no text")
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class Type(Attribute):
+    """The base of types."""

@@ -1,0 +1,754 @@
+"""Operations, values, blocks and regions: MLIR's model of a program.
+
+    Operation ─ operands ▶ Value ◀ results, block arguments
+        │ regions                      a Value knows its uses (OpOperand), an OpOperand its owner
+    Region ─ blocks ▶ Block ─ operations ▶ Operation …
+
+The operations of a block are a doubly linked list: inserting and erasing cost O(1).  The uses of a value are
+one too.  `Operation` is also the class of every registered op: subclasses come from `tessera_tools.opdef`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from tessera_tools import diagnostics
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.location import UNKNOWN, Location
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.traits import Trait
+
+OpT = TypeVar("OpT", bound="Operation")
+
+
+class OpOperand:
+    """One use of a value: operand number `index` of `owner`.  A node in the value's list of uses."""
+
+    __slots__ = ("_next", "_prev", "index", "owner", "value")
+
+    def __init__(self, owner: Operation, index: int, value: Value) -> None:
+        self.owner = owner
+        self.index = index
+        self.value = value
+        self._prev: OpOperand | None = None
+        first = value._first_use
+        self._next: OpOperand | None = first
+        if first is not None:
+            first._prev = self
+        value._first_use = self
+
+    def set(self, value: Value) -> None:
+        """Make the operand refer to another value."""
+        self._unlink()
+        self.value = value
+        first = value._first_use
+        self._prev, self._next = None, first
+        if first is not None:
+            first._prev = self
+        value._first_use = self
+
+    def _unlink(self) -> None:
+        before, after = self._prev, self._next
+        if before is not None:
+            before._next = after
+        else:
+            self.value._first_use = after
+        if after is not None:
+            after._prev = before
+
+
+class Value:
+    """An SSA value: an `OpResult` or a `BlockArgument`.  `name_hint` is the name it had in the text."""
+
+    __slots__ = ("_first_use", "name_hint", "type")
+
+    def __init__(self, type: Type, name_hint: str | None = None) -> None:
+        self.type = type
+        self.name_hint = name_hint
+        self._first_use: OpOperand | None = None
+
+    @property
+    def uses(self) -> Iterator[OpOperand]:
+        """The uses; the list may be changed while iterating (a use is left before it is yielded)."""
+        use = self._first_use
+        while use is not None:
+            following = use._next
+            yield use
+            use = following
+
+    @property
+    def users(self) -> Iterator[Operation]:
+        """The operations that use the value, once per use."""
+        return (use.owner for use in self.uses)
+
+    @property
+    def has_uses(self) -> bool:
+        return self._first_use is not None
+
+    @property
+    def has_one_use(self) -> bool:
+        return self._first_use is not None and self._first_use._next is None
+
+    def replace_all_uses_with(self, other: Value, keep: Callable[[OpOperand], bool] | None = None) -> None:
+        """Make every use refer to `other`, except those for which `keep` holds."""
+        if other is self:
+            return
+        for use in self.uses:
+            if keep is None or not keep(use):
+                use.set(other)
+
+    @property
+    def defining_op(self) -> Operation | None:
+        """The operation whose result this is; None for a block argument."""
+        return None
+
+    @property
+    def owner_block(self) -> Block | None:
+        """The block in which the value is defined."""
+        raise NotImplementedError
+
+    @property
+    def location(self) -> Location:
+        raise NotImplementedError
+
+
+class OpResult(Value):
+    """Result number `index` of `op`."""
+
+    __slots__ = ("index", "op")
+
+    def __init__(self, op: Operation, index: int, type: Type) -> None:
+        self.type = type
+        self.name_hint = None
+        self._first_use = None
+        self.op = op
+        self.index = index
+
+    @property
+    def defining_op(self) -> Operation:
+        return self.op
+
+    @property
+    def owner_block(self) -> Block | None:
+        return self.op.parent
+
+    @property
+    def location(self) -> Location:
+        return self.op.location
+
+
+class BlockArgument(Value):
+    """Argument number `index` of `block`."""
+
+    __slots__ = ("_location", "block", "index")
+
+    def __init__(self, block: Block, index: int, type: Type, location: Location = UNKNOWN) -> None:
+        super().__init__(type)
+        self.block = block
+        self.index = index
+        self._location = location
+
+    @property
+    def owner_block(self) -> Block:
+        return self.block
+
+    @property
+    def location(self) -> Location:
+        return self._location
+
+
+class Operation:
+    """One operation.  Registered ops are subclasses; the rest are `UnregisteredOp`.
+
+    `attributes` holds inherent attributes (those that the op declares, `inherent_attributes`) and discardable ones.
+    Create through a subclass's constructor, `Operation.create`, or a `Builder`.
+    """
+
+    __slots__ = (
+        "_next", "_operands", "_order", "_prev", "attributes", "location", "parent", "regions", "results", "successors",
+    )  # fmt: skip
+
+    name: ClassVar[str] = ""
+    traits: ClassVar[tuple[Trait, ...]] = ()
+    inherent_attributes: ClassVar[frozenset[str]] = frozenset()
+    """Names of the declared attributes; the generic form prints them in `<{…}>`."""
+
+    _operands: list[OpOperand]
+    results: list[OpResult]
+    attributes: dict[str, Attribute]
+    regions: list[Region]
+    successors: list[Block]
+    location: Location
+    parent: Block | None
+    """The block that holds the operation, or None for a detached one."""
+
+    @classmethod
+    def create(
+        cls: type[OpT],
+        operands: Sequence[Value] = (),
+        result_types: Sequence[Type] = (),
+        attributes: dict[str, Attribute] | None = None,
+        regions: Sequence[Region] = (),
+        successors: Sequence[Block] = (),
+        location: Location = UNKNOWN,
+    ) -> OpT:
+        """Make an operation from its generic parts; nothing is verified."""
+        self = cls.__new__(cls)
+        self._init(operands, result_types, attributes, regions, successors, location)
+        return self
+
+    def _init(
+        self,
+        operands: Sequence[Value],
+        result_types: Sequence[Type],
+        attributes: dict[str, Attribute] | None,
+        regions: Sequence[Region],
+        successors: Sequence[Block],
+        location: Location,
+    ) -> None:
+        self._operands = [OpOperand(self, i, value) for i, value in enumerate(operands)]
+        self.results = [OpResult(self, i, type) for i, type in enumerate(result_types)]
+        self.attributes = {} if attributes is None else attributes
+        self.regions = list(regions)
+        for region in self.regions:
+            region.parent = self
+        self.successors = list(successors)
+        self.location = location
+        self.parent = None
+        self._prev: Operation | None = None
+        self._next: Operation | None = None
+        self._order = 0
+
+    # -- operands and results
+
+    @property
+    def operands(self) -> list[Value]:
+        """The operand values, as a fresh list; change them through `set_operand`/`set_operands`."""
+        return [use.value for use in self._operands]
+
+    @property
+    def op_operands(self) -> Sequence[OpOperand]:
+        return self._operands
+
+    def operand(self, index: int) -> Value:
+        return self._operands[index].value
+
+    def set_operand(self, index: int, value: Value) -> None:
+        self._operands[index].set(value)
+
+    def set_operands(self, values: Sequence[Value]) -> None:
+        """Replace all operands; the number may change (segment sizes are the caller's to keep)."""
+        for use in self._operands:
+            use._unlink()
+        self._operands = [OpOperand(self, i, value) for i, value in enumerate(values)]
+
+    @property
+    def result(self) -> OpResult:
+        """The only result."""
+        (only,) = self.results
+        return only
+
+    @property
+    def result_types(self) -> list[Type]:
+        return [r.type for r in self.results]
+
+    @property
+    def operand_types(self) -> list[Type]:
+        return [use.value.type for use in self._operands]
+
+    # -- place
+
+    @property
+    def parent_op(self) -> Operation | None:
+        """The operation whose region holds this one."""
+        block = self.parent
+        return block.parent.parent if block is not None and block.parent is not None else None
+
+    def parent_of_type(self, kind: type[OpT]) -> OpT | None:
+        """The nearest enclosing operation of a class."""
+        op = self.parent_op
+        while op is not None and not isinstance(op, kind):
+            op = op.parent_op
+        return op
+
+    @property
+    def next_op(self) -> Operation | None:
+        return self._next
+
+    @property
+    def prev_op(self) -> Operation | None:
+        return self._prev
+
+    def is_before_in_block(self, other: Operation) -> bool:
+        """Whether this stands before `other` in the same block; O(1) while the block does not change."""
+        block = self.parent
+        assert block is not None and block is other.parent
+        if not block._ordered:
+            block._renumber()
+        return self._order < other._order
+
+    def is_ancestor_of(self, other: Operation | None) -> bool:
+        """Whether `other` is this operation or lies inside it."""
+        while other is not None and other is not self:
+            other = other.parent_op
+        return other is self
+
+    def detach(self) -> None:
+        """Take the operation out of its block; it keeps its operands."""
+        if self.parent is not None:
+            self.parent._unlink(self)
+
+    def erase(self) -> None:
+        """Detach and destroy.  ValueError if a result still has uses."""
+        for result in self.results:
+            if result._first_use is not None:
+                raise ValueError(f"'{self.name}' is erased while its result #{result.index} has uses")
+        self.detach()
+        self.drop_all_references()
+
+    def drop_all_references(self) -> None:
+        """Drop operands, here and in all regions, so that the whole can go."""
+        for op in [self, *self.walk()] if self.regions else [self]:
+            for use in op._operands:
+                use._unlink()
+            op._operands = []
+            op.successors = []
+
+    def move_before(self, other: Operation) -> None:
+        self.detach()
+        assert other.parent is not None
+        other.parent.insert_before(other, self)
+
+    def move_after(self, other: Operation) -> None:
+        self.detach()
+        assert other.parent is not None
+        other.parent.insert_after(other, self)
+
+    def replace_all_uses_with(self, values: Sequence[Value]) -> None:
+        """Replace every result by the value at its index."""
+        assert len(values) == len(self.results)
+        for result, value in zip(self.results, values, strict=True):
+            result.replace_all_uses_with(value)
+
+    # -- traversal
+
+    def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
+        """All operations inside, not this one itself, blocks in order; pre-order unless told.
+
+        The operation just yielded may be erased or replaced (in pre-order, its regions are then not entered).
+        `reverse` goes through regions, blocks and operations backwards.
+        """
+        for region in reversed(self.regions) if reverse else list(self.regions):
+            for block in reversed(region.blocks) if reverse else list(region.blocks):
+                yield from block.walk(reverse=reverse, post_order=post_order)
+
+    # -- attributes and traits
+
+    @classmethod
+    def has_trait(cls, trait: type[Trait] | Trait) -> bool:
+        return any(t is trait or (isinstance(trait, type) and isinstance(t, trait)) for t in cls.traits)
+
+    def attr(self, name: str) -> Attribute | None:
+        return self.attributes.get(name)
+
+    @property
+    def discardable_attributes(self) -> dict[str, Attribute]:
+        return {k: v for k, v in self.attributes.items() if k not in self.inherent_attributes}
+
+    # -- clone
+
+    def clone(self, mapping: IRMapping | None = None) -> Operation:
+        """A detached deep copy.  Operands and successors go through `mapping` (kept where it has none), which also
+        learns the copy of every result, block and block argument."""
+        mapping = mapping if mapping is not None else IRMapping()
+        copy = type(self).__new__(type(self))
+        regions = [Region() for _ in self.regions]
+        copy._init(
+            [mapping.value(use.value) for use in self._operands],
+            [r.type for r in self.results],
+            dict(self.attributes),
+            regions,
+            [mapping.block(b) for b in self.successors],
+            self.location,
+        )
+        if mapping.depth:
+            values = mapping.values
+            mapping.unmapped += [use for use in copy._operands if use.value not in values]
+        self._copy_extra(copy)
+        for old, new in zip(self.results, copy.results, strict=True):
+            new.name_hint = old.name_hint
+            mapping.values[old] = new
+        for old_region, new_region in zip(self.regions, regions, strict=True):
+            old_region.clone_into(new_region, mapping)
+        return copy
+
+    def _copy_extra(self, copy: Any) -> None:
+        """Copy what a subclass keeps in slots of its own."""
+
+    # -- hooks that op classes override
+
+    def verify_op(self) -> None:
+        """Check what the declared constraints cannot say; raise with `self.error(…)`."""
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
+        """Constant attributes (or existing values) for the results, given the constant operands; None if not."""
+        return None
+
+    # -- errors
+
+    def error(self, message: str, *notes: str) -> diagnostics.DiagnosticError:
+        """An error at this operation, MLIR style: `raise op.error("…")` says `'dialect.op' op …`."""
+        return diagnostics.error(self.location, f"'{self.name}' op {message}", *notes)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}' at {self.location.body()}>"
+
+    def __str__(self) -> str:
+        from tessera_tools.ir.printing import op_text
+
+        return op_text(self)
+
+
+class UnregisteredOp(Operation):
+    """An operation of an unregistered dialect, or an unknown op that was let in; it has only the generic form."""
+
+    __slots__ = ("name", "properties")
+
+    name: str  # type: ignore[misc]
+    properties: dict[str, Attribute]
+    """What stood in `<{…}>`."""
+
+    @classmethod
+    def named(cls, name: str, *args: Any, properties: dict[str, Attribute] | None = None, **kwargs: Any):
+        self = cls.create(*args, **kwargs)
+        self.name = name
+        self.properties = properties or {}
+        return self
+
+    def _copy_extra(self, copy: Any) -> None:
+        copy.name = self.name
+        copy.properties = dict(self.properties)
+
+
+class Block:
+    """A list of operations with arguments; `parent` is the region that holds it."""
+
+    __slots__ = ("_first", "_last", "_ordered", "arguments", "label", "parent")
+
+    def __init__(self, argument_types: Iterable[Type] = (), locations: Sequence[Location] | None = None) -> None:
+        self.parent: Region | None = None
+        self.label: str | None = None
+        self.arguments: list[BlockArgument] = []
+        for i, type in enumerate(argument_types):
+            self.arguments.append(BlockArgument(self, i, type, locations[i] if locations else UNKNOWN))
+        self._first: Operation | None = None
+        self._last: Operation | None = None
+        self._ordered = True
+
+    # -- arguments
+
+    def add_argument(self, type: Type, location: Location = UNKNOWN, index: int | None = None) -> BlockArgument:
+        """Append an argument, or insert it before position `index`."""
+        at = len(self.arguments) if index is None else index
+        argument = BlockArgument(self, at, type, location)
+        self.arguments.insert(at, argument)
+        for i in range(at + 1, len(self.arguments)):
+            self.arguments[i].index = i
+        return argument
+
+    def erase_argument(self, index: int) -> None:
+        """Remove an argument without uses."""
+        if self.arguments[index].has_uses:
+            raise ValueError(f"block argument #{index} is erased while it has uses")
+        del self.arguments[index]
+        for i in range(index, len(self.arguments)):
+            self.arguments[i].index = i
+
+    # -- operations
+
+    @property
+    def operations(self) -> Iterator[Operation]:
+        """The operations in order; the one just yielded may be erased or moved."""
+        op = self._first
+        while op is not None:
+            following = op._next
+            yield op
+            # An erased op has no successor of its own any more; one that was inserted after it is visited.
+            op = op._next if op.parent is self else following
+
+    def __iter__(self) -> Iterator[Operation]:
+        return self.operations
+
+    def __reversed__(self) -> Iterator[Operation]:
+        op = self._last
+        while op is not None:
+            before = op._prev
+            yield op
+            op = op._prev if op.parent is self else before
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.operations)
+
+    @property
+    def first_op(self) -> Operation | None:
+        return self._first
+
+    @property
+    def last_op(self) -> Operation | None:
+        return self._last
+
+    @property
+    def terminator(self) -> Operation | None:
+        """The last operation if it is a terminator (or unregistered)."""
+        from tessera_tools.ir.traits import Terminator
+
+        last = self._last
+        return last if last is not None and (isinstance(last, UnregisteredOp) or last.has_trait(Terminator)) else None
+
+    def append(self, op: OpT) -> OpT:
+        assert op.parent is None, "the operation already stands in a block"
+        last = self._last
+        op.parent, op._prev, op._next = self, last, None
+        if last is None:
+            self._first = op
+            op._order = 0
+        else:
+            last._next = op
+            op._order = last._order + 1
+        self._last = op
+        return op
+
+    def insert_before(self, place: Operation | None, op: OpT) -> OpT:
+        """Insert before `place`; None means at the end."""
+        if place is None:
+            return self.append(op)
+        assert op.parent is None and place.parent is self
+        before = place._prev
+        op.parent, op._prev, op._next = self, before, place
+        place._prev = op
+        if before is None:
+            self._first = op
+        else:
+            before._next = op
+        self._ordered = False
+        return op
+
+    def insert_after(self, place: Operation, op: OpT) -> OpT:
+        return self.insert_before(place._next, op)
+
+    def _unlink(self, op: Operation) -> None:
+        before, after = op._prev, op._next
+        if before is None:
+            self._first = after
+        else:
+            before._next = after
+        if after is None:
+            self._last = before
+        else:
+            after._prev = before
+        op.parent = op._prev = op._next = None
+
+    def _renumber(self) -> None:
+        for i, op in enumerate(self.operations):
+            op._order = i
+        self._ordered = True
+
+    def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
+        """Every operation of the block and those inside them; see `Operation.walk`."""
+        for op in reversed(self) if reverse else self.operations:
+            if not op.regions:
+                yield op
+            elif post_order:
+                yield from op.walk(reverse=reverse, post_order=True)
+                yield op
+            else:
+                yield op
+                if op.parent is self:
+                    yield from op.walk(reverse=reverse)
+
+    # -- control flow
+
+    @property
+    def parent_op(self) -> Operation | None:
+        return self.parent.parent if self.parent is not None else None
+
+    @property
+    def successors(self) -> list[Block]:
+        last = self._last
+        return list(last.successors) if last is not None else []
+
+    def predecessors(self) -> list[Block]:
+        """The blocks of the same region that branch here, once each, in order."""
+        assert self.parent is not None
+        return [b for b in self.parent.blocks if self in b.successors]
+
+    def split_before(self, op: Operation) -> Block:
+        """Move `op` and all that follow into a new block right after this one, and return it."""
+        assert op.parent is self and self.parent is not None
+        tail = Block()
+        self.parent.insert(self.parent.blocks.index(self) + 1, tail)
+        moving: Operation | None = op
+        while moving is not None:
+            following = moving._next
+            self._unlink(moving)
+            tail.append(moving)
+            moving = following
+        return tail
+
+    def erase(self) -> None:
+        """Erase the operations and take the block out of its region; nothing outside may use its values."""
+        for op in self.operations:
+            op.drop_all_references()
+        for op in reversed(self):
+            op.erase()
+        if self.parent is not None:
+            self.parent.blocks.remove(self)
+            self.parent = None
+
+
+class Region:
+    """A list of blocks, the first being the entry; `parent` is the operation that holds it."""
+
+    __slots__ = ("blocks", "parent")
+
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self.parent: Operation | None = None
+        self.blocks: list[Block] = []
+        for block in blocks:
+            self.append(block)
+
+    def append(self, block: Block) -> Block:
+        return self.insert(len(self.blocks), block)
+
+    def insert(self, index: int, block: Block) -> Block:
+        assert block.parent is None
+        block.parent = self
+        self.blocks.insert(index, block)
+        return block
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.blocks
+
+    @property
+    def block(self) -> Block:
+        """The only block."""
+        (only,) = self.blocks
+        return only
+
+    @property
+    def entry(self) -> Block:
+        return self.blocks[0]
+
+    def take_blocks(self, other: Region) -> None:
+        """Move all blocks of `other` to the end of this region."""
+        moving, other.blocks = other.blocks, []
+        for block in moving:
+            block.parent = None
+            self.append(block)
+
+    def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
+        for block in reversed(self.blocks) if reverse else list(self.blocks):
+            yield from block.walk(reverse=reverse, post_order=post_order)
+
+    def clone_into(self, target: Region, mapping: IRMapping) -> None:
+        """Append copies of the blocks to `target`; forward references inside are resolved at the end."""
+        copies: list[tuple[Block, Block]] = []
+        for block in self.blocks:
+            copy = Block([a.type for a in block.arguments], [a.location for a in block.arguments])
+            copy.label = block.label
+            for old, new in zip(block.arguments, copy.arguments, strict=True):
+                new.name_hint = old.name_hint
+                mapping.values[old] = new
+            mapping.blocks[block] = copy
+            target.append(copy)
+            copies.append((block, copy))
+        mapping.depth += 1
+        for block, copy in copies:
+            for op in block.operations:
+                copy.append(op.clone(mapping))
+        mapping.depth -= 1
+        if mapping.depth == 0:
+            # Graph regions, and blocks not in dominance order, may use a value before its copy exists.
+            for use in mapping.unmapped:
+                use_target = mapping.values.get(use.value)
+                if use_target is not None:
+                    use.set(use_target)
+            mapping.unmapped.clear()
+
+    def is_ancestor_of(self, other: Region | None) -> bool:
+        while other is not None and other is not self:
+            op = other.parent
+            block = op.parent if op is not None else None
+            other = block.parent if block is not None else None
+        return other is self
+
+
+class IRMapping:
+    """What stands for what in a copy; a value or block without an entry stands for itself."""
+
+    __slots__ = ("blocks", "depth", "unmapped", "values")
+
+    def __init__(self, values: dict[Value, Value] | None = None) -> None:
+        self.values: dict[Value, Value] = values if values is not None else {}
+        self.blocks: dict[Block, Block] = {}
+        self.depth = 0
+        """How many regions deep the copying is under way."""
+        self.unmapped: list[OpOperand] = []
+        """Operands copied as they were because their value had no copy yet."""
+
+    def value(self, value: Value) -> Value:
+        return self.values.get(value, value)
+
+    def block(self, block: Block) -> Block:
+        return self.blocks.get(block, block)
+
+
+class InsertionPoint:
+    """A place in a block: before an operation, or at the end (`before` is None)."""
+
+    __slots__ = ("before", "block")
+
+    def __init__(self, block: Block, before: Operation | None = None) -> None:
+        self.block = block
+        self.before = before
+
+
+class Builder:
+    """Inserts operations at an insertion point, with a current location.
+
+    `builder.insert(arith.AddI(a, b))` returns the op; `builder.at_end(block)` and friends make builders.
+    """
+
+    __slots__ = ("location", "point")
+
+    def __init__(self, point: InsertionPoint, location: Location = UNKNOWN) -> None:
+        self.point = point
+        self.location = location
+
+    @classmethod
+    def at_end(cls, block: Block, location: Location = UNKNOWN) -> Builder:
+        return cls(InsertionPoint(block), location)
+
+    @classmethod
+    def at_start(cls, block: Block, location: Location = UNKNOWN) -> Builder:
+        return cls(InsertionPoint(block, block.first_op), location)
+
+    @classmethod
+    def before(cls, op: Operation) -> Builder:
+        assert op.parent is not None
+        return cls(InsertionPoint(op.parent, op), op.location)
+
+    @classmethod
+    def after(cls, op: Operation) -> Builder:
+        assert op.parent is not None
+        return cls(InsertionPoint(op.parent, op.next_op), op.location)
+
+    def insert(self, op: OpT) -> OpT:
+        """Insert a detached operation; it takes the builder's location if it has none."""
+        if op.location is UNKNOWN:
+            op.location = self.location
+        self.point.block.insert_before(self.point.before, op)
+        return op

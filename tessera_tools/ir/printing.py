@@ -1,0 +1,412 @@
+"""IR to text: custom forms where ops have them, else the generic form; value names, block labels, locations.
+
+Values keep the names they had in the text; the rest are numbered as MLIR numbers them (a region's own operations first,
+then the regions inside, each from where its parent stopped).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_text, quote
+from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
+from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.traits import IsolatedFromAbove
+from tessera_tools.ir.types import FunctionType
+
+
+def print_op(op: Operation, *, generic: bool = False, debuginfo: bool = False, local_scope: bool = False) -> str:
+    """The text of an operation, with a newline at the end.
+
+    generic: the generic form throughout.  debuginfo: print locations.  local_scope: locations inline, no aliases.
+    """
+    printer = Printer(generic=generic, debuginfo=debuginfo, local_scope=local_scope)
+    printer.top(op)
+    return printer.text()
+
+
+def op_text(op: Operation) -> str:
+    """The text of one operation (for debugging and messages), numbered within its isolated parent."""
+    printer = Printer()
+    root = op
+    while root.parent_op is not None and not root.has_trait(IsolatedFromAbove):
+        root = root.parent_op
+    printer.scope.number_op(root)
+    printer.operation(op)
+    return printer.text()
+
+
+class Names:
+    """Unique names of values and blocks."""
+
+    def __init__(self) -> None:
+        self.values: dict[Value, str] = {}
+        self.blocks: dict[Block, str] = {}
+        self._used: list[set[str]] = [set()]
+
+    def number_op(self, op: Operation) -> None:
+        """Name everything inside `op`, and its own results."""
+        self._results(op, [0, 0, 0])
+        self._regions(op, [0, 0, 0])
+
+    def _regions(self, op: Operation, counters: list[int]) -> None:
+        if not op.regions:
+            return
+        if op.has_trait(IsolatedFromAbove):
+            saved, self._used = self._used, [set()]
+            for region in op.regions:
+                self._region(region, [0, 0, 0])
+            self._used = saved
+        else:
+            for region in op.regions:
+                self._region(region, list(counters))
+
+    def _region(self, region: Region, counters: list[int]) -> None:
+        self._used.append(set())
+        nested: list[Operation] = []
+        entry = True
+        named: set[str] = set()
+        for number, block in enumerate(region.blocks):
+            label = block.label if block.label and block.label not in named else f"bb{number}"
+            while label in named:
+                label += "_"
+            named.add(label)
+            self.blocks[block] = "^" + label
+            for argument in block.arguments:
+                if argument.name_hint is None and entry:
+                    self.values[argument] = self._unique(f"arg{counters[1]}", counters)
+                    counters[1] += 1
+                elif argument.name_hint is None:
+                    self._number(argument, counters)
+                else:
+                    self.values[argument] = self._unique(argument.name_hint, counters)
+            entry = False
+            op = block._first
+            while op is not None:
+                if op.results:
+                    self._results(op, counters)
+                if op.regions:
+                    nested.append(op)
+                op = op._next
+        for op in nested:
+            self._regions(op, counters)
+        self._used.pop()
+
+    def _number(self, value: Value, counters: list[int]) -> None:
+        self.values[value] = f"%{counters[0]}"
+        counters[0] += 1
+
+    def _results(self, op: Operation, counters: list[int]) -> None:
+        results = op.results
+        if len(results) == 1:
+            hint = results[0].name_hint
+            if hint is None:
+                self.values[results[0]] = f"%{counters[0]}"
+                counters[0] += 1
+            else:
+                self.values[results[0]] = self._unique(hint, counters)
+            return
+        for start, count in result_groups(op):
+            first = results[start]
+            if first.name_hint is None:
+                name = f"%{counters[0]}"
+                counters[0] += 1
+            else:
+                name = self._unique(first.name_hint, counters)
+            if count == 1:
+                self.values[first] = name
+            else:
+                for i in range(count):
+                    self.values[results[start + i]] = f"{name}#{i}"
+
+    def _unique(self, hint: str, counters: list[int]) -> str:
+        name = hint
+        while any(name in used for used in self._used):
+            name = f"{hint}_{counters[2]}"
+            counters[2] += 1
+        self._used[-1].add(name)
+        return "%" + name
+
+
+def result_groups(op: Operation) -> list[tuple[int, int]]:
+    """(first index, count) of results that print as one name: a named result takes the unnamed ones behind it."""
+    groups: list[tuple[int, int]] = []
+    for i, result in enumerate(op.results):
+        if i == 0 or result.name_hint is not None:
+            groups.append((i, 1))
+        else:
+            groups[-1] = (groups[-1][0], groups[-1][1] + 1)
+    return groups
+
+
+class Printer:
+    """Writes operations.  The methods from `write` on are what formats and custom directives use (docs/ops.md)."""
+
+    def __init__(self, *, generic: bool = False, debuginfo: bool = False, local_scope: bool = False) -> None:
+        self.generic = generic
+        self.debuginfo = debuginfo
+        self.local_scope = local_scope
+        self.scope = Names()
+        self.short_dialect = ""
+        """The dialect whose types are written without prefix at this place."""
+        self.default_dialect = ""
+        self._out: list[str] = []
+        self._indent = 0
+        self._space = True
+        self._punctuation = False
+        self._types: dict[tuple[Type, str], str] = {}
+        self._locations: dict[Location, str] = {}
+
+    def text(self) -> str:
+        return "".join(self._out)
+
+    def top(self, op: Operation) -> None:
+        """Print a whole unit: the operation, a newline, location aliases."""
+        self.scope.number_op(op)
+        if not self.generic and op.name == "builtin.module" and _prints_bare(op):
+            for inner in op.regions[0].blocks[0]:
+                self.operation(inner)
+                self.write("\n")
+        else:
+            self.operation(op)
+            self.write("\n")
+        for location, alias in self._locations.items():
+            self.write(f"{alias} = {location}\n")
+
+    # -- operations
+
+    def operation(self, op: Operation) -> None:
+        """One operation, without indentation and newline."""
+        out = self._out
+        results = op.results
+        if results:
+            names = self.scope.values
+            if len(results) == 1:
+                out.append(f"{names[results[0]]} = ")
+            else:
+                parts = []
+                for start, count in result_groups(op):
+                    name = names[results[start]]
+                    parts.append(name if count == 1 else f"{name.partition('#')[0]}:{count}")
+                out.append(", ".join(parts) + " = ")
+        definition = None if self.generic else getattr(op, "definition", None)
+        if definition is None or definition.format is None:
+            self._generic(op)
+        else:
+            name = op.name
+            dialect = name.partition(".")[0]
+            default = self.default_dialect
+            out.append(name[len(dialect) + 1 :] if dialect in (default, "builtin") or dialect in _BARE_NAMES else name)
+            outer = self.short_dialect
+            self.short_dialect = dialect
+            self.default_dialect = op.default_dialect or default if op.regions else default  # type: ignore[attr-defined]
+            self._space, self._punctuation = True, False
+            definition.format.write(self, op)
+            self.short_dialect, self.default_dialect = outer, default
+        if self.debuginfo:
+            out.append(f" {self.location(op.location)}")
+
+    def _generic(self, op: Operation) -> None:
+        self.write(f"{quote(op.name)}({', '.join(self.name(v) for v in op.operands)})")
+        if op.successors:
+            self.write(f"[{', '.join(self.block_name(b) for b in op.successors)}]")
+        if isinstance(op, UnregisteredOp):
+            inherent, discardable = op.properties, op.attributes
+        else:
+            keys = op.inherent_attributes
+            inherent = {k: v for k, v in op.attributes.items() if k in keys}
+            discardable = {k: v for k, v in op.attributes.items() if k not in keys}
+        if inherent:
+            self.write(f" <{self.dictionary(inherent)}>")
+        if op.regions:
+            self.write(" (")
+            outer, self.short_dialect = self.short_dialect, ""
+            for i, region in enumerate(op.regions):
+                self.write(", " if i else "")
+                self.region(region)
+            self.short_dialect = outer
+            self.write(")")
+        if discardable:
+            self.write(f" {self.dictionary(discardable)}")
+        outer, self.short_dialect = self.short_dialect, ""
+        self.write(" : ")
+        self.write(self.function_type(op.operand_types, op.result_types))
+        self.short_dialect = outer
+
+    def dictionary(self, attributes: dict[str, Attribute]) -> str:
+        return dictionary_text(sorted(attributes.items()))
+
+    # -- what directives use
+
+    def write(self, text: str) -> None:
+        """Append text as it is; the next element is separated by a space unless it ends with an opening bracket."""
+        if text:
+            self._out.append(text)
+            self._space = text[-1] not in " <({["
+            self._punctuation = False
+
+    def literal(self, text: str) -> None:
+        """A keyword or punctuation of a format, with MLIR's rules for the space before it."""
+        front = text[0]
+        if self._space and (len(text) != 1 or front not in (">)}]," if self._punctuation else "<>(){}[],")):
+            self._out.append(" ")
+        self._out.append(text)
+        self._space = len(text) != 1 or front not in "<({["
+        self._punctuation = not (front == "_" or front.isalpha())
+
+    def spacing(self, text: str) -> None:
+        """`` ` ` `` forces a space, an empty literal forbids one."""
+        if text:
+            self._out.append(text)
+        self._space = False
+        self._punctuation = False
+
+    def space(self) -> None:
+        """The space before an element that is not a literal."""
+        if self._space:
+            self._out.append(" ")
+        self._space = True
+        self._punctuation = False
+
+    def space_unless(self, text: str, openers: str) -> None:
+        """As `space`, unless the text begins with one of `openers`."""
+        if text[:1] not in openers:
+            self.space()
+        self._space, self._punctuation = True, False
+
+    def name(self, value: Value) -> str:
+        """`%name` of a value."""
+        found = self.scope.values.get(value)
+        return found if found is not None else "<<UNKNOWN SSA VALUE>>"
+
+    def names(self, values: Iterable[Value]) -> str:
+        """`%a, %b`."""
+        return ", ".join(self.name(v) for v in values)
+
+    def block_name(self, block: Block) -> str:
+        return self.scope.blocks.get(block, "<<UNKNOWN BLOCK>>")
+
+    def kind_text(self, kind: Any, value: Any) -> str:
+        """An attribute as its kind writes it."""
+        return kind.text(value)
+
+    def type(self, type: Type) -> str:
+        """A type; short where the op at hand is of the type's dialect and the type has a short form."""
+        key = (type, self.short_dialect)
+        known = self._types.get(key)
+        if known is None:
+            short = getattr(type, "short_text", None)
+            use_short = short is not None and type.name.partition(".")[0] == self.short_dialect
+            known = self._types[key] = short() if use_short and short is not None else type.text()
+        return known
+
+    def types(self, types: Sequence[Type]) -> str:
+        """`i32, f32`."""
+        return ", ".join(map(self.type, types))
+
+    def attribute(self, attribute: Attribute) -> str:
+        return str(attribute)
+
+    def function_type(self, inputs: Sequence[Type], results: Sequence[Type]) -> str:
+        """`(inputs) -> results`."""
+        text = self.types(results)
+        if len(results) != 1 or isinstance(results[0], FunctionType):
+            text = f"({text})"
+        return f"({self.types(inputs)}) -> {text}"
+
+    def attr_dict(self, op: Operation, elide: Iterable[str] = (), *, keyword: bool = False) -> None:
+        """The attributes not written otherwise, ` {a = 1}`, sorted by name; nothing when there are none."""
+        attributes = op.attributes
+        if not attributes:
+            return
+        shown = [(k, v) for k, v in sorted(attributes.items()) if k not in elide]
+        if shown:
+            parts = [attribute_key(k) if v is UNIT else f"{attribute_key(k)} = {v}" for k, v in shown]
+            self.write(f" {'attributes ' if keyword else ''}{{{', '.join(parts)}}}")
+            self._space = True
+
+    def location(self, location: Location) -> str:
+        """`loc(…)`, through an alias unless in local scope."""
+        if self.local_scope or location is UNKNOWN:
+            return str(location)
+        alias = self._locations.get(location)
+        if alias is None:
+            number = len(self._locations)
+            alias = self._locations[location] = "#loc" + (str(number) if number else "")
+        return f"loc({alias})"
+
+    def argument(self, value: Any) -> None:
+        """`%a: type`, with its location in debug output."""
+        self.write(f"{self.name(value)}: {self.type(value.type)}")
+        if self.debuginfo:
+            self.write(f" {self.location(value.location)}")
+
+    def successor(self, block: Block, operands: Sequence[Value] = ()) -> None:
+        """`^bb1(%a : i32)`."""
+        self.write(self.block_name(block))
+        if operands:
+            self.write(f"({self.names(operands)} : {self.types([v.type for v in operands])})")
+
+    def region(self, region: Region, *, arguments: bool = True, terminator: bool = True) -> None:
+        """`{ … }`.  Entry arguments are printed as a label unless `arguments` is False; a terminator without operands and
+        results is left out where `terminator` is False."""
+        self.write("{\n")
+        self._indent += 1
+        indent = "  " * self._indent
+        for number, block in enumerate(region.blocks):
+            if number or (arguments and block.arguments) or _is_target(block):
+                self._label(block, arguments or number != 0)
+            last = block.last_op
+            for op in block:
+                if op is last and not terminator and not op.op_operands and not op.attributes and _is_terminator(op):
+                    continue
+                self.write(indent)
+                self.operation(op)
+                self.write("\n")
+        self._indent -= 1
+        self.write("  " * self._indent + "}")
+        self._space, self._punctuation = True, False
+
+    def _label(self, block: Block, arguments: bool) -> None:
+        self.write("  " * (self._indent - 1) + self.block_name(block))
+        if block.arguments and arguments:
+            self.write("(")
+            for i, argument in enumerate(block.arguments):
+                self.write(", " if i else "")
+                self.argument(argument)
+            self.write(")")
+        self.write(":")
+        if block.parent is not None and block is not block.parent.blocks[0]:
+            predecessors = block.predecessors()
+            if not predecessors:
+                self.write("  // no predecessors")
+            elif len(predecessors) == 1:
+                self.write(f"  // pred: {self.block_name(predecessors[0])}")
+            else:
+                self.write(f"  // {len(predecessors)} preds: {', '.join(map(self.block_name, predecessors))}")
+        self.write("\n")
+
+
+_BARE_NAMES = frozenset({"cuda_tile"})
+"""Dialects whose ops are printed without their prefix everywhere, as their own tools do."""
+
+
+def _prints_bare(module: Operation) -> bool:
+    """A module without attributes that only holds ops of a bare dialect is the file itself."""
+    if module.attributes or not module.regions or len(module.regions[0].blocks) != 1:
+        return False
+    block = module.regions[0].blocks[0]
+    return block.first_op is not None and all(op.name.partition(".")[0] in _BARE_NAMES for op in block)
+
+
+def _is_target(block: Block) -> bool:
+    """Whether an entry block is branched to (which no verified op allows, but the text must still say it)."""
+    return bool(block.parent is not None and len(block.parent.blocks) > 1 and block.predecessors())
+
+
+def _is_terminator(op: Operation) -> bool:
+    from tessera_tools.ir.traits import Terminator
+
+    return op.has_trait(Terminator)

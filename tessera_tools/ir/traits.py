@@ -1,0 +1,174 @@
+"""Traits: what is true of every operation of a class, checked by the verifier and asked by passes.
+
+A trait is an object; its `verify(op)` raises through `op.error(…)`.  Most have no parameters: use the constants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.core import Operation
+
+
+class Trait:
+    """The base of traits."""
+
+    def verify(self, op: Operation) -> None:
+        """Raise if the operation breaks the trait."""
+
+
+class Pure(Trait):
+    """No side effects and no undefined behaviour: may be moved, merged, or dropped when unused."""
+
+
+class ConstantLike(Trait):
+    """One result, no operands, an attribute `value` that is the result."""
+
+
+class Commutative(Trait):
+    """Operands may change places."""
+
+
+class Idempotent(Trait):
+    """op(x, x) is x."""
+
+
+class Terminator(Trait):
+    """Ends a block."""
+
+    def verify(self, op: Operation) -> None:
+        if op.parent is not None and op.next_op is not None:
+            raise op.error("must be the last operation in the parent block")
+
+
+class ReturnLike(Terminator):
+    """A terminator whose operands become the results of the parent op (yield, return)."""
+
+
+class NoTerminator(Trait):
+    """Blocks in the op's regions need no terminator."""
+
+
+class GraphRegion(Trait):
+    """The op's regions hold a graph: uses may stand before definitions, and there is at most one block."""
+
+    def verify(self, op: Operation) -> None:
+        for i, region in enumerate(op.regions):
+            if len(region.blocks) > 1:
+                raise op.error(f"expects graph region #{i} to have 0 or 1 blocks")
+
+
+class IsolatedFromAbove(Trait):
+    """Regions may not use values from outside; checked by the verifier as it resolves uses."""
+
+
+class SingleBlock(Trait):
+    """Each region has at most one block."""
+
+    def verify(self, op: Operation) -> None:
+        for i, region in enumerate(op.regions):
+            if len(region.blocks) > 1:
+                raise op.error(f"expects region #{i} to have 0 or 1 blocks")
+
+
+class SymbolTable(Trait):
+    """Holds symbols, unique by name, in its single region."""
+
+    def verify(self, op: Operation) -> None:
+        from tessera_tools.ir.builtin_attributes import StringAttr
+
+        if len(op.regions) != 1:
+            raise op.error("must have exactly one region to be a symbol table")
+        seen: dict[str, Operation] = {}
+        for block in op.regions[0].blocks:
+            for inner in block.operations:
+                name = inner.attributes.get("sym_name")
+                if not isinstance(name, StringAttr):
+                    continue
+                if name.value in seen:
+                    failure = inner.error(f"redefinition of symbol named '{name.value}'")
+                    failure.diagnostics[0].note("see existing symbol definition here", seen[name.value].location)
+                    raise failure
+                seen[name.value] = inner
+
+
+class Symbol(Trait):
+    """Defines a symbol: attribute `sym_name`, optional `sym_visibility`."""
+
+    def verify(self, op: Operation) -> None:
+        from tessera_tools.ir.builtin_attributes import StringAttr
+
+        if not isinstance(op.attributes.get("sym_name"), StringAttr):
+            raise op.error("requires string attribute 'sym_name'")
+        visibility = op.attributes.get("sym_visibility")
+        if visibility is not None and not (
+            isinstance(visibility, StringAttr) and visibility.value in ("public", "private", "nested")
+        ):
+            raise op.error('visibility expected to be one of ["public", "private", "nested"]')
+
+
+class HasParent(Trait):
+    """The parent operation is one of `names`."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def verify(self, op: Operation) -> None:
+        parent = op.parent_op
+        if parent is not None and parent.name not in self.names:
+            expected = ", ".join(f"'{n}'" for n in self.names)
+            noun = "op" if len(self.names) == 1 else "to one of"
+            raise op.error(f"expects parent {noun} {expected}")
+
+
+class MemoryEffects(Trait):
+    """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect."""
+
+    def __init__(self, *kinds: str) -> None:
+        self.kinds = frozenset(kinds)
+
+
+class RecursiveMemoryEffects(Trait):
+    """Has the effects of the operations in its regions and no others."""
+
+
+class SameOperandsElementType(Trait):
+    """All operands have one element type."""
+
+
+class SameOperandsAndResultShape(Trait):
+    """Shaped operands and results have one shape."""
+
+    def verify(self, op: Operation) -> None:
+        shapes = [getattr(v.type, "shape", None) for v in (*op.operands, *op.results)]
+        if any(s != shapes[0] for s in shapes):
+            raise op.error("requires the same shape for all operands and results")
+
+
+class AttrSizedOperandSegments(Trait):
+    """`operandSegmentSizes` says how many operands each variadic field has; kept by opdef."""
+
+
+class AttrSizedResultSegments(Trait):
+    """`resultSegmentSizes` likewise for results."""
+
+
+PURE = Pure()
+CONSTANT_LIKE = ConstantLike()
+COMMUTATIVE = Commutative()
+IDEMPOTENT = Idempotent()
+TERMINATOR = Terminator()
+RETURN_LIKE = ReturnLike()
+NO_TERMINATOR = NoTerminator()
+GRAPH_REGION = GraphRegion()
+ISOLATED_FROM_ABOVE = IsolatedFromAbove()
+SINGLE_BLOCK = SingleBlock()
+SYMBOL_TABLE = SymbolTable()
+SYMBOL = Symbol()
+RECURSIVE_MEMORY_EFFECTS = RecursiveMemoryEffects()
+SAME_SHAPE = SameOperandsAndResultShape()
+READ = MemoryEffects("read")
+WRITE = MemoryEffects("write")
+READ_WRITE = MemoryEffects("read", "write")
+ALLOCATE = MemoryEffects("allocate")

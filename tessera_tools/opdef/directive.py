@@ -1,0 +1,142 @@
+"""What format directives read into and are made of: `OpState` (the parts of an op as they are read) and
+`CustomDirective` (syntax of a dialect's own).  See docs/ops.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from tessera_tools.ir.attributes import Attribute, Type
+
+if TYPE_CHECKING:
+    from tessera_tools.diagnostics import DiagnosticError
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.op import OpDefinition
+
+
+class Token(NamedTuple):
+    """A piece of source text; `start` is its character offset."""
+
+    text: str
+    start: int
+
+
+class RegionState(NamedTuple):
+    """A region as read: its light tree, and names and types of entry arguments that the op's own syntax binds."""
+
+    node: Any
+    arguments: list[tuple[Token, Type | None]]
+
+
+class SuccessorState(NamedTuple):
+    """A successor as read: the block's name, and the operands passed to it with their types."""
+
+    token: Token
+    operands: list[Token]
+    types: list[Type]
+
+
+class OpState:
+    """The parts of one op, filled by its format's directives, then resolved and built by the parser.
+
+    Types are looked up by field name; what a format does not spell is inferred (`OpDefinition.infer`).
+    """
+
+    __slots__ = (
+        "attributes", "block_arguments", "definition", "known", "operand_tokens", "parser", "regions",
+        "start", "successors", "value_types",
+    )  # fmt: skip
+
+    def __init__(self, definition: OpDefinition, parser: Any, start: int) -> None:
+        self.definition = definition
+        self.parser = parser
+        self.start = start
+        self.operand_tokens: dict[str, list[Token]] = {}
+        self.value_types: dict[str, list[Type]] = {}
+        """Explicit types of operand and result fields."""
+        self.attributes: dict[str, Attribute] = {}
+        self.regions: dict[str, list[RegionState]] = {}
+        self.successors: dict[str, list[SuccessorState]] = {}
+        self.block_arguments: list[tuple[Token, Type | None]] = []
+        """Entry arguments for the op's first region, where the syntax before the region binds them."""
+        self.known: dict[str, Any] = {}
+        """After types are resolved: field name → type, list of types, or attribute; for `entry_types`."""
+
+    def operand(self, field: str, token: Token) -> None:
+        """Append one operand to a field."""
+        self.operand_tokens.setdefault(field, []).append(token)
+
+    def operands(self, field: str, tokens: list[Token]) -> None:
+        self.operand_tokens.setdefault(field, []).extend(tokens)
+
+    def types(self, field: str, types: list[Type]) -> None:
+        """The explicit types of an operand or result field."""
+        self.value_types.setdefault(field, []).extend(types)
+
+    def attribute(self, key: str, value: Attribute) -> None:
+        self.attributes[key] = value
+
+    def region(self, field: str, node: Any, arguments: list[tuple[Token, Type | None]] | None = None) -> None:
+        self.regions.setdefault(field, []).append(RegionState(node, arguments or []))
+
+    def argument_types(self, field: str, types: list[Type]) -> None:
+        """Give the types of a region's entry arguments that were bound without."""
+        old = self.regions[field][-1]
+        bound = [(token, type) for (token, _), type in zip(old.arguments, types, strict=True)]
+        self.regions[field][-1] = RegionState(old.node, bound)
+
+    def successor(self, field: str, token: Token, operands: list[Token] | None = None, types: list[Type] | None = None):
+        self.successors.setdefault(field, []).append(SuccessorState(token, operands or [], types or []))
+
+    def error(self, token: Token | None, message: str) -> DiagnosticError:
+        """An error at a token (at the op where None): `raise state.error(token, "…")`."""
+        return self.parser.error_at(self.start if token is None else token.start, message)
+
+
+class CustomDirective:
+    """Syntax that the declarative notation cannot say; subclasses are made with `name="…"` and used as
+    `custom<Name>($a, type($b))`.  `arguments` holds what stood between the parentheses, in words.
+
+    `grammar` is a Lark fragment that defines the rule `custom`.
+    """
+
+    grammar: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+    classes: ClassVar[dict[str, type[CustomDirective]]] = {}
+
+    def __init_subclass__(cls, *, name: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if name is not None:
+            cls.name = name
+            CustomDirective.classes[f"{cls.__module__}:{name}"] = cls
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.arguments = arguments
+
+    def read(self, state: OpState, node: Any) -> None:
+        """Fill `state` from the children that the grammar rule gave."""
+        raise AssertionError(f"{type(self).__name__} does not read")
+
+    def write(self, p: Printer, op: Any) -> None:
+        """Write what `read` reads."""
+        raise AssertionError(f"{type(self).__name__} does not write")
+
+    def covers(self) -> tuple[set[str], set[str]]:
+        """Names of the attributes (by key) and of the value fields whose types this directive reads; default: all that its
+        arguments name, everything when it has none."""
+        return set(self.arguments), set(self.arguments)
+
+    @classmethod
+    def find(cls, module: str, name: str) -> type[CustomDirective]:
+        """The directive `name` as a module sees it: its own, then those of its package, then any."""
+        package = module
+        while package:
+            found = cls.classes.get(f"{package}:{name}")
+            if found is not None:
+                return found
+            package = package.rpartition(".")[0]
+        matches = [c for key, c in cls.classes.items() if key.endswith(f":{name}")]
+        if not matches:
+            raise ValueError(f"custom<{name}> is not defined")
+        near = [c for c in matches if c.__module__.rpartition(".")[0] == module.rpartition(".")[0]]
+        return (near or matches)[0]

@@ -1,0 +1,225 @@
+"""The fields of an op class: operands, results, attributes, regions, successors, in declaration order.
+
+Each is a descriptor: on the class it is the declaration, on an operation the value.
+
+    lhs = operand(FLOAT_LIKE, "left side")           op.lhs -> Value
+    indices = variadic_operand(ANY_INDEX)            op.indices -> list[Value]
+    mask = optional_operand(BOOL_LIKE)               op.mask -> Value | None
+    value = attribute(TYPED_ATTR)                    op.value -> Attribute; `op.value = attr` sets it
+    result = result(same_as("lhs"))                  op.result -> OpResult
+    body = region()                                  op.body -> Region
+    dest = successor()                               op.dest -> Block
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.opdef.attribute_kinds import AttrKind
+from tessera_tools.opdef.constraints import ANY_TYPE, TypeConstraint
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.core import Operation
+
+Arity = Literal["single", "optional", "variadic"]
+
+
+class Field:
+    """A declared part of an op.  `name` is filled in by the class; `position` counts fields of the same sort."""
+
+    __slots__ = ("arity", "doc", "name", "position")
+
+    def __init__(self, arity: Arity, doc: str) -> None:
+        self.arity: Arity = arity
+        self.doc = doc
+        self.name = ""
+        self.position = 0
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name.rstrip("_")
+
+
+class _ValueField(Field):
+    """Operands or results; `fixed` is the index when no variable field stands before, else None."""
+
+    __slots__ = ("constraint", "fixed")
+    segments = ""
+
+    def __init__(self, arity: Arity, constraint: TypeConstraint, doc: str) -> None:
+        super().__init__(arity, doc)
+        self.constraint = constraint
+        self.fixed: int | None = None
+
+    def _pool(self, op: Any) -> list[Any]:
+        raise AssertionError
+
+    def _siblings(self, op: Any) -> list[Any]:
+        raise AssertionError
+
+    def span(self, op: Operation) -> tuple[int, int]:
+        """First index and count of this field among the op's operands or results."""
+        fields = self._siblings(op)
+        sizes = op.attributes.get(self.segments)
+        values = getattr(sizes, "values", None)
+        if values is not None and len(values) == len(fields):
+            return sum(values[: self.position]), values[self.position]
+        variable = sum(f.arity != "single" for f in fields)
+        spare = len(self._pool(op)) - (len(fields) - variable)
+        start = 0
+        for f in fields[: self.position]:
+            start += 1 if f.arity == "single" else max(spare, 0)
+        return start, (1 if self.arity == "single" else max(spare, 0))
+
+    def __get__(self, op: Any, owner: type | None = None) -> Any:
+        if op is None:
+            return self
+        pool = self._pool(op)
+        if self.fixed is not None and self.arity == "single":
+            return self._value(pool[self.fixed])
+        start, count = self.span(op)
+        if self.arity == "variadic":
+            return [self._value(item) for item in pool[start : start + count]]
+        return self._value(pool[start]) if count else None
+
+    def _value(self, item: Any) -> Any:
+        return item
+
+
+class OperandField(_ValueField):
+    """A declared operand."""
+
+    __slots__ = ()
+    segments = "operandSegmentSizes"
+
+    def _pool(self, op: Any) -> list[Any]:
+        return op._operands
+
+    def _siblings(self, op: Any) -> list[Any]:
+        return op.definition.operands
+
+    def _value(self, item: Any) -> Any:
+        return item.value
+
+
+class ResultField(_ValueField):
+    """A declared result."""
+
+    __slots__ = ()
+    segments = "resultSegmentSizes"
+
+    def _pool(self, op: Any) -> list[Any]:
+        return op.results
+
+    def _siblings(self, op: Any) -> list[Any]:
+        return op.definition.results
+
+
+class AttributeField(Field):
+    """A declared attribute.  A missing one with a default reads as the default (and is not stored)."""
+
+    __slots__ = ("default", "key", "kind")
+
+    def __init__(self, kind: AttrKind, optional: bool, default: Attribute | None, key: str | None, doc: str) -> None:
+        super().__init__("optional" if optional or default is not None else "single", doc)
+        self.kind = kind
+        self.default = default
+        self.key = key or ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        super().__set_name__(owner, name)
+        self.key = self.key or self.name
+
+    def __get__(self, op: Any, owner: type | None = None) -> Any:
+        if op is None:
+            return self
+        return op.attributes.get(self.key, self.default)
+
+    def __set__(self, op: Any, value: Attribute | None) -> None:
+        if value is None or value is self.default:
+            op.attributes.pop(self.key, None)
+        else:
+            op.attributes[self.key] = value
+
+
+class RegionField(Field):
+    """A declared region."""
+
+    __slots__ = ()
+
+    def __get__(self, op: Any, owner: type | None = None) -> Any:
+        if op is None:
+            return self
+        if self.arity == "variadic":
+            return op.regions[self.position :]
+        return op.regions[self.position]
+
+
+class SuccessorField(Field):
+    """A declared successor block."""
+
+    __slots__ = ()
+
+    def __get__(self, op: Any, owner: type | None = None) -> Any:
+        if op is None:
+            return self
+        if self.arity == "variadic":
+            return op.successors[self.position :]
+        return op.successors[self.position]
+
+
+def operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+    """One operand."""
+    return OperandField("single", constraint, doc)
+
+
+def optional_operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+    """No operand or one."""
+    return OperandField("optional", constraint, doc)
+
+
+def variadic_operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+    """Any number of operands, each meeting the constraint."""
+    return OperandField("variadic", constraint, doc)
+
+
+def result(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+    """One result."""
+    return ResultField("single", constraint, doc)
+
+
+def optional_result(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+    """No result or one."""
+    return ResultField("optional", constraint, doc)
+
+
+def variadic_result(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+    """Any number of results."""
+    return ResultField("variadic", constraint, doc)
+
+
+def attribute(
+    kind: AttrKind, doc: str = "", *, optional: bool = False, default: Attribute | None = None, key: str | None = None
+) -> Any:
+    """An attribute; `key` is its name in the IR where that is not the Python name."""
+    return AttributeField(kind, optional, default, key, doc)
+
+
+def region(doc: str = "") -> Any:
+    """One region."""
+    return RegionField("single", doc)
+
+
+def variadic_region(doc: str = "") -> Any:
+    """Any number of regions; must be the last region field."""
+    return RegionField("variadic", doc)
+
+
+def successor(doc: str = "") -> Any:
+    """One successor block."""
+    return SuccessorField("single", doc)
+
+
+def variadic_successor(doc: str = "") -> Any:
+    """Any number of successors; must be the last successor field."""
+    return SuccessorField("variadic", doc)

@@ -1,0 +1,354 @@
+"""`Op`: the base class of registered operations.  One class declares everything about an op.
+
+    class AddF(Op, name="arith.addf", traits=(PURE, COMMUTATIVE)):
+        '''Floating-point addition, elementwise.'''
+
+        lhs = operand(FLOAT_LIKE)
+        rhs = operand(same_as("lhs"))
+        fastmath = attribute(enum(FastMathFlagsAttr, angled=True), default=FastMathFlagsAttr("none"))
+        result = result(same_as("lhs"))
+        assembly = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
+
+From this come the grammar rule, the reader, the printer, the declared part of the verifier, the constructor
+(`AddF(a, b)`, result types inferred where constraints give them) and the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.traits import Trait
+from tessera_tools.ir.types import I32
+from tessera_tools.opdef.constraints import Derived, Exactly, SameAs
+from tessera_tools.opdef.fields import (
+    AttributeField,
+    Field,
+    OperandField,
+    RegionField,
+    ResultField,
+    SuccessorField,
+)
+
+_SEGMENT_KEYS = ("operandSegmentSizes", "resultSegmentSizes")
+
+
+class OpDefinition:
+    """The declaration of one op class, as lists of fields in declaration order."""
+
+    def __init__(self, op_class: type[Op], fields: Sequence[Field]) -> None:
+        self.op_class = op_class
+        self.name = op_class.name
+        self.operands = [f for f in fields if isinstance(f, OperandField)]
+        self.results = [f for f in fields if isinstance(f, ResultField)]
+        self.attributes = [f for f in fields if isinstance(f, AttributeField)]
+        self.regions = [f for f in fields if isinstance(f, RegionField)]
+        self.successors = [f for f in fields if isinstance(f, SuccessorField)]
+        self.fields = {f.name: f for f in fields}
+        self.parameters = [f for f in fields if isinstance(f, OperandField | AttributeField)]
+        for group in (self.operands, self.results, self.attributes, self.regions, self.successors):
+            for position, field in enumerate(group):
+                field.position = position
+        for group in (self.operands, self.results):
+            fixed = True
+            for position, field in enumerate(group):
+                fixed = fixed and field.arity == "single"
+                field.fixed = position if fixed else None
+        self.operand_segments = sum(f.arity != "single" for f in self.operands) > 1
+        self.result_segments = sum(f.arity != "single" for f in self.results) > 1
+        self._format: Any = None
+        self._fixed = all(f.fixed is not None for f in (*self.operands, *self.results))
+        values = (*self.operands, *self.results)
+        self._plain_checks = [(f, f.constraint) for f in values if not isinstance(f.constraint, SameAs | Derived)]
+        self._related = [(f, f.constraint) for f in values if isinstance(f.constraint, SameAs | Derived)]
+
+    @property
+    def format(self) -> Any:
+        """The compiled assembly format (`tessera_tools.opdef.format.Format`), or None if only generic."""
+        if self._format is None and self.op_class.assembly is not None:
+            from tessera_tools.opdef.format import Format
+
+            self._format = Format(self)
+        return self._format
+
+    # -- inference
+
+    def types_of(self, op: Operation, name: str) -> Any:
+        """The type of a field's value in `op`; a list for a variadic field, None for an absent optional one."""
+        value = self.fields[name].__get__(op)  # type: ignore[attr-defined]
+        if isinstance(value, list):
+            return [v.type for v in value]
+        if isinstance(value, Value):
+            return value.type
+        return value
+
+    def infer(self, field: OperandField | ResultField, known: dict[str, Any]) -> Type | None:
+        """The type that the constraints give `field`, from the known types (or attributes) of other fields."""
+        constraint = field.constraint
+        if isinstance(constraint, Exactly):
+            return constraint.type
+        if isinstance(constraint, SameAs):
+            other = known.get(constraint.field)
+            if isinstance(other, list):
+                return other[0] if other else None
+            if other is not None:
+                return other
+        if isinstance(constraint, Derived) and all(name in known for name in constraint.fields):
+            return constraint.function(*(known[name] for name in constraint.fields))
+        for other_field in (*self.operands, *self.results):
+            related = other_field.constraint
+            if isinstance(related, SameAs) and related.field == field.name and known.get(other_field.name) is not None:
+                found = known[other_field.name]
+                return (found[0] if found else None) if isinstance(found, list) else found
+        if isinstance(constraint, SameAs):
+            for other_field in (*self.operands, *self.results):
+                related = other_field.constraint
+                if isinstance(related, SameAs) and related.field == constraint.field and related is not constraint:
+                    found = known.get(other_field.name)
+                    if found is not None and not isinstance(found, list):
+                        return found
+        return None
+
+    # -- verification
+
+    def verify(self, op: Operation) -> None:
+        """The declared constraints; raises with MLIR's messages."""
+        self._verify_counts(op)
+        for field in self.attributes:
+            value = op.attributes.get(field.key)
+            if value is None:
+                if field.arity == "single":
+                    raise op.error(f"requires attribute '{field.key}'")
+            elif not field.kind.check(value):
+                raise op.error(f"attribute '{field.key}' failed to satisfy constraint: {field.kind.summary}")
+        for field, constraint in self._plain_checks:
+            if field.fixed is not None:
+                type = field._pool(op)[field.fixed]
+                type = type.value.type if isinstance(field, OperandField) else type.type
+                if not constraint.accepts(type):
+                    self._reject(op, field, field.fixed, constraint.summary, type)
+            else:
+                self._verify_span(op, field)
+        for field, constraint in self._related:
+            self._verify_related(op, field, constraint)
+
+    def _verify_counts(self, op: Operation) -> None:
+        if self._fixed:
+            if len(op._operands) != len(self.operands):
+                raise op.error(f"requires {len(self.operands)} operands, but found {len(op._operands)}")
+            if len(op.results) != len(self.results):
+                raise op.error(f"requires {len(self.results)} results, but found {len(op.results)}")
+        else:
+            self._verify_segments(op, self.operands, len(op._operands), self.operand_segments, 0, "operand")
+            self._verify_segments(op, self.results, len(op.results), self.result_segments, 1, "result")
+        if len(op.regions) != len(self.regions) and not (self.regions and self.regions[-1].arity == "variadic"):
+            raise op.error(f"requires {len(self.regions)} regions, but found {len(op.regions)}")
+        if len(op.successors) != len(self.successors) and not (
+            self.successors and self.successors[-1].arity == "variadic"
+        ):
+            raise op.error(f"requires {len(self.successors)} successors, but found {len(op.successors)}")
+
+    def _verify_segments(
+        self, op: Operation, fields: Sequence[Field], count: int, segmented: bool, key: int, noun: str
+    ) -> None:
+        least = sum(f.arity == "single" for f in fields)
+        if segmented:
+            sizes = op.attributes.get(_SEGMENT_KEYS[key])
+            if not isinstance(sizes, DenseArrayAttr) or len(sizes) != len(fields):
+                raise op.error(f"'{_SEGMENT_KEYS[key]}' attribute for specifying {noun} segments must have {len(fields)} elements")
+            if sum(sizes.values) != count or min(sizes.values, default=0) < 0:
+                raise op.error(f"{noun} count ({count}) does not match with the total size ({sum(sizes.values)}) specified in attribute '{_SEGMENT_KEYS[key]}'")
+            for field, size in zip(fields, sizes.values, strict=True):
+                if (field.arity == "single" and size != 1) or (field.arity == "optional" and size > 1):
+                    raise op.error(f"{noun} group '{field.name}' has {size} values")
+            return
+        variable = [f for f in fields if f.arity != "single"]
+        most = least + (1 if variable and variable[0].arity == "optional" else 0)
+        if count < least or (not (variable and variable[0].arity == "variadic") and count > most):
+            bound = f"{least}" if least == most and not variable else f"{least} or more"
+            raise op.error(f"requires {bound} {noun}s, but found {count}")
+
+    def _verify_span(self, op: Operation, field: Any) -> None:
+        start, count = field.span(op)
+        pool = field._pool(op)
+        for index in range(start, start + count):
+            type = field._value(pool[index]).type
+            if not field.constraint.accepts(type):
+                self._reject(op, field, index, field.constraint.summary, type)
+
+    def _verify_related(self, op: Operation, field: Any, constraint: Any) -> None:
+        if isinstance(constraint, SameAs):
+            expected = self.types_of(op, constraint.field)
+            if isinstance(expected, list):
+                expected = expected[0] if expected else None
+        else:
+            known = {name: self.types_of(op, name) for name in constraint.fields}
+            expected = constraint.function(*(known[name] for name in constraint.fields))
+        start, count = field.span(op)
+        pool = field._pool(op)
+        for index in range(start, start + count):
+            found = field._value(pool[index]).type
+            if expected is not None and found is not expected:
+                if isinstance(constraint, SameAs):
+                    raise op.error(
+                        f"failed to verify that all of {{{constraint.field}, {field.name}}} have same type: "
+                        f"expected '{expected}', but got '{found}'"
+                    )
+                self._reject(op, field, index, f"{constraint.summary} ('{expected}')", found)
+            if expected is None and isinstance(constraint, Derived) and constraint.fields:
+                raise op.error(f"has operands that determine no type for '{field.name}': {constraint.summary}")
+
+    def _reject(self, op: Operation, field: Field, index: int, summary: str, type: Type) -> None:
+        noun = "operand" if isinstance(field, OperandField) else "result"
+        raise op.error(f"{noun} #{index} must be {summary}, but got '{type}'")
+
+
+class _OpMeta(type):
+    """Gives every op class empty slots, so that operations carry no dictionary of their own."""
+
+    def __new__(mcs, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **kwargs: Any):
+        namespace.setdefault("__slots__", ())
+        return super().__new__(mcs, cls_name, bases, namespace, **kwargs)
+
+
+class Op(Operation, metaclass=_OpMeta):
+    """The base of registered operations; see the module's docstring.
+
+    `assembly` is the declarative format, or None for generic form only.  `default_dialect`, where set, is the
+    dialect whose prefix may be left out inside the op's regions.
+    """
+
+    __slots__ = ()
+    definition: ClassVar[OpDefinition]
+    assembly: ClassVar[str | None] = None
+    default_dialect: ClassVar[str | None] = None
+    summary: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, name: str | None = None, traits: Sequence[Trait] = (), **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if traits:
+            cls.traits = (*cls.traits, *traits)
+        if name is None:
+            return
+        cls.name = name
+        fields: dict[str, Field] = {}
+        for base in reversed(cls.__mro__):
+            for key, value in vars(base).items():
+                if isinstance(value, Field):
+                    fields[key] = value
+        if any(key in vars(base) for base in cls.__mro__[1:] for key in fields):
+            # Positions belong to one class: a field that a base declares is copied for this class.
+            for key, field in list(fields.items()):
+                if key not in vars(cls):
+                    copied = _copy_field(field)
+                    setattr(cls, key, copied)
+                    fields[key] = copied
+        cls.definition = OpDefinition(cls, list(fields.values()))
+        keys = {f.key for f in cls.definition.attributes}
+        if cls.definition.operand_segments:
+            keys.add(_SEGMENT_KEYS[0])
+        if cls.definition.result_segments:
+            keys.add(_SEGMENT_KEYS[1])
+        cls.inherent_attributes = frozenset(keys)
+        cls.summary = (cls.__doc__ or "").strip().split("\n")[0]
+
+    def __init__(self, *args: Any, location: Location = UNKNOWN, **kwargs: Any) -> None:
+        """Operands and attributes by position in declaration order or by name; result types, regions and successors
+        by name.  Result types that the constraints give need not be named.  A variadic field takes a sequence."""
+        definition = self.definition
+        given = dict(zip((f.name for f in definition.parameters), args, strict=False))
+        if len(args) > len(definition.parameters):
+            raise TypeError(f"{self.name}: {len(args)} positional parameters, takes {len(definition.parameters)}")
+        for key, value in kwargs.items():
+            key = key.rstrip("_")
+            if key in given or (key not in definition.fields and key != "attributes"):
+                raise TypeError(f"{self.name}: unexpected parameter '{key}'")
+            given[key] = value
+        attributes: dict[str, Attribute] = dict(given.pop("attributes", {}))
+        operands: list[Value] = []
+        sizes: list[int] = []
+        known: dict[str, Any] = {}
+        for field in definition.operands:
+            values = _as_list(given.get(field.name), field, self.name)
+            operands += values
+            sizes.append(len(values))
+            types = [v.type for v in values]
+            known[field.name] = types if field.arity == "variadic" else (types[0] if types else None)
+        for field in definition.attributes:
+            value = given.get(field.name)
+            known[field.name] = value if value is not None else field.default
+            if value is not None and value is not field.default:
+                attributes[field.key] = value
+        if definition.operand_segments:
+            attributes[_SEGMENT_KEYS[0]] = DenseArrayAttr(I32, tuple(sizes))
+        result_types = self._result_types(given, known, attributes)
+        regions: list[Region] = []
+        for field in definition.regions:
+            value = given.get(field.name)
+            if field.arity == "variadic":
+                regions += value or ()
+            else:
+                regions.append(Region() if value is None else value if isinstance(value, Region) else Region([value]))
+        successors: list[Block] = []
+        for field in definition.successors:
+            value = given.get(field.name)
+            successors += value if field.arity == "variadic" else [value]
+        self._init(operands, result_types, attributes, regions, successors, location)
+
+    def _result_types(self, given: dict[str, Any], known: dict[str, Any], attributes: dict[str, Attribute]) -> list[Type]:
+        definition = self.definition
+        types: list[Type] = []
+        sizes: list[int] = []
+        for field in definition.results:
+            value = given.get(field.name)
+            if value is None and field.arity == "single":
+                value = definition.infer(field, known)
+                if value is None:
+                    raise TypeError(f"{self.name}: the type of result '{field.name}' is needed")
+            found = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+            known[field.name] = found if field.arity == "variadic" else (found[0] if found else None)
+            types += found
+            sizes.append(len(found))
+        if definition.result_segments:
+            attributes[_SEGMENT_KEYS[1]] = DenseArrayAttr(I32, tuple(sizes))
+        return types
+
+    def verify_declared(self) -> None:
+        """Check the declared constraints."""
+        self.definition.verify(self)
+
+    def set_field(self, name: str, values: Sequence[Value]) -> None:
+        """Replace the operands of one field, segment sizes included."""
+        definition = self.definition
+        operands: list[Value] = []
+        sizes: list[int] = []
+        for field in definition.operands:
+            start, count = field.span(self)
+            chosen = list(values) if field.name == name else self.operands[start : start + count]
+            operands += chosen
+            sizes.append(len(chosen))
+        self.set_operands(operands)
+        if definition.operand_segments:
+            self.attributes[_SEGMENT_KEYS[0]] = DenseArrayAttr(I32, tuple(sizes))
+
+
+def _copy_field(field: Field) -> Field:
+    copied = object.__new__(type(field))
+    for cls in type(field).__mro__:
+        for slot in getattr(cls, "__slots__", ()):
+            setattr(copied, slot, getattr(field, slot))
+    return copied
+
+
+def _as_list(value: Any, field: Field, name: str) -> list[Value]:
+    if field.arity == "variadic":
+        return list(value or ())
+    if value is None:
+        if field.arity == "single":
+            raise TypeError(f"{name}: operand '{field.name}' is needed")
+        return []
+    return [value]

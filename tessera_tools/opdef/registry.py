@@ -1,0 +1,23 @@
+"""Where each dialect lives: name prefix → module.  Data only; nothing is imported until it is needed."""
+
+from __future__ import annotations
+
+DIALECT_MODULES = {
+    "arith": "tessera_tools.dialects.arith",
+    "builtin": "tessera_tools.dialects.builtin",
+    "cf": "tessera_tools.dialects.cf",
+    "cuda_tile": "tessera_tools.dialects.cuda_tile",
+    "cute": "tessera_tools.dialects.cute",
+    "cute_nvgpu": "tessera_tools.dialects.cute_nvgpu",
+    "func": "tessera_tools.dialects.func",
+    "gpu": "tessera_tools.dialects.gpu",
+    "llvm": "tessera_tools.dialects.llvm",
+    "math": "tessera_tools.dialects.math",
+    "memref": "tessera_tools.dialects.memref",
+    "nv_tileaa": "tessera_tools.dialects.nv_tileaa",
+    "nv_tileas": "tessera_tools.dialects.nv_tileas",
+    "nvvm": "tessera_tools.dialects.nvvm",
+    "scf": "tessera_tools.dialects.scf",
+    "ub": "tessera_tools.dialects.ub",
+    "vector": "tessera_tools.dialects.vector",
+}

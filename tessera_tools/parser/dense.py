@@ -1,0 +1,127 @@
+"""Dense literals: `dense<splat>`, `dense<[[1, 2], [3, 4]]>`, `dense<"0x…">`, `dense<(1.0,2.0)>`, and `array<i64: 1, 2>`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tessera_tools.ir import builtin_attributes as ba
+from tessera_tools.ir import floats
+from tessera_tools.ir import types as ty
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.parser.scanner import Scanner
+
+_ELEMENT = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true\b|false\b")
+
+
+def read_dense(s: Scanner, start: int) -> Attribute:
+    """Behind the word `dense`."""
+    s.expect("<")
+    hex_data: str | None = None
+    literals: list[tuple[str, int]] = []
+    shape: tuple[int, ...] = ()
+    empty = s.peek(">")
+    if s.peek('"'):
+        hex_data = s.string()
+    elif not empty:
+        shape = _read_nested(s, literals)
+    s.expect(">")
+    s.expect(":")
+    type = s.type()
+    shaped: Any = type if isinstance(type, ty.ShapedType) else None
+    if shaped is None or not shaped.is_static:
+        raise s.error(f"elements literal must have a static shaped type, found {type}", start)
+    if hex_data is not None:
+        return _from_hex(s, hex_data, shaped, start)
+    splat = shape == () and not empty
+    if not splat and shape != shaped.shape and not (empty and shaped.num_elements == 0):
+        found = "x".join(map(str, shape)) or "empty"
+        raise s.error(f"inferred shape of elements literal ({found}) does not match type ({shaped})", start)
+    per = 2 if isinstance(shaped.element, ty.ComplexType) else 1
+    bits = [element_bits(s, text, at, shaped.element) for text, at in literals]
+    if per == 2:
+        size = 8 * ba.element_bytes(shaped.element.element)
+        bits = [bits[i] | bits[i + 1] << size for i in range(0, len(bits), 2)]
+    return s.guarded(lambda: ba.DenseElementsAttr.of(shaped, bits), start)
+
+
+def _read_nested(s: Scanner, literals: list[tuple[str, int]]) -> tuple[int, ...]:
+    """Read literals in row-major order; the shape of the brackets."""
+    if s.optional("("):
+        _read_literal(s, literals)
+        s.expect(",")
+        _read_literal(s, literals)
+        s.expect(")")
+        return ()
+    if not s.peek("["):
+        _read_literal(s, literals)
+        return ()
+    s.nest()
+    at = s.at
+    shapes = s.list("[", lambda: _read_nested(s, literals), "]")
+    s.depth -= 1
+    if any(inner != shapes[0] for inner in shapes):
+        raise s.error("tensor literal is invalid; ranks are not consistent between elements", at)
+    return (len(shapes), *(shapes[0] if shapes else ()))
+
+
+def _read_literal(s: Scanner, literals: list[tuple[str, int]]) -> None:
+    match = _ELEMENT.match(s.text, s.skip())
+    if match is None:
+        raise s.error(f"expected element literal of primitive type, found {s.found()}")
+    literals.append((match.group(), match.start()))
+    s.at = match.end()
+
+
+def element_bits(s: Scanner, literal: str, at: int, element: Type) -> int:
+    """The encoding of one literal in an element type."""
+    if isinstance(element, ty.ComplexType):
+        element = element.element
+    if isinstance(element, ty.FloatType):
+        keyword = element.keyword
+        if literal in ("true", "false") or not ("." in literal or "x" in literal):
+            raise s.error(f"expected floating-point element literal for {element}, found '{literal}'", at)
+        return s.guarded(lambda: floats.parse(literal, keyword), at)
+    if "." in literal:
+        raise s.error(f"expected integer elements for {element}, found '{literal}'", at)
+    if literal in ("true", "false"):
+        if element is not ty.I1:
+            raise s.error(f"expected i1 type for 'true' or 'false' values, found {element}", at)
+        return int(literal == "true")
+    value = int(literal, 0 if "x" in literal else 10)
+    width = s.guarded(lambda: ty.bit_width(element), at)
+    if not -(1 << width >> 1) <= value < 1 << width:
+        raise s.error(f"integer constant out of range for type {element}: {value}", at)
+    return value & ((1 << width) - 1)
+
+
+def _from_hex(s: Scanner, text: str, type: ty.ShapedType, start: int) -> Attribute:
+    try:
+        if not text.startswith("0x"):
+            raise ValueError
+        data = bytes.fromhex(text[2:])
+    except ValueError:
+        raise s.error("elements hex string must start with '0x' and hold pairs of hex digits", start) from None
+    expected = ba.element_bytes(type.element) * type.num_elements
+    if len(data) not in (expected, ba.element_bytes(type.element)):
+        raise s.error(f"elements hex data has {len(data)} bytes, {type} needs {expected}", start)
+    return s.guarded(lambda: ba.DenseElementsAttr(type, data), start)
+
+
+def read_dense_array(s: Scanner, start: int) -> Attribute:
+    """Behind the word `array`."""
+    s.expect("<")
+    element = s.type()
+    if not isinstance(element, ty.IntegerType | ty.FloatType):
+        raise s.error(f"expected an integer or float element type for array, found {element}", start)
+    values: list[int] = []
+    if s.optional(":"):
+        while True:
+            literals: list[tuple[str, int]] = []
+            _read_literal(s, literals)
+            bits = element_bits(s, *literals[0], element)
+            values.append(bits if isinstance(element, ty.FloatType) else ba.wrap_int(bits, element))
+            if not s.optional(","):
+                break
+    s.expect(">")
+    return ba.DenseArrayAttr(element, tuple(values))

@@ -1,0 +1,95 @@
+"""The grammar's text: structure.lark by hand, ops/<dialect>.lark generated from the op classes.
+
+    python -m tessera_tools.parser.grammar          rewrites grammar/ops/*.lark from the declared formats
+
+An op's format becomes a rule; ops of one dialect with the same shape share a rule and its head terminal, so that the
+number of grammar rules grows with the shapes, not with the ops (cuda_tile: about 100 ops, half as many shapes).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tessera_tools.opdef.dialect import Dialect, all_dialects
+from tessera_tools.opdef.format import Helpers
+
+_PACKAGED = Path(__file__).resolve().parent.parent / "_grammar"
+_CHECKOUT = Path(__file__).resolve().parent.parent.parent / "grammar"
+
+HEADER = """// Generated from tessera_tools/dialects/{dialect} by `python -m tessera_tools.parser.grammar`; do not edit.
+"""
+
+
+def grammar_folder() -> Path:
+    """Where the grammars are: in the wheel beside the package, in a checkout at its root."""
+    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+
+
+def dialect_grammar(dialect: Dialect) -> str | None:
+    """The text of ops/<dialect>.lark, or None if no op of the dialect has a custom format."""
+    helpers = Helpers(dialect.name)
+    shapes: dict[str, list[str]] = {}
+    for name, op_class in dialect.ops.items():
+        if op_class.assembly is not None:
+            shapes.setdefault(op_class.definition.format.symbols(helpers), []).append(name)
+    if not shapes:
+        return None
+    lines = [HEADER.format(dialect=dialect.name)]
+    heads: list[str] = []
+    for number, (symbols, names) in enumerate(shapes.items()):
+        head = f"{dialect.name.upper()}_{number}"
+        heads.append(head)
+        lines.append(f"// {' '.join(names)}")
+        lines.append(f"{dialect.name}_op_{number}: {head} {symbols}".rstrip())
+        lines.append("")
+    lines += [f"{name}: {' | '.join(body.split(' | '))}\n" for body, name in helpers.rules.items()]
+    lines += [f"{body}\n" for body in helpers.fragments.values()]
+    lines.insert(1, f"%declare {' '.join(heads)}\n")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def heads(text: str, dialect: str) -> dict[str, str]:
+    """Op name → head terminal, from the generated comments of ops/<dialect>.lark."""
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("// "):
+            names = line[3:].split()
+        elif line.startswith(f"{dialect}_op_"):
+            head = line.split(":", 1)[1].split()[0]
+            found.update((name, head) for name in names)
+    return found
+
+
+def read_grammar() -> tuple[str, dict[str, str]]:
+    """The whole grammar as Lark text, and op name → head terminal."""
+    folder = grammar_folder()
+    parts = [(folder / "structure.lark").read_text("utf-8")]
+    ops: dict[str, str] = {}
+    rules: list[str] = ["generic"]
+    for path in sorted((folder / "ops").glob("*.lark")):
+        text = path.read_text("utf-8")
+        parts.append(text)
+        ops.update(heads(text, path.stem))
+        rules += [line.split(":", 1)[0] for line in text.split("\n") if line.startswith(f"{path.stem}_op_")]
+    # `?op` hands its only child on: the statement's node is the format's.
+    parts.append("?op: " + "\n    | ".join(rules) + "\n")
+    return "\n".join(parts), ops
+
+
+def write_generated(folder: Path) -> list[str]:
+    """Regenerate every ops/<dialect>.lark; the names of those that changed."""
+    changed: list[str] = []
+    for dialect in all_dialects():
+        text = dialect_grammar(dialect)
+        path = folder / "ops" / f"{dialect.name}.lark"
+        if text is not None and (not path.exists() or path.read_text("utf-8") != text):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+            changed.append(path.name)
+    return changed
+
+
+if __name__ == "__main__":
+    for changed_name in write_generated(_CHECKOUT):
+        print(f"wrote grammar/ops/{changed_name}")

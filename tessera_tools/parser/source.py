@@ -1,0 +1,61 @@
+"""The text of one file, with positions: character offset ⇄ line and column, and errors at an offset."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
+from tessera_tools.ir.location import FileLineColLoc
+
+
+class Source:
+    """A file's name and text."""
+
+    __slots__ = ("_starts", "file", "text")
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self._starts: list[int] | None = None
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character offset, both from 1."""
+        if self._starts is None:
+            starts = [0]
+            find, at = self.text.find, -1
+            while (at := find("\n", at + 1)) >= 0:
+                starts.append(at + 1)
+            self._starts = starts
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def location(self, offset: int) -> FileLineColLoc:
+        line, column = self.line_column(offset)
+        return FileLineColLoc(self.file, line, column)
+
+    def position(self, offset: int) -> Position:
+        return Position(self.file, *self.line_column(min(offset, len(self.text))))
+
+    def diagnostic(self, offset: int, message: str) -> Diagnostic:
+        return Diagnostic("error", self.position(offset), message)
+
+    def error(self, offset: int, message: str) -> DiagnosticError:
+        """An error at a character offset: `raise source.error(offset, "…")`."""
+        return DiagnosticError(self.diagnostic(offset, message))
+
+
+def decode(data: bytes, file: str) -> str:
+    """UTF-8 to text; an error with the position of the first bad byte."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        before = data[: problem.start]
+        line = before.count(b"\n") + 1
+        column = problem.start - (before.rfind(b"\n") + 1) + 1
+        raise DiagnosticError(
+            Diagnostic(
+                "error",
+                Position(file, line, column),
+                f"invalid UTF-8: byte 0x{data[problem.start]:02X} at offset {problem.start}; expected MLIR text",
+            )
+        ) from None

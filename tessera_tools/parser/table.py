@@ -1,0 +1,158 @@
+"""The parse table: Lark builds it (LALR(1), strict) from the grammar, we keep it as JSON and run it ourselves.
+
+    grammar/*.lark ──Lark, strict──▶ table.json {states, gotos, rules, literals, ops}
+
+The table is shipped in the wheel (`tessera_tools/_grammar/table.json`).  In a checkout it is made when first needed
+and kept in the user's cache folder, keyed by the grammar's text and the versions of Lark and Python.
+
+    python -m tessera_tools.parser.table --output FILE        makes it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tessera_tools.parser.grammar import grammar_folder, read_grammar
+
+FORMAT = 3
+"""Version of the JSON's shape."""
+
+
+def make() -> dict[str, Any]:
+    """Build the table with Lark.  A conflict raises lark.exceptions.GrammarError, which names the rules."""
+    from lark import Lark
+    from lark.lexer import Lexer
+
+    class NoLexer(Lexer):
+        """Stands where Lark wants a lexer; ours runs with the table."""
+
+        __future_interface__ = 2
+
+        def __init__(self, conf: Any) -> None:
+            pass
+
+        def lex(self, state: Any, parser_state: Any) -> Any:
+            return iter(())
+
+    text, ops = read_grammar()
+    lark = Lark(text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False)
+    parse_table = lark.parser.parser._parse_table  # type: ignore[union-attr]
+    kept = {t.name for t in lark.terminals if not t.name.startswith("__")}
+    literals = {t.pattern.value: t.name for t in lark.terminals if t.pattern is not None and t.pattern.type == "str"}
+    rules: list[list[Any]] = []
+    numbers: dict[Any, int] = {}
+    for rule in parse_table_rules(parse_table):
+        numbers[rule] = len(rules)
+        keep: list[int] = []
+        for i, symbol in enumerate(rule.expansion):
+            if symbol.is_term and getattr(symbol, "filter_out", False):
+                continue
+            keep.append(i if symbol.is_term or not symbol.name.startswith("__") else -1 - i)
+        origin = str(rule.origin.name)
+        placeholders = [int(b) for b in rule.options.empty_indices] if rule.options.empty_indices else []
+        rules.append([origin, len(rule.expansion), keep, rule.alias, placeholders, int(rule.options.expand1)])
+    del kept
+    states: list[dict[str, int]] = []
+    gotos: list[dict[str, int]] = []
+    for number in range(len(parse_table.states)):
+        row: dict[str, int] = {}
+        goto: dict[str, int] = {}
+        for symbol, (action, argument) in parse_table.states[number].items():
+            if action.name == "Shift":
+                (row if symbol.isupper() or symbol[0] in "_$" and symbol.upper() == symbol else goto)[symbol] = argument
+            else:
+                row[symbol] = -1 - numbers[argument]
+        states.append(row)
+        gotos.append(goto)
+    return {
+        "format": FORMAT,
+        "start": parse_table.start_states["start"],
+        "end": parse_table.end_states["start"],
+        "states": states,
+        "gotos": gotos,
+        "rules": rules,
+        "literals": literals,
+        "ops": ops,
+        "defaults": default_dialects(ops),
+    }
+
+
+def parse_table_rules(parse_table: Any) -> list[Any]:
+    """Every rule that some state reduces, in a fixed order."""
+    rules = {arg for row in parse_table.states.values() for action, arg in row.values() if action.name == "Reduce"}
+    return sorted(rules, key=lambda r: (str(r.origin.name), r.order, str(r.expansion)))
+
+
+def default_dialects(ops: dict[str, str]) -> dict[str, str]:
+    """Op name → the dialect whose prefix may be left out inside its regions."""
+    from tessera_tools.opdef.dialect import find_op
+
+    found: dict[str, str] = {}
+    for name in ops:
+        op_class = find_op(name)
+        if op_class is not None and op_class.default_dialect is not None:
+            found[name] = op_class.default_dialect
+    return found
+
+
+def key() -> str:
+    """What the table depends on, as a digest."""
+    import importlib.metadata
+
+    digest = hashlib.sha256(f"{FORMAT} {importlib.metadata.version('lark')} {sys.version_info[:2]}".encode())
+    folder = grammar_folder()
+    for path in [folder / "structure.lark", *sorted((folder / "ops").glob("*.lark"))]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def cache_folder() -> Path:
+    """The user's cache folder for this project."""
+    base = os.environ.get("TESSERA_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "tessera-tools"
+
+
+def build(path: Path | str) -> None:
+    """Write the table to a file, whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(json.dumps(make(), separators=(",", ":")), "utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load() -> dict[str, Any]:
+    """The table: the wheel's own, else the cached one, else made now (and cached where the cache can be written)."""
+    shipped = grammar_folder() / "table.json"
+    if grammar_folder().name == "_grammar" and shipped.exists():
+        return json.loads(shipped.read_bytes())
+    cached = cache_folder() / f"table-{key()}.json"
+    try:
+        table = json.loads(cached.read_bytes())
+        if table.get("format") == FORMAT:
+            return table
+    except (OSError, ValueError):
+        pass
+    if sys.stderr.isatty():
+        print("building the parser table (once per grammar) …", file=sys.stderr)
+    try:
+        build(cached)
+        return json.loads(cached.read_bytes())
+    except OSError:
+        return make()
+
+
+if __name__ == "__main__":
+    import argparse
+
+    arguments = argparse.ArgumentParser(description="Build the parser table from the grammar.")
+    arguments.add_argument("--output", required=True, help="the JSON file to write")
+    build(arguments.parse_args().output)
