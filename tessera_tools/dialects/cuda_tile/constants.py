@@ -1,0 +1,124 @@
+"""Constant tiles as text: `<f32: [1.0, 2.0]> : tile<2xf32>`, and the names that constants get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.cuda_tile.types import FLOATS, INTEGERS, TileType, short_text
+from tessera_tools.ir import floats
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr, element_bytes
+from tessera_tools.ir.types import I1, FloatType, bit_width
+from tessera_tools.opdef import CustomDirective
+
+ELEMENTS_GRAMMAR = """
+custom_elements: INTEGER -> number
+    | FLOAT -> number
+    | KEYWORD -> number
+    | STRING -> hex
+    | "[" custom_elements ("," custom_elements)* "]" -> list
+"""
+
+
+class Elements(CustomDirective, name="Elements"):
+    """`<i32: 1> : tile<i32>`, and (as it was spelled before) `dense<1> : !cuda_tile.tile<i32>`.
+
+    The argument is the attribute; a result, where the op has one, gets the type.
+    """
+
+    grammar = (
+        """
+    custom: "<" TYPE ":" custom_elements ">" ":" TYPE -> typed
+        | ATTRIBUTE -> dense
+    """
+        + ELEMENTS_GRAMMAR
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        kind, children = node
+        if kind == "dense":
+            value = children[0]
+            if not isinstance(value, DenseElementsAttr) or not isinstance(value.type, TileType):
+                raise state.error(None, f"expected the elements of a tile, '<type: …> : tile<…>', found '{value}'")
+        else:
+            value = read_elements(state, *children)
+        state.attribute(self.arguments[0], value)
+        if state.definition.results:
+            state.types(state.definition.results[0].name, [value.type])
+
+    def write(self, p: Any, op: Any) -> None:
+        value = op.value
+        p.write(f" <{value.type.element}: {value.body_text()}> : {short_text(value.type)}")
+
+    def covers(self) -> tuple[set[str], set[str]]:
+        return {self.arguments[0]}, {"result"}
+
+
+def read_elements(state: Any, element: Type, node: Any, type: Type) -> DenseElementsAttr:
+    """The attribute of `<element: node> : type`; errors in the reference's words."""
+    if element not in INTEGERS and element not in FLOATS:
+        kinds = " or ".join(map(str, (*INTEGERS, *FLOATS)))
+        raise state.error(None, f"expect element type to be one of {kinds} values, but got '{element}'")
+    if not isinstance(type, TileType):
+        kinds = " or ".join(map(str, (*INTEGERS, *FLOATS)))
+        raise state.error(None, f"result #0 must be tile of {kinds} values, but got '{type}'")
+    if type.element is not element:
+        raise state.error(
+            None, f"mismatch between the element type: '{element}' and the tile element type '{type.element}'"
+        )
+    if node[0] == "hex":
+        return _from_hex(state, node[1][0], type)
+    literals: list[Any] = []
+    shape = _flatten(state, node, literals)
+    if shape and shape != type.shape:
+        found, expected = ("x".join(map(str, s)) for s in (shape, type.shape))
+        raise state.error(
+            literals[0], f"inferred shape of elements literal ([{found}]) does not match type ([{expected}])"
+        )
+    return DenseElementsAttr.of(type, [_bits(state, token, element) for token in literals])
+
+
+def _flatten(state: Any, node: Any, literals: list[Any]) -> tuple[int, ...]:
+    """Append the literals in row-major order; the shape of the brackets."""
+    kind, children = node
+    if kind == "number":
+        literals.append(children[0])
+        return ()
+    if kind == "hex":
+        raise state.error(children[0], "a hex string stands for all elements, not inside brackets")
+    shapes = [_flatten(state, child, literals) for child in children]
+    if any(shape != shapes[0] for shape in shapes):
+        raise state.error(literals[-1], "tensor literal is invalid; ranks are not consistent between elements")
+    return (len(shapes), *shapes[0])
+
+
+def _bits(state: Any, token: Any, element: Type) -> int:
+    text = token.text
+    if isinstance(element, FloatType):
+        try:
+            if "." not in text and "x" not in text:
+                raise ValueError(f"expected a floating point literal, found '{text}'")
+            return floats.parse(text, element.keyword)
+        except ValueError as problem:
+            raise state.error(token, str(problem)) from None
+    if text in ("true", "false") and element is I1:
+        return int(text == "true")
+    try:
+        value = int(text, 0 if "x" in text else 10)
+    except ValueError:
+        raise state.error(token, f"expected integer value, found '{text}'") from None
+    width = bit_width(element)
+    if not -(1 << width >> 1) <= value < 1 << width:
+        raise state.error(token, f"integer constant out of range for type '{element}'")
+    return value & ((1 << width) - 1)
+
+
+def _from_hex(state: Any, token: Any, type: TileType) -> DenseElementsAttr:
+    expected = element_bytes(type.element) * type.num_elements
+    try:
+        data = bytes.fromhex(token.text.removeprefix("0x"))
+    except ValueError:
+        raise state.error(token, "elements hex string must start with '0x' and hold pairs of hex digits") from None
+    if len(data) not in (expected, element_bytes(type.element)):
+        raise state.error(token, f"elements hex data has {len(data)} bytes, '{type}' needs {expected}")
+    return DenseElementsAttr(type, data)

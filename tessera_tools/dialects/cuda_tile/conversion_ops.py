@@ -1,0 +1,195 @@
+"""Conversions of `cuda_tile` between element types, elementwise."""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.cuda_tile.attributes import OverflowAttr, RoundingAttr, SignednessAttr
+from tessera_tools.dialects.cuda_tile.constraints import (
+    ANY_FLOAT_TILE,
+    ANY_INT_TILE,
+    F8E8M0FNU,
+    I8_TILE,
+    I64_TILE,
+    INT_TILE,
+    NUMBER_TILE,
+    PACKABLE_TILE,
+    POINTER_TILE,
+    check_same_rank,
+    check_same_shape,
+)
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.types import TF32, bit_width, element_type
+from tessera_tools.opdef import PURE, Op, attribute, enum, operand, result
+
+NEAREST_EVEN = RoundingAttr("nearest_even")
+TO_ZERO = RoundingAttr("nearest_int_to_zero")
+
+
+class _Cast(Op):
+    source = operand(NUMBER_TILE)
+    result = result(NUMBER_TILE)
+    assembly = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "source", "result")
+
+
+class Bitcast(_Cast, name="cuda_tile.bitcast", traits=(PURE,)):
+    """The same bits as another element type of equal width."""
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "source", "result")
+        old, new = (bit_width(element_type(v.type)) for v in (self.source, self.result))
+        if old != new:
+            raise self.error(
+                f"types must be equal width, cannot convert '{self.source.type}' of width {old} "
+                f"to type '{self.result.type}' of width {new}"
+            )
+
+
+class IntToPtr(_Cast, name="cuda_tile.int_to_ptr", traits=(PURE,)):
+    """Addresses from i64."""
+
+    source = operand(I64_TILE)
+    result = result(POINTER_TILE)
+
+
+class PtrToInt(_Cast, name="cuda_tile.ptr_to_int", traits=(PURE,)):
+    """Addresses as i64."""
+
+    source = operand(POINTER_TILE)
+    result = result(I64_TILE)
+
+
+class PtrToPtr(_Cast, name="cuda_tile.ptr_to_ptr", traits=(PURE,)):
+    """The same addresses, of another element type."""
+
+    source = operand(POINTER_TILE)
+    result = result(POINTER_TILE)
+
+
+class ExtI(Op, name="cuda_tile.exti", traits=(PURE,)):
+    """A wider integer of the same value."""
+
+    from_ = operand(ANY_INT_TILE)
+    signedness = attribute(enum(SignednessAttr))
+    to = result(ANY_INT_TILE)
+    assembly = "$from $signedness attr-dict `:` type($from) `->` type($to)"
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "from_", "to")
+        if _width(self.to.type) <= _width(self.from_.type):
+            raise self.error("extending to smaller or identical integer")
+
+
+class TruncI(Op, name="cuda_tile.trunci", traits=(PURE,)):
+    """The low bits as a narrower integer."""
+
+    from_ = operand(ANY_INT_TILE)
+    overflow = attribute(enum(OverflowAttr, angled=True), default=OverflowAttr("none"))
+    to = result(ANY_INT_TILE)
+    assembly = "$from (`overflow` `` $overflow^)? attr-dict `:` type($from) `->` type($to)"
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "from_", "to")
+        if _width(self.to.type) >= _width(self.from_.type):
+            raise self.error("truncating to larger or identical integer")
+
+
+class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
+    """The nearest value of another floating-point type."""
+
+    from_ = operand(ANY_FLOAT_TILE)
+    rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
+    to = result(ANY_FLOAT_TILE)
+    assembly = "$from custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "from_", "to")
+        if self.from_.type is self.to.type:
+            raise self.error("converting tiles must not be a no-op")
+        mode = self.rounding_mode.value
+        if element_type(self.to.type) is F8E8M0FNU:
+            if mode not in ("zero", "positive_inf"):
+                raise self.error(
+                    "invalid rounding mode specified for conversion to f8E8M0FNU. Only 'zero' and 'positive_inf' "
+                    "are supported"
+                )
+        elif mode != "nearest_even":
+            raise self.error("invalid rounding mode specified. Only 'nearest_even' is supported")
+
+
+class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
+    """The integer towards zero."""
+
+    from_ = operand(ANY_FLOAT_TILE)
+    signedness = attribute(enum(SignednessAttr))
+    rounding_mode = attribute(enum(RoundingAttr, angled=True), default=TO_ZERO)
+    to = result(INT_TILE)
+    assembly = "$from $signedness custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "from_", "to")
+        if self.rounding_mode is not TO_ZERO:
+            raise self.error("invalid rounding mode specified. Only 'nearest_int_to_zero' is supported")
+
+
+class IToF(Op, name="cuda_tile.itof", traits=(PURE,)):
+    """The nearest floating-point value."""
+
+    from_ = operand(INT_TILE)
+    signedness = attribute(enum(SignednessAttr))
+    rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
+    to = result(ANY_FLOAT_TILE)
+    assembly = "$from $signedness custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "from_", "to")
+        if element_type(self.to.type) is F8E8M0FNU:
+            raise self.error(
+                "integer to f8E8M0FNU conversion is not supported, please first convert to another float type"
+            )
+        if self.rounding_mode is not NEAREST_EVEN:
+            raise self.error("invalid rounding mode specified. Only 'nearest_even' is supported")
+
+
+class _Packing(_Cast):
+    def verify_op(self) -> None:
+        check_same_rank(self, "source", "result")
+        if len(self.source.type.shape) != 1:
+            raise self.error("expects source and result to be rank-1 tiles")
+        if _width(self.source.type) == _width(self.result.type):
+            raise self.error("expects source and result to have different element type widths")
+        old, new = (_stored_bits(v.type) for v in (self.source, self.result))
+        if old % 8:
+            raise self.error("expects source tile to be byte-aligned")
+        if new % 8:
+            raise self.error("expects result tile to be byte-aligned")
+        if old != new:
+            raise self.error(
+                "expects source and result to have the same size in bytes, but got source tile size "
+                f"{old // 8} bytes and result tile size {new // 8} bytes"
+            )
+
+
+class Pack(_Packing, name="cuda_tile.pack", traits=(PURE,)):
+    """The bytes of a tile, as they lie in memory."""
+
+    source = operand(PACKABLE_TILE)
+    result = result(I8_TILE)
+
+
+class Unpack(_Packing, name="cuda_tile.unpack", traits=(PURE,)):
+    """A tile from its bytes, as they lie in memory."""
+
+    source = operand(I8_TILE)
+    result = result(PACKABLE_TILE)
+
+
+def _width(tile: Type) -> int:
+    return bit_width(element_type(tile))
+
+
+def _stored_bits(tile: Type) -> int:
+    element = element_type(tile)
+    width = 32 if element is TF32 else bit_width(element)
+    return width * tile.num_elements  # type: ignore[attr-defined]

@@ -1,0 +1,250 @@
+"""Modules, entries (kernels) and globals of `cuda_tile`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
+from tessera_tools.dialects.cuda_tile.constraints import SCALAR_POINTER
+from tessera_tools.dialects.cuda_tile.core_ops import TILE_ELEMENTS
+from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, check_hints, read_hints
+from tessera_tools.dialects.cuda_tile.types import TileType, short_text
+from tessera_tools.ir.builtin_attributes import (
+    ArrayAttr,
+    DictionaryAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TypeAttr,
+    i64,
+    symbol_text,
+)
+from tessera_tools.ir.core import Block, Region
+from tessera_tools.ir.location import Location
+from tessera_tools.ir.types import FunctionType
+from tessera_tools.opdef import (
+    ARRAY_ATTR,
+    I64_ATTR,
+    ISOLATED_FROM_ABOVE,
+    NO_TERMINATOR,
+    PURE,
+    RETURN_LIKE,
+    SINGLE_BLOCK,
+    STRING_ATTR,
+    SYMBOL,
+    SYMBOL_NAME,
+    SYMBOL_TABLE,
+    UNIT_ATTR,
+    AttrKind,
+    CustomDirective,
+    HasParent,
+    Op,
+    attribute,
+    enum,
+    of_class,
+    region,
+    result,
+)
+
+DEFAULT_MODULE_NAME = "kernels"
+"""What a module of the older spelling, which has no name, is called."""
+
+FUNCTION_TYPE_ATTR = AttrKind(
+    "type attribute of function type", lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType)
+)
+GLOBAL_REF = AttrKind(
+    "flat symbol reference attribute",
+    lambda a: isinstance(a, SymbolRefAttr) and not a.nested,
+    "SYMBOL",
+    lambda token: SymbolRefAttr(token[0][0], tuple(token[0][1:])),
+)
+
+
+class ModuleName(CustomDirective, name="ModuleName"):
+    """`@name`; absent in the older spelling."""
+
+    grammar = "custom: [SYMBOL]"
+
+    def read(self, state: Any, node: Any) -> None:
+        (symbol,) = node
+        state.attribute("sym_name", StringAttr(symbol[0][0] if symbol else DEFAULT_MODULE_NAME))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f" {symbol_text(op.sym_name.value)}")
+
+
+class Module(
+    Op,
+    name="cuda_tile.module",
+    traits=(ISOLATED_FROM_ABOVE, NO_TERMINATOR, SINGLE_BLOCK, SYMBOL_TABLE),
+):
+    """Holds the kernels and globals of one program."""
+
+    sym_name = attribute(SYMBOL_NAME)
+    producer = attribute(STRING_ATTR, optional=True)
+    body = region()
+    default_dialect = "cuda_tile"
+    assembly = "custom<ModuleName>($sym_name) attr-dict-with-keyword $body"
+
+
+class EntrySyntax(CustomDirective, name="EntrySyntax"):
+    """`@name(%a: tile<ptr<f32>>, …) optimization_hints=<sm_90 = {}> { … }`."""
+
+    grammar = (
+        """
+    custom: SYMBOL arguments ["->" custom_results] ["optimization_hints" "=" custom_hints] region attr_dict
+    custom_results: TYPE | "(" types ")" -> several
+    """
+        + HINTS_GRAMMAR
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        symbol, arguments, results, hints, body, attributes = node
+        state.attribute("sym_name", StringAttr(symbol[0][0]))
+        outputs: Any = ()
+        if results is not None:
+            outputs = results[1][0] if isinstance(results, tuple) else results
+        inputs = tuple(entry[1] for entry in arguments)
+        state.attribute("function_type", TypeAttr(FunctionType(inputs, tuple(outputs))))
+        if any(entry[2] for entry in arguments):
+            state.attribute("arg_attrs", ArrayAttr(tuple(DictionaryAttr.of(entry[2] or {}) for entry in arguments)))
+        if hints is not None:
+            state.attribute("optimization_hints", read_hints(state, hints))
+        for key, value in attributes.items():
+            state.attribute(key, value)
+        state.region("body", body, [(entry[0], entry[1]) for entry in arguments])
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f" {symbol_text(op.sym_name.value)}(")
+        for i, argument in enumerate(op.body.entry.arguments):
+            p.write(f"{', ' if i else ''}{p.name(argument)}: {short_text(argument.type)}")
+        p.write(")")
+        outputs = op.function_type.value.results
+        if outputs:
+            text = ", ".join(map(short_text, outputs))
+            p.write(f" -> {text}" if len(outputs) == 1 else f" -> ({text})")
+        if op.optimization_hints is not None and op.optimization_hints.value.entries:
+            p.write(f" optimization_hints={op.optimization_hints.body()}")
+        p.write(" ")
+        p.region(op.body, arguments=False)
+        p.attr_dict(op, elide=_ENTRY_KEYS)
+
+
+_ENTRY_KEYS = ("sym_name", "function_type", "arg_attrs", "res_attrs", "optimization_hints")
+
+
+class Return(
+    Op,
+    name="cuda_tile.return",
+    traits=(RETURN_LIKE, HasParent("cuda_tile.entry", "cuda_tile.if")),
+):
+    """Ends the kernel for this tile block."""
+
+    assembly = "attr-dict"
+
+    def verify_op(self) -> None:
+        parent = self.parent_op
+        while parent is not None and parent.name == "cuda_tile.if":
+            parent = parent.parent_op
+        if not isinstance(parent, Entry):
+            raise self.error("must be used within a cuda_tile.entry, or cuda_tile.if operation")
+
+
+class Entry(
+    Op,
+    name="cuda_tile.entry",
+    traits=(ISOLATED_FROM_ABOVE, SINGLE_BLOCK, SYMBOL),
+):
+    """A kernel; its arguments are scalar tiles, of numbers or pointers."""
+
+    sym_name = attribute(SYMBOL_NAME)
+    function_type = attribute(FUNCTION_TYPE_ATTR)
+    arg_attrs = attribute(ARRAY_ATTR, optional=True)
+    res_attrs = attribute(ARRAY_ATTR, optional=True)
+    optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
+    body = region()
+    default_dialect = "cuda_tile"
+    implicit: ClassVar[type[Op]] = Return
+    assembly = "custom<EntrySyntax>"
+
+    @classmethod
+    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
+        """End a body without a terminator by `return` (called by the parser)."""
+        for body in regions:
+            if not body.blocks:
+                body.append(Block())
+            if body.blocks[-1].terminator is None:
+                body.blocks[-1].append(Return(location=location))
+
+    def verify_op(self) -> None:
+        signature = self.function_type.value
+        if signature.results:
+            raise self.error("entry op must not return values")
+        if any(isinstance(t, TileType) and t.shape for t in signature.inputs):
+            raise self.error("entry op must have scalar types (rank 0 !cuda_tile.tile)")
+        if not self.body.blocks:
+            raise self.error("must have a body")
+        if tuple(a.type for a in self.body.entry.arguments) != signature.inputs:
+            raise self.error("entry block arguments must match the function type")
+        check_hints(self, ("num_cta_in_cga", "num_worker_warps_per_cta", "occupancy"))
+
+
+class Visibility(CustomDirective, name="Visibility"):
+    """`private`, or nothing for a public global (but a space, as the reference leaves one)."""
+
+    grammar = """
+    custom: [custom_word]
+    custom_word: "public" -> public | "private" -> private
+    """
+
+    def read(self, state: Any, node: Any) -> None:
+        (word,) = node
+        if word is not None and word[0] == "private":
+            state.attribute("symbol_visibility", SymbolVisibilityAttr("private"))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(" private" if op.symbol_visibility.value == "private" else "")
+        p.write(" ")
+        p.space()
+
+
+class Global(Op, name="cuda_tile.global", traits=(SYMBOL,)):
+    """Elements in global memory, with their initial values; alignment in bytes, 0 for the natural one."""
+
+    sym_name = attribute(SYMBOL_NAME)
+    value = attribute(TILE_ELEMENTS)
+    alignment = attribute(I64_ATTR, default=i64(0))
+    constant = attribute(UNIT_ATTR, optional=True)
+    symbol_visibility = attribute(enum(SymbolVisibilityAttr), default=SymbolVisibilityAttr("public"))
+    assembly = (
+        "custom<Visibility>($symbol_visibility) ($constant^)? $sym_name (`alignment` `=` $alignment^)? "
+        "attr-dict custom<Elements>($value)"
+    )
+
+    def verify_op(self) -> None:
+        if len(self.value.type.shape) != 1:
+            raise self.error("type must have rank 1")
+
+
+class GetGlobal(Op, name="cuda_tile.get_global", traits=(PURE,)):
+    """The address of a global."""
+
+    name_ = attribute(GLOBAL_REF, key="name")
+    result = result(SCALAR_POINTER)
+    assembly = "$name attr-dict `:` type($result)"
+
+    def verify_op(self) -> None:
+        name = self.name_.root
+        table = self.parent_op
+        while table is not None and not table.has_trait(SYMBOL_TABLE):
+            table = table.parent_op
+        found = None
+        if table is not None:
+            blocks = table.regions[0].blocks
+            found = next((g for b in blocks for g in b if isinstance(g, Global) and g.sym_name.value == name), None)
+        if found is None:
+            raise self.error(f"'{name}' does not reference a valid global")
+        pointer, element = self.result.type.element, found.value.type.element
+        if pointer.pointee is not element:
+            raise self.error(
+                f"pointee type of result type '{pointer}' does not match type '{element}' of the global @{name}"
+            )

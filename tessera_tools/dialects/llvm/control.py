@@ -1,0 +1,254 @@
+"""Control flow: branches, switch, return, unreachable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
+from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import I32, VectorType
+from tessera_tools.opdef import (
+    ELEMENTS_ATTR,
+    I32_ARRAY,
+    PURE,
+    RETURN_LIKE,
+    TERMINATOR,
+    CustomDirective,
+    attribute,
+    of_class,
+    operand,
+    optional_operand,
+    successor,
+    variadic_operand,
+    variadic_successor,
+)
+
+
+def _write_successor(p: Any, block: Any, values: list[Any]) -> None:
+    p.successor(block, values)
+
+
+class BrTarget(CustomDirective, name="BrTarget"):
+    """`^bb1(%a : i32)`."""
+
+    grammar = "custom: successor"
+
+    def read(self, state: Any, node: Any) -> None:
+        _read_successor(state, node[0], "dest", "dest_operands")
+
+    def write(self, p: Any, op: Any) -> None:
+        p.space()
+        _write_successor(p, op.successors[0], op.operands)
+
+
+def _read_successor(state: Any, node: Any, field: str, operands: str) -> None:
+    caret, passed = node
+    tokens, types = passed if passed is not None else ([], [])
+    state.successor(field, caret)
+    state.operands(operands, tokens)
+    state.types(operands, types)
+
+
+def _weights_text(op: Operation, e: Emitter) -> str:
+    weights = op.attributes.get("branch_weights")
+    if not isinstance(weights, DenseArrayAttr):
+        return ""
+    return f", !prof {e.metadata('!{!"branch_weights", ' + ', '.join(f'i32 {w}' for w in weights.values) + '}')}"
+
+
+def _loop_text(op: Operation, e: Any) -> str:
+    annotation = op.attributes.get("loop_annotation")
+    return f", !llvm.loop {e.loop(annotation)}" if isinstance(annotation, LoopAnnotationAttr) else ""
+
+
+LOOP_ANNOTATION = of_class(LoopAnnotationAttr)
+
+
+class Br(LLVMOp, name="llvm.br", traits=(TERMINATOR, PURE)):
+    """Go to a block."""
+
+    dest_operands = variadic_operand(ANY)
+    loop_annotation = attribute(LOOP_ANNOTATION, optional=True)
+    dest = successor()
+    assembly = "custom<BrTarget>($dest_operands, type($dest_operands)) attr-dict"
+
+    def llvm_ir(self, e: Emitter) -> None:
+        e.emit(f"br {e.branch(self, self.successors[0], self.operands)}{_loop_text(self, e)}")
+
+
+class CondBrTargets(CustomDirective, name="CondBrTargets"):
+    """`%c weights([1, 2]), ^bb1(%a : i32), ^bb2`."""
+
+    grammar = """
+    custom: VALUE custom_weights "," successor "," successor
+    custom_weights: "weights" "(" integer_array ")" -> present
+                  | -> absent
+    """
+
+    def read(self, state: Any, node: Any) -> None:
+        condition, (alias, weights), first, second = node
+        state.operand("condition", condition)
+        if alias == "present":
+            state.attribute("branch_weights", DenseArrayAttr(I32, tuple(int(t.text, 0) for t in weights[0])))
+        _read_successor(state, first, "true_dest", "true_dest_operands")
+        _read_successor(state, second, "false_dest", "false_dest_operands")
+
+    def write(self, p: Any, op: Any) -> None:
+        p.space()
+        p.write(p.name(op.condition))
+        if op.branch_weights is not None:
+            p.write(f" weights([{', '.join(map(str, op.branch_weights.values))}])")
+        p.write(", ")
+        _write_successor(p, op.successors[0], op.true_dest_operands)
+        p.write(", ")
+        _write_successor(p, op.successors[1], op.false_dest_operands)
+
+
+class CondBr(LLVMOp, name="llvm.cond_br", traits=(TERMINATOR, PURE)):
+    """Go to one of two blocks."""
+
+    condition = operand(I1_CONSTRAINT)
+    true_dest_operands = variadic_operand(ANY)
+    false_dest_operands = variadic_operand(ANY)
+    branch_weights = attribute(I32_ARRAY, optional=True)
+    loop_annotation = attribute(LOOP_ANNOTATION, optional=True)
+    true_dest = successor()
+    false_dest = successor()
+    assembly = (
+        "custom<CondBrTargets>($condition, $true_dest_operands, $false_dest_operands, $branch_weights) attr-dict"
+    )
+
+    def llvm_ir(self, e: Emitter) -> None:
+        first, second = self.successors
+        operands = self.operands
+        sizes = self.attributes["operandSegmentSizes"]
+        assert isinstance(sizes, DenseArrayAttr)
+        split = 1 + sizes.values[1]
+        text = f"br {e.operand(operands[0])}, {e.branch(self, first, operands[1:split])}, "
+        e.emit(text + e.branch(self, second, operands[split:]) + _weights_text(self, e) + _loop_text(self, e))
+
+
+class SwitchCases(CustomDirective, name="SwitchCases"):
+    """`%v : i32, ^default [` one `value: ^block(…)` a line `]`."""
+
+    grammar = """
+    custom: VALUE ":" TYPE "," successor "[" [custom_case ("," custom_case)*] "]"
+    custom_case: INTEGER ":" successor
+    """
+
+    def read(self, state: Any, node: Any) -> None:
+        value, type, default, *cases = node
+        state.operand("value", value)
+        state.types("value", [type])
+        _read_successor(state, default, "default_destination", "default_operands")
+        sizes: list[int] = []
+        numbers: list[int] = []
+        for case in cases:
+            if case is None:
+                continue
+            number, target = case
+            numbers.append(int(number.text, 0))
+            _read_successor(state, target, "case_destinations", "case_operands")
+            sizes.append(len(target[1][0]) if target[1] is not None else 0)
+        if numbers:
+            shaped = VectorType((len(numbers),), type)
+            state.attribute("case_values", DenseElementsAttr.of(shaped, numbers))
+        state.attribute("case_operand_segments", DenseArrayAttr(I32, tuple(sizes)))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.space()
+        p.write(f"{p.name(op.value)} : ")
+        p.type(op.value.type)
+        p.write(", ")
+        _write_successor(p, op.successors[0], op.default_operands)
+        p.write(" [")
+        for number, block, values in op.cases():
+            p.newline(1)
+            p.write(f"{number}: ")
+            _write_successor(p, block, values)
+            if block is not op.successors[-1] or number != op.case_numbers()[-1]:
+                p.write(",")
+        p.newline()
+        p.write("]")
+
+
+class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
+    """Go to the block of the equal case, else to the default."""
+
+    value = operand(INTEGER)
+    default_operands = variadic_operand(ANY)
+    case_operands = variadic_operand(ANY)
+    case_values = attribute(ELEMENTS_ATTR, optional=True)
+    case_operand_segments = attribute(I32_ARRAY)
+    branch_weights = attribute(I32_ARRAY, optional=True)
+    default_destination = successor()
+    case_destinations = variadic_successor()
+    assembly = (
+        "custom<SwitchCases>($value, $default_operands, $case_operands, $case_values, $case_operand_segments) attr-dict"
+    )
+
+    def case_numbers(self) -> list[int]:
+        """The cases' values, signed."""
+        values = self.case_values
+        if values is None:
+            return []
+        count = values.shaped.num_elements
+        numbers = [a.value for a in values.attributes()]
+        return numbers * count if values.is_splat else numbers
+
+    def cases(self) -> list[tuple[int, Any, list[Any]]]:
+        """(value, block, operands) of each case."""
+        found: list[tuple[int, Any, list[Any]]] = []
+        rest = self.case_operands
+        numbers = self.case_numbers()
+        for number, block, size in zip(numbers, self.successors[1:], self.case_operand_segments.values, strict=True):
+            found.append((number, block, rest[:size]))
+            rest = rest[size:]
+        return found
+
+    def llvm_ir(self, e: Emitter) -> None:
+        type = e.type(self.value.type)
+        default = e.branch(self, self.successors[0], self.default_operands)
+        cases = " ".join([f"{type} {number}, {e.branch(self, block, values)}" for number, block, values in self.cases()])
+        e.emit(f"switch {e.operand(self.value)}, {default} [ {cases} ]{_weights_text(self, e)}")
+
+    def verify_op(self) -> None:
+        count = len(self.case_numbers())
+        if count != len(self.successors) - 1 or count != len(self.case_operand_segments.values):
+            raise self.error(f"has {count} case values, but {len(self.successors) - 1} case destinations")
+
+
+class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):
+    """Leave the function (or give a global's initial value)."""
+
+    arg = optional_operand(ANY)
+    assembly = "attr-dict ($arg^ `:` type($arg))?"
+
+    def llvm_ir(self, e: Emitter) -> None:
+        e.emit(f"ret {e.operand(self.operand(0))}" if self._operands else "ret void")
+
+    def verify_op(self) -> None:
+        function = self.parent_op
+        declared: Any = function.attributes.get("function_type") if function is not None else None
+        if declared is None:
+            return
+        from tessera_tools.dialects.llvm.types import VOID
+
+        wanted = declared.value.result
+        if wanted is VOID and self.operands:
+            raise self.error("expected no operands, as the function returns void")
+        if wanted is not VOID and not self.operands:
+            raise self.error(f"expected one operand of type '{wanted}'")
+        if self.operands and self.operand(0).type is not wanted:
+            raise self.error(f"mismatching result types: function returns '{wanted}', but got '{self.operand(0).type}'")
+
+
+class Unreachable(LLVMOp, name="llvm.unreachable", traits=(TERMINATOR,)):
+    """Never reached."""
+
+    assembly = "attr-dict"
+
+    def llvm_ir(self, e: Emitter) -> None:
+        e.emit("unreachable")

@@ -1,0 +1,261 @@
+"""Debug information and loop annotations as attributes, under LLVM's names (LLVM LangRef, "Specialized Metadata").
+
+    #llvm.di_file<"k.py" in "/src">   #llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, …>
+    loc(fused<#llvm.di_subprogram<…>>["k.py":3:7])  attaches a scope to a function
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.llvm.records import (
+    ATTRIBUTE,
+    BOOL,
+    FLAG,
+    INTEGER,
+    STRING,
+    WORD,
+    Parameter,
+    Record,
+    listed,
+    record,
+)
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import StringAttr, quote
+
+
+class DistinctAttr(Attribute, name="builtin.distinct"):
+    """`distinct[0]<>`: an identity of its own, over an optional attribute."""
+
+    number: int
+    referenced: Attribute | None = None
+
+    def text(self) -> str:
+        return f"distinct[{self.number}]<{'' if self.referenced is None else self.referenced}>"
+
+
+def _read_distinct(s: Any) -> Any:
+    if not s.optional("distinct"):
+        return s.attribute()
+    s.expect("[")
+    number = s.integer()
+    s.expect("]")
+    s.expect("<")
+    referenced = None if s.peek(">") else s.attribute()
+    s.expect(">")
+    return DistinctAttr(number, referenced)
+
+
+DISTINCT = Parameter(_read_distinct, str)
+
+
+def _read_flags(s: Any) -> str:
+    words = [s.word()]
+    while s.optional("|"):
+        words.append(s.word())
+    return "|".join(words)
+
+
+FLAGS = Parameter(_read_flags, str)
+
+
+class DIFileAttr(Attribute, name="llvm.di_file"):
+    """`#llvm.di_file<"name" in "directory">`."""
+
+    file: str
+    directory: str
+
+    def parameters_text(self) -> str:
+        return f"<{quote(self.file)} in {quote(self.directory)}>"
+
+    def text(self) -> str:
+        return f"#llvm.di_file{self.parameters_text()}"
+
+    @classmethod
+    def parse(cls, s: Any) -> DIFileAttr:
+        s.expect("<")
+        file = s.string()
+        s.expect("in")
+        directory = s.string()
+        s.expect(">")
+        return cls(file, directory)
+
+
+FILE = record(lambda: DIFileAttr)
+
+
+class DINullTypeAttr(Attribute, name="llvm.di_null_type"):
+    """`void` in a subroutine type."""
+
+    def text(self) -> str:
+        return "#llvm.di_null_type"
+
+    @classmethod
+    def parse(cls, s: Any) -> DINullTypeAttr:
+        return cls()
+
+
+class DIBasicTypeAttr(Record, name="llvm.di_basic_type"):
+    """A basic type; sizes in bits."""
+
+    label: StringAttr
+    tag: str = "DW_TAG_null"
+    sizeInBits: int = 0  # noqa: N815
+    encoding: str = ""
+    parameters_as = {"tag": WORD, "label": STRING, "sizeInBits": INTEGER, "encoding": WORD}
+    spelled = {"label": "name"}
+
+
+class DICompileUnitAttr(Record, name="llvm.di_compile_unit"):
+    """A compile unit; `emissionKind` is None, Full, LineTablesOnly or DebugDirectivesOnly."""
+
+    id: Any
+    sourceLanguage: str  # noqa: N815
+    file: Any
+    isOptimized: bool  # noqa: N815
+    emissionKind: str  # noqa: N815
+    producer: Any = None
+    nameTableKind: str = "Default"  # noqa: N815
+    splitDebugFilename: Any = None  # noqa: N815
+    parameters_as = {
+        "id": DISTINCT, "sourceLanguage": WORD, "file": FILE, "producer": STRING, "isOptimized": BOOL,
+        "emissionKind": WORD, "nameTableKind": WORD, "splitDebugFilename": STRING,
+    }  # fmt: skip
+
+
+class DISubroutineTypeAttr(Record, name="llvm.di_subroutine_type"):
+    """The type of a function: result first (`#llvm.di_null_type` for none)."""
+
+    callingConvention: str = ""  # noqa: N815
+    types: tuple[Any, ...] = ()
+    parameters_as = {"callingConvention": WORD, "types": listed(ATTRIBUTE)}
+
+
+class DISubprogramAttr(Record, name="llvm.di_subprogram"):
+    """A function.  `label` is its source name (`name` in the text)."""
+
+    recId: Any = None  # noqa: N815
+    isRecSelf: bool = False  # noqa: N815
+    id: Any = None
+    compileUnit: Any = None  # noqa: N815
+    scope: Any = None
+    label: Any = None
+    linkageName: Any = None  # noqa: N815
+    file: Any = None
+    line: int = 0
+    scopeLine: int = 0  # noqa: N815
+    subprogramFlags: str = ""  # noqa: N815
+    type: Any = None
+    retainedNodes: tuple[Any, ...] = ()  # noqa: N815
+    parameters_as = {
+        "recId": DISTINCT, "isRecSelf": BOOL, "id": DISTINCT, "compileUnit": record(lambda: DICompileUnitAttr),
+        "scope": ATTRIBUTE, "label": STRING, "linkageName": STRING, "file": FILE, "line": INTEGER,
+        "scopeLine": INTEGER, "subprogramFlags": FLAGS, "type": record(lambda: DISubroutineTypeAttr),
+        "retainedNodes": listed(ATTRIBUTE),
+    }  # fmt: skip
+    spelled = {"label": "name"}
+
+
+class DILexicalBlockAttr(Record, name="llvm.di_lexical_block"):
+    """A block inside a function."""
+
+    scope: Any
+    file: Any = None
+    line: int = 0
+    column: int = 0
+    parameters_as = {"scope": ATTRIBUTE, "file": FILE, "line": INTEGER, "column": INTEGER}
+
+
+class DILexicalBlockFileAttr(Record, name="llvm.di_lexical_block_file"):
+    """A block that comes from another file."""
+
+    scope: Any
+    discriminator: int
+    file: Any = None
+    parameters_as = {"scope": ATTRIBUTE, "file": FILE, "discriminator": INTEGER}
+
+
+class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
+    """`llvm.loop.unroll.*`."""
+
+    disable: Any = None
+    count: Any = None
+    runtimeDisable: Any = None  # noqa: N815
+    full: Any = None
+    followupUnrolled: Any = None  # noqa: N815
+    followupRemainder: Any = None  # noqa: N815
+    followupAll: Any = None  # noqa: N815
+    parameters_as = {
+        "disable": FLAG, "count": ATTRIBUTE, "runtimeDisable": FLAG, "full": FLAG,
+        "followupUnrolled": record(lambda: LoopAnnotationAttr),
+        "followupRemainder": record(lambda: LoopAnnotationAttr),
+        "followupAll": record(lambda: LoopAnnotationAttr),
+    }  # fmt: skip
+    metadata = {
+        "disable": "unroll.disable", "count": "unroll.count", "runtimeDisable": "unroll.runtime.disable",
+        "full": "unroll.full",
+    }  # fmt: skip
+
+
+class LoopVectorizeAttr(Record, name="llvm.loop_vectorize"):
+    """`llvm.loop.vectorize.*`."""
+
+    disable: Any = None
+    predicateEnable: Any = None  # noqa: N815
+    scalableEnable: Any = None  # noqa: N815
+    width: Any = None
+    parameters_as = {"disable": FLAG, "predicateEnable": FLAG, "scalableEnable": FLAG, "width": ATTRIBUTE}
+    metadata = {
+        "disable": "vectorize.enable", "predicateEnable": "vectorize.predicate.enable",
+        "scalableEnable": "vectorize.scalable.enable", "width": "vectorize.width",
+    }  # fmt: skip
+
+
+class LoopInterleaveAttr(Record, name="llvm.loop_interleave"):
+    """`llvm.loop.interleave.count`."""
+
+    count: Any
+    parameters_as = {"count": ATTRIBUTE}
+    metadata = {"count": "interleave.count"}
+
+
+class LoopLICMAttr(Record, name="llvm.loop_licm"):
+    """`llvm.licm.*`."""
+
+    disable: Any = None
+    versioningDisable: Any = None  # noqa: N815
+    parameters_as = {"disable": FLAG, "versioningDisable": FLAG}
+    metadata = {"disable": "licm.disable", "versioningDisable": "licm_versioning.disable"}
+
+
+class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
+    """`llvm.loop.pipeline.*`."""
+
+    disable: Any = None
+    initiationinterval: Any = None
+    parameters_as = {"disable": FLAG, "initiationinterval": ATTRIBUTE}
+    metadata = {"disable": "pipeline.disable", "initiationinterval": "pipeline.initiationinterval"}
+
+
+class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
+    """What is known of or asked for a loop; stands on the branch of its latch."""
+
+    disableNonforced: Any = None  # noqa: N815
+    vectorize: Any = None
+    interleave: Any = None
+    unroll: Any = None
+    licm: Any = None
+    pipeline: Any = None
+    mustProgress: Any = None  # noqa: N815
+    isVectorized: Any = None  # noqa: N815
+    parameters_as = {
+        "disableNonforced": FLAG,
+        "vectorize": record(lambda: LoopVectorizeAttr),
+        "interleave": record(lambda: LoopInterleaveAttr),
+        "unroll": record(lambda: LoopUnrollAttr),
+        "licm": record(lambda: LoopLICMAttr),
+        "pipeline": record(lambda: LoopPipelineAttr),
+        "mustProgress": FLAG,
+        "isVectorized": FLAG,
+    }
+    metadata = {"disableNonforced": "disable_nonforced", "mustProgress": "mustprogress", "isVectorized": "isvectorized"}

@@ -1,0 +1,354 @@
+"""Memory: stack allocation, loads and stores, address arithmetic, atomics, fences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.llvm.attributes import (
+    ATOMIC_OPERATION,
+    ATOMIC_OPERATIONS,
+    NO_FLAGS,
+    ORDERING,
+    ORDERINGS,
+    ZERO_I64,
+    DereferenceableAttr,
+)
+from tessera_tools.dialects.llvm.base import ANY, INTEGER, INTEGERS, LOADABLE, POINTER, POINTERS, Emitter, LLVMOp
+from tessera_tools.dialects.llvm.syntax import DYNAMIC_INDEX, GEP_FLAGS
+from tessera_tools.dialects.llvm.types import ArrayType, PointerType, StructType, struct
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, TypeAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import I1, VectorType
+from tessera_tools.opdef import (
+    ALLOCATE,
+    ARRAY_ATTR,
+    I32_ARRAY,
+    I32_ATTR,
+    I64_ATTR,
+    PURE,
+    READ,
+    READ_WRITE,
+    STRING_ATTR,
+    TYPE_ATTR,
+    UNIT_ATTR,
+    WRITE,
+    CustomDirective,
+    attribute,
+    derived,
+    of_class,
+    operand,
+    result,
+    same_as,
+    variadic_operand,
+)
+
+_ORDERING_WORDS = {number: word for word, number in ORDERINGS.items()}
+
+
+def _align_text(op: Operation) -> str:
+    alignment = op.attributes.get("alignment")
+    return f", align {alignment.value}" if isinstance(alignment, IntegerAttr) and alignment.value else ""
+
+
+def _scope_text(op: Operation) -> str:
+    scope = op.attributes.get("syncscope")
+    return f' syncscope("{scope.value}")' if isinstance(scope, StringAttr) and scope.value else ""
+
+
+def _ordering_text(op: Operation, key: str = "ordering") -> str:
+    ordering = op.attributes.get(key)
+    return f" {_ORDERING_WORDS[ordering.value]}" if isinstance(ordering, IntegerAttr) and ordering.value else ""
+
+
+def _verify_alignment(op: Operation) -> None:
+    alignment = op.attributes.get("alignment")
+    if isinstance(alignment, IntegerAttr) and (alignment.value < 0 or alignment.value & (alignment.value - 1)):
+        raise op.error(f"alignment must be a power of two, but is {alignment.value}")
+
+
+class AllocaSyntax(CustomDirective, name="Alloca"):
+    """`inalloca %n x f32 {…} : (i32) -> !llvm.ptr`; the type after `x` is the element type."""
+
+    grammar = 'custom: VALUE "x" TYPE attr_dict ":" FUNCTION_TYPE'
+
+    def read(self, state: Any, node: Any) -> None:
+        size, element, dictionary, function = node
+        state.operand("array_size", size)
+        state.attribute("elem_type", TypeAttr(element))
+        for key, value in dictionary.items():
+            state.attribute(key, value)
+        if len(function.inputs) != 1 or len(function.results) != 1:
+            raise state.error(size, "expected a function type with one argument and one result")
+        state.types("array_size", list(function.inputs))
+        state.types("res", list(function.results))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.space()
+        p.write(f"{p.name(op.array_size)} x ")
+        p.write(p.type(op.elem_type.value))
+        p.attr_dict(op, {"elem_type", "inalloca"})
+        p.write(" : ")
+        p.write(p.function_type([op.array_size.type], [op.res.type]))
+
+
+class Alloca(LLVMOp, name="llvm.alloca", traits=(ALLOCATE,)):
+    """Memory on the stack for `array_size` elements."""
+
+    array_size = operand(INTEGER)
+    alignment = attribute(I64_ATTR, optional=True)
+    elem_type = attribute(TYPE_ATTR)
+    inalloca = attribute(UNIT_ATTR, optional=True)
+    res = result(POINTER)
+    assembly = "(`inalloca` $inalloca^)? custom<Alloca>($array_size, $elem_type, type($array_size), type($res))"
+
+    def llvm_ir(self, e: Emitter) -> None:
+        pointer = self.results[0].type
+        space = pointer.address_space if isinstance(pointer, PointerType) else 0
+        text = f"alloca {'inalloca ' if self.inalloca else ''}{e.type(self.elem_type.value)}, {e.operand(self.operand(0))}"
+        e.define(self, text + _align_text(self) + (f", addrspace({space})" if space else ""))
+
+    def verify_op(self) -> None:
+        _verify_alignment(self)
+
+
+class _Access(LLVMOp):
+    """What loads and stores share."""
+
+    def metadata_text(self, e: Emitter) -> str:
+        """The access's metadata, each with a comma before it."""
+        if not self.attributes:
+            return ""
+        text = ""
+        if "nontemporal" in self.attributes:
+            text += f", !nontemporal {e.metadata('!{i32 1}')}"
+        if "invariant" in self.attributes:
+            text += f", !invariant.load {e.metadata('!{}')}"
+        if "invariantGroup" in self.attributes:
+            text += f", !invariant.group {e.metadata('!{}')}"
+        bound = self.attributes.get("dereferenceable")
+        if isinstance(bound, DereferenceableAttr):
+            name = "dereferenceable_or_null" if bound.mayBeNull else "dereferenceable"
+            text += f", !{name} {e.metadata(f'!{{i64 {bound.bytes}}}')}"
+        return text
+
+    def verify_op(self) -> None:
+        _verify_alignment(self)
+        ordering = self.attributes.get("ordering")
+        atomic = isinstance(ordering, IntegerAttr) and ordering.value
+        if atomic and "alignment" not in self.attributes:
+            raise self.error("expected alignment for atomic access")
+        if not atomic and "syncscope" in self.attributes:
+            raise self.error("expected syncscope to be null for non-atomic access")
+
+
+class Load(_Access, name="llvm.load", traits=(READ,)):
+    """A value from memory; `alignment` in bytes."""
+
+    addr = operand(POINTER)
+    alignment = attribute(I64_ATTR, optional=True)
+    volatile_ = attribute(UNIT_ATTR, optional=True, key="volatile_")
+    nontemporal = attribute(UNIT_ATTR, optional=True)
+    invariant = attribute(UNIT_ATTR, optional=True)
+    invariant_group = attribute(UNIT_ATTR, optional=True, key="invariantGroup")
+    ordering = attribute(ORDERING, default=ZERO_I64)
+    syncscope = attribute(STRING_ATTR, optional=True)
+    dereferenceable = attribute(of_class(DereferenceableAttr), optional=True)
+    access_groups = attribute(ARRAY_ATTR, optional=True)
+    alias_scopes = attribute(ARRAY_ATTR, optional=True)
+    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
+    tbaa = attribute(ARRAY_ATTR, optional=True)
+    res = result(LOADABLE)
+    assembly = (
+        "(`volatile` $volatile^)? $addr (`atomic` (`syncscope` `(` $syncscope^ `)`)? $ordering^)? "
+        "(`invariant` $invariant^)? (`invariant_group` $invariant_group^)? "
+        "custom<Dereferenceable>($dereferenceable) attr-dict `:` type($addr) `->` type($res)"
+    )
+
+    def llvm_ir(self, e: Emitter) -> None:
+        (use,) = self._operands
+        address = use.value
+        if not self.attributes:
+            e.define(self, f"load {e.type(self.results[0].type)}, {e.type(address.type)} {e.names[address]}")
+            return
+        order = _ordering_text(self)
+        text = f"load {'atomic ' if order else ''}{'volatile ' if self.volatile_ else ''}{e.type(self.results[0].type)}, "
+        text += e.operand(address) + (_scope_text(self) + order if order else "")
+        e.define(self, text + _align_text(self) + self.metadata_text(e))
+
+
+class Store(_Access, name="llvm.store", traits=(WRITE,)):
+    """A value to memory; `alignment` in bytes."""
+
+    value = operand(LOADABLE)
+    addr = operand(POINTER)
+    alignment = attribute(I64_ATTR, optional=True)
+    volatile_ = attribute(UNIT_ATTR, optional=True, key="volatile_")
+    nontemporal = attribute(UNIT_ATTR, optional=True)
+    invariant_group = attribute(UNIT_ATTR, optional=True, key="invariantGroup")
+    ordering = attribute(ORDERING, default=ZERO_I64)
+    syncscope = attribute(STRING_ATTR, optional=True)
+    access_groups = attribute(ARRAY_ATTR, optional=True)
+    alias_scopes = attribute(ARRAY_ATTR, optional=True)
+    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
+    tbaa = attribute(ARRAY_ATTR, optional=True)
+    assembly = (
+        "(`volatile` $volatile^)? $value `,` $addr (`atomic` (`syncscope` `(` $syncscope^ `)`)? $ordering^)? "
+        "(`invariant_group` $invariant_group^)? attr-dict `:` type($value) `,` type($addr)"
+    )
+
+    def llvm_ir(self, e: Emitter) -> None:
+        value, address = self._operands
+        order = _ordering_text(self)
+        text = f"store {'atomic ' if order else ''}{'volatile ' if 'volatile_' in self.attributes else ''}"
+        text += f"{e.operand(value.value)}, {e.operand(address.value)}" + (_scope_text(self) + order if order else "")
+        e.emit(text + _align_text(self) + self.metadata_text(e))
+
+
+class GEP(LLVMOp, name="llvm.getelementptr", traits=(PURE,)):
+    """Address arithmetic.  `raw_constant_indices` holds the constant indices, with `DYNAMIC_INDEX` for each operand."""
+
+    base = operand(POINTERS)
+    dynamic_indices = variadic_operand(INTEGERS)
+    raw_constant_indices = attribute(I32_ARRAY, key="rawConstantIndices")
+    elem_type = attribute(TYPE_ATTR)
+    no_wrap_flags = attribute(I32_ATTR, default=NO_FLAGS, key="noWrapFlags")
+    res = result(POINTERS)
+    assembly = (
+        "custom<GEPFlags>($no_wrap_flags) $base custom<GEPIndices>($dynamic_indices, $raw_constant_indices) attr-dict "
+        "`:` functional-type(operands, results) `,` $elem_type"
+    )
+
+    def llvm_ir(self, e: Emitter) -> None:
+        base = self._operands[0].value
+        flags = gep_llvm_flags(self.no_wrap_flags.value)
+        text = f"getelementptr {flags}{e.type(self.elem_type.value)}, {e.operand(base)}"
+        e.define(self, text + self.indices_text(e))
+
+    def indices_text(self, e: Emitter) -> str:
+        """The indices, each with a comma before it."""
+        parts: list[str] = []
+        at = 1
+        for constant in self.raw_constant_indices.values:
+            if constant == DYNAMIC_INDEX:
+                parts.append(f", {e.operand(self._operands[at].value)}")
+                at += 1
+            else:
+                parts.append(f", i32 {constant}")
+        return "".join(parts)
+
+    def llvm_constant(self, e: Emitter) -> str:
+        flags = gep_llvm_flags(self.no_wrap_flags.value)
+        return f"getelementptr {flags}({e.type(self.elem_type.value)}, {e.operand(self.operand(0))}{self.indices_text(e)})"
+
+    def verify_op(self) -> None:
+        indices = self.raw_constant_indices.values
+        dynamic = sum(i == DYNAMIC_INDEX for i in indices)
+        if dynamic != len(self.operands) - 1:
+            raise self.error(f"expected {dynamic} dynamic indices, as its attribute says, but found {len(self.operands) - 1}")
+        type: Type = self.elem_type.value
+        for number, index in enumerate(indices[1:], 1):
+            if isinstance(type, StructType):
+                if index == DYNAMIC_INDEX:
+                    raise self.error(f"expected index {number} indexing a struct to be constant")
+                if type.types is None or not 0 <= index < len(type.types):
+                    raise self.error(f"index {number} indexing a struct is out of bounds")
+                type = type.types[index]
+            elif isinstance(type, ArrayType | VectorType):
+                type = type.element
+            else:
+                raise self.error(f"type '{type}' cannot be indexed (index #{number})")
+
+
+def gep_llvm_flags(bits: int) -> str:
+    """LLVM's keywords for `noWrapFlags`, with a space behind each."""
+    text = ""
+    if bits & GEP_FLAGS["inbounds"] == GEP_FLAGS["inbounds"]:
+        text += "inbounds "
+    elif bits & GEP_FLAGS["nusw"]:
+        text += "nusw "
+    return text + ("nuw " if bits & GEP_FLAGS["nuw"] else "")
+
+
+class AtomicRMW(LLVMOp, name="llvm.atomicrmw", traits=(READ_WRITE,)):
+    """Read, modify and write memory in one step; the old value."""
+
+    bin_op = attribute(ATOMIC_OPERATION)
+    ptr = operand(POINTER)
+    val = operand(ANY)
+    ordering = attribute(ORDERING)
+    syncscope = attribute(STRING_ATTR, optional=True)
+    alignment = attribute(I64_ATTR, optional=True)
+    volatile_ = attribute(UNIT_ATTR, optional=True, key="volatile_")
+    access_groups = attribute(ARRAY_ATTR, optional=True)
+    alias_scopes = attribute(ARRAY_ATTR, optional=True)
+    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
+    tbaa = attribute(ARRAY_ATTR, optional=True)
+    res = result(same_as("val"))
+    assembly = (
+        "(`volatile` $volatile^)? $bin_op $ptr `,` $val (`syncscope` `(` $syncscope^ `)`)? $ordering attr-dict "
+        "`:` type($ptr) `,` type($val)"
+    )
+
+    def llvm_ir(self, e: Emitter) -> None:
+        pointer, value = self.operands
+        word = ATOMIC_OPERATIONS[self.bin_op.value].lstrip("_")
+        text = f"atomicrmw {'volatile ' if self.volatile_ else ''}{word} {e.operand(pointer)}, {e.operand(value)}"
+        e.define(self, text + _scope_text(self) + _ordering_text(self) + _align_text(self))
+
+    def verify_op(self) -> None:
+        _verify_alignment(self)
+        if self.ordering.value < ORDERINGS["monotonic"]:
+            raise self.error("expected at least 'monotonic' ordering")
+
+
+class AtomicCmpXchg(LLVMOp, name="llvm.cmpxchg", traits=(READ_WRITE,)):
+    """Store `val` if memory holds `cmp`; the old value and whether it was stored."""
+
+    ptr = operand(POINTER)
+    cmp = operand(same_as("val"))
+    val = operand(ANY)
+    success_ordering = attribute(ORDERING)
+    failure_ordering = attribute(ORDERING)
+    syncscope = attribute(STRING_ATTR, optional=True)
+    alignment = attribute(I64_ATTR, optional=True)
+    weak = attribute(UNIT_ATTR, optional=True)
+    volatile_ = attribute(UNIT_ATTR, optional=True, key="volatile_")
+    access_groups = attribute(ARRAY_ATTR, optional=True)
+    alias_scopes = attribute(ARRAY_ATTR, optional=True)
+    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
+    tbaa = attribute(ARRAY_ATTR, optional=True)
+    res = result(derived("struct of the value's type and i1", lambda val: struct(val, I1), "val"))
+    assembly = (
+        "(`weak` $weak^)? (`volatile` $volatile^)? $ptr `,` $cmp `,` $val (`syncscope` `(` $syncscope^ `)`)? "
+        "$success_ordering $failure_ordering attr-dict `:` type($ptr) `,` type($val)"
+    )
+
+    def llvm_ir(self, e: Emitter) -> None:
+        flags = ("weak " if self.weak else "") + ("volatile " if self.volatile_ else "")
+        orders = _ordering_text(self, "success_ordering") + _ordering_text(self, "failure_ordering")
+        values = ", ".join(map(e.operand, self.operands))
+        e.define(self, f"cmpxchg {flags}{values}{_scope_text(self)}{orders}{_align_text(self)}")
+
+    def verify_op(self) -> None:
+        _verify_alignment(self)
+        monotonic = ORDERINGS["monotonic"]
+        if self.success_ordering.value < monotonic or self.failure_ordering.value < monotonic:
+            raise self.error("ordering must be at least 'monotonic'")
+        if self.failure_ordering.value in (ORDERINGS["release"], ORDERINGS["acq_rel"]):
+            raise self.error("failure ordering cannot be 'release' or 'acq_rel'")
+
+
+class Fence(LLVMOp, name="llvm.fence", traits=(READ_WRITE,)):
+    """Order memory accesses between threads."""
+
+    ordering = attribute(ORDERING)
+    syncscope = attribute(STRING_ATTR, optional=True)
+    assembly = "(`syncscope` `(` $syncscope^ `)`)? $ordering attr-dict"
+
+    def llvm_ir(self, e: Emitter) -> None:
+        e.emit(f"fence{_scope_text(self)}{_ordering_text(self)}")
+
+    def verify_op(self) -> None:
+        if self.ordering.value in (0, ORDERINGS["unordered"], ORDERINGS["monotonic"]):
+            raise self.error("can be given only acquire, release, acq_rel, and seq_cst orderings")

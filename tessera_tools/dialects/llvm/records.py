@@ -1,0 +1,106 @@
+"""Attributes written as `<key = value, …>`: MLIR's `struct(params)`.
+
+    class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
+        disable: Any = None
+        count: Any = None
+        parameters_as = {"disable": FLAG, "count": ATTRIBUTE}
+
+A parameter equal to its default is left away.  A parameter that is a record of one known class is written without
+that class's name, `unroll = <disable = true>`, and read with or without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE, StringAttr, quote
+
+
+class Parameter:
+    """How one parameter is read from a scanner and written."""
+
+    __slots__ = ("read", "write")
+
+    def __init__(self, read: Callable[[Any], Any], write: Callable[[Any], str]) -> None:
+        self.read = read
+        self.write = write
+
+
+def _read_bool(s: Any) -> bool:
+    if s.optional("true"):
+        return True
+    s.expect("false")
+    return False
+
+
+ATTRIBUTE = Parameter(lambda s: s.attribute(), str)
+INTEGER = Parameter(lambda s: s.integer(), str)
+BOOL = Parameter(_read_bool, lambda value: "true" if value else "false")
+FLAG = Parameter(lambda s: TRUE if _read_bool(s) else FALSE, str)
+WORD = Parameter(lambda s: s.word(), str)
+STRING = Parameter(lambda s: StringAttr(s.string()), lambda value: quote(value.value))
+
+
+def record(cls: Callable[[], type[Any]]) -> Parameter:
+    """A record of one class (a function, so that classes may mention each other)."""
+
+    def read(s: Any) -> Any:
+        return cls().parse(s) if s.peek("<") else s.attribute()
+
+    return Parameter(read, lambda value: value.parameters_text())
+
+
+def listed(item: Parameter) -> Parameter:
+    """The rest of the record: comma-separated items, a tuple."""
+
+    def read(s: Any) -> tuple[Any, ...]:
+        items = [item.read(s)]
+        while s.optional(","):
+            items.append(item.read(s))
+        return tuple(items)
+
+    return Parameter(read, lambda value: ", ".join(map(item.write, value)))
+
+
+class Record(Attribute):
+    """The base of attributes with named parameters."""
+
+    parameters_as: ClassVar[Mapping[str, Parameter]] = {}
+    spelled: ClassVar[Mapping[str, str]] = {}
+    """Parameters whose key in the text is another: `name` would hide the attribute's own."""
+
+    def parameters_text(self) -> str:
+        """`<key = value, …>`."""
+        parts: list[str] = []
+        for key, kind in self.parameters_as.items():
+            value = getattr(self, key)
+            if key in type(self)._defaults and value == type(self)._defaults[key]:
+                continue
+            parts.append(f"{self.spelled.get(key, key)} = {kind.write(value)}")
+        return f"<{', '.join(parts)}>"
+
+    def text(self) -> str:
+        return f"#{self.name}{self.parameters_text()}"
+
+    @classmethod
+    def parse(cls, s: Any) -> Any:
+        given: dict[str, Any] = {}
+        fields = {shown: key for key, shown in cls.spelled.items()}
+        s.expect("<")
+        while not s.peek(">"):
+            key = s.word()
+            key = fields.get(key, key)
+            kind = cls.parameters_as.get(key)
+            if kind is None:
+                raise s.error(f"'{cls.name}' has no parameter '{key}'; expected one of {', '.join(cls.parameters_as)}")
+            s.expect("=")
+            given[key] = kind.read(s)
+            if not s.optional(","):
+                break
+        s.expect(">")
+        missing = [k for k in cls.parameters_as if k not in given and k not in cls._defaults]
+        if missing:
+            raise s.error(f"'{cls.name}' needs the parameter '{missing[0]}'")
+        return cls(**given)

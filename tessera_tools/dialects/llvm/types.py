@@ -1,0 +1,246 @@
+"""The types of the llvm dialect.
+
+    !llvm.ptr   !llvm.ptr<3>   !llvm.array<4 x i8>   !llvm.struct<(i32, ptr)>   !llvm.struct<packed (i8, i32)>
+    !llvm.struct<"name", (i32)>   !llvm.struct<"name", opaque>   !llvm.func<void (ptr, ...)>   !llvm.void   …
+
+Inside another llvm type the prefix `!llvm.` is left away.  Vectors are builtin `vector<…>`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import quote
+from tessera_tools.ir.types import FloatType, IndexType, IntegerType, VectorType
+
+
+class LLVMType(Type):
+    """The base of the dialect's types; `body()` is the text behind `!llvm.`."""
+
+    def body(self) -> str:
+        return self.name.split(".", 1)[1]
+
+    def text(self) -> str:
+        return f"!llvm.{self.body()}"
+
+    @classmethod
+    def parse(cls, s: Any) -> LLVMType:
+        return cls()
+
+
+class VoidType(LLVMType, name="llvm.void"):
+    """No value; only as a function's result."""
+
+
+class TokenType(LLVMType, name="llvm.token"):
+    """A token."""
+
+
+class MetadataType(LLVMType, name="llvm.metadata"):
+    """Metadata as a value."""
+
+
+class LabelType(LLVMType, name="llvm.label"):
+    """A block as a value."""
+
+
+class X86AMXType(LLVMType, name="llvm.x86_amx"):
+    """An AMX tile register; read for completeness, refused by the NVPTX backend."""
+
+
+class PPCFP128Type(LLVMType, name="llvm.ppc_fp128"):
+    """A pair of doubles; read for completeness."""
+
+
+class PointerType(LLVMType, name="llvm.ptr"):
+    """`ptr<address space>`: 0 generic, 1 global, 3 shared, 4 constant, 5 local, 6 tensor memory, 7 shared::cluster."""
+
+    address_space: int = 0
+
+    def body(self) -> str:
+        return f"ptr<{self.address_space}>" if self.address_space else "ptr"
+
+    @classmethod
+    def parse(cls, s: Any) -> PointerType:
+        space = 0
+        if s.optional("<"):
+            space = s.integer()
+            s.expect(">")
+        return cls(space)
+
+
+class ArrayType(LLVMType, name="llvm.array"):
+    """`array<count x element>`."""
+
+    count: int
+    element: Type
+
+    def verify(self) -> None:
+        if self.count < 0:
+            raise ValueError(f"array extent must not be negative, got {self.count}")
+
+    def body(self) -> str:
+        return f"array<{self.count} x {inner_text(self.element)}>"
+
+    @classmethod
+    def parse(cls, s: Any) -> ArrayType:
+        s.expect("<")
+        count = s.integer()
+        s.expect("x")
+        element = parse_inner(s)
+        s.expect(">")
+        return cls(count, element)
+
+
+class StructType(LLVMType, name="llvm.struct"):
+    """A literal struct, or an identified one with a `label`.
+
+    `types` is None for an opaque struct, and for a mention of an identified struct inside its own body.
+    """
+
+    types: tuple[Type, ...] | None
+    packed: bool = False
+    label: str | None = None
+    opaque: bool = False
+
+    def body(self) -> str:
+        parts = [] if self.label is None else [quote(self.label)]
+        if self.types is not None:
+            fields = f"({', '.join(map(inner_text, self.types))})"
+            parts.append(f"packed {fields}" if self.packed else fields)
+        elif self.opaque:
+            parts.append("opaque")
+        return f"struct<{', '.join(parts)}>"
+
+    @classmethod
+    def parse(cls, s: Any) -> StructType:
+        s.expect("<")
+        label = None
+        if s.peek('"'):
+            label = s.string()
+            if s.optional(">"):
+                return cls(None, False, label)
+            s.expect(",")
+            if s.optional("opaque"):
+                s.expect(">")
+                return cls(None, False, label, True)
+        packed = bool(s.optional("packed"))
+        types = s.list("(", lambda: parse_inner(s), ")")
+        s.expect(">")
+        return cls(tuple(types), packed, label)
+
+
+class FunctionType(LLVMType, name="llvm.func"):
+    """`func<result (parameters, ...)>`."""
+
+    result: Type
+    parameters: tuple[Type, ...]
+    variadic: bool = False
+
+    def body(self) -> str:
+        parts = [inner_text(p) for p in self.parameters] + (["..."] if self.variadic else [])
+        return f"func<{inner_text(self.result)} ({', '.join(parts)})>"
+
+    @classmethod
+    def parse(cls, s: Any) -> FunctionType:
+        s.expect("<")
+        result = parse_inner(s)
+        s.expect("(")
+        parameters: list[Type] = []
+        variadic = False
+        while not s.peek(")"):
+            if s.optional("..."):
+                variadic = True
+                break
+            parameters.append(parse_inner(s))
+            if not s.optional(","):
+                break
+        s.expect(")")
+        s.expect(">")
+        return cls(result, tuple(parameters), variadic)
+
+
+class TargetExtensionType(LLVMType, name="llvm.target"):
+    """`target<"name", type, …, integer, …>`."""
+
+    label: str
+    types: tuple[Type, ...] = ()
+    integers: tuple[int, ...] = ()
+
+    def body(self) -> str:
+        parts = [quote(self.label), *map(inner_text, self.types), *map(str, self.integers)]
+        return f"target<{', '.join(parts)}>"
+
+    @classmethod
+    def parse(cls, s: Any) -> TargetExtensionType:
+        s.expect("<")
+        label = s.string()
+        types: list[Type] = []
+        integers: list[int] = []
+        while s.optional(","):
+            number = s.optional_integer()
+            if number is None:
+                types.append(parse_inner(s))
+            else:
+                integers.append(number)
+        s.expect(">")
+        return cls(label, tuple(types), tuple(integers))
+
+
+TYPES: tuple[type[LLVMType], ...] = (
+    VoidType, TokenType, MetadataType, LabelType, X86AMXType, PPCFP128Type, PointerType, ArrayType, StructType,
+    FunctionType, TargetExtensionType,
+)  # fmt: skip
+
+_INNER = {cls.name.split(".", 1)[1]: cls for cls in TYPES}
+
+
+def inner_text(type: Type) -> str:
+    """A type inside another llvm type."""
+    return type.body() if isinstance(type, LLVMType) else str(type)
+
+
+def parse_inner(s: Any) -> Any:
+    """A type inside another llvm type, with or without the prefix."""
+    for word, cls in _INNER.items():
+        if s.optional(word):
+            return cls.parse(s)
+    return s.type()
+
+
+def is_loadable(type: Type) -> bool:
+    """Whether a value of the type can stand in memory."""
+    if isinstance(type, VoidType | FunctionType | TokenType | LabelType | MetadataType):
+        return False
+    return is_llvm_type(type)
+
+
+def is_llvm_type(type: Type) -> bool:
+    """Whether the dialect's ops accept the type (MLIR's `LLVM::isCompatibleType`)."""
+    if isinstance(type, LLVMType):
+        return True
+    if isinstance(type, IntegerType):
+        return type.signedness == "signless"
+    if isinstance(type, FloatType):
+        return type.keyword in LLVM_FLOATS
+    if isinstance(type, VectorType):
+        return type.rank == 1 and (is_llvm_type(type.element) and not isinstance(type.element, IndexType))
+    return False
+
+
+LLVM_FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double", "f80": "x86_fp80", "f128": "fp128"}
+"""The floating-point types that LLVM has, with LLVM's names."""
+
+VOID = VoidType()
+PTR = PointerType(0)
+
+
+def pointer(address_space: int = 0) -> PointerType:
+    """`!llvm.ptr<address space>`."""
+    return PointerType(address_space)
+
+
+def struct(*types: Type) -> StructType:
+    """A literal struct."""
+    return StructType(tuple(types))

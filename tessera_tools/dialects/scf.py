@@ -1,0 +1,622 @@
+"""The `scf` dialect: structured control flow.
+
+Loops (`is_loop`) tell passes their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+`inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
+from tessera_tools.ir.core import Block, BlockArgument, Region, Value
+from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.location import Location
+from tessera_tools.ir.types import I1, I64, INDEX, IndexType, bit_width
+from tessera_tools.opdef import (
+    ANY_INDEX,
+    I64_ARRAY,
+    INTEGER_OR_INDEX,
+    PURE,
+    RECURSIVE_MEMORY_EFFECTS,
+    RETURN_LIKE,
+    SINGLE_BLOCK,
+    TERMINATOR,
+    UNIT_ATTR,
+    CustomDirective,
+    Dialect,
+    HasParent,
+    Op,
+    attribute,
+    exactly,
+    operand,
+    ops_of,
+    region,
+    same_as,
+    variadic_operand,
+    variadic_region,
+    variadic_result,
+)
+
+RESULT_TYPES = """custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several
+"""
+
+
+def output_types(node: Any) -> list[Type]:
+    """The types of RESULT_TYPES' rule; none where it is absent."""
+    if node is None:
+        return []
+    form, children = node
+    return list(children) if form == "single" else list(children[0])
+
+
+def write_outputs(p: Any, types: Sequence[Type], *, parentheses: bool) -> None:
+    """Write ` -> (i32)`; one type may stand without parentheses."""
+    if types:
+        text = ", ".join(p.type_text(t) for t in types)
+        p.write(f" -> ({text})" if parentheses or len(types) > 1 else f" -> {text}")
+
+
+def end_with(terminator: type[Op], regions: Sequence[Region], location: Location) -> None:
+    """Give each region a block if it has none, and its last block the terminator if it has none."""
+    for inner in regions:
+        if not inner.blocks:
+            inner.append(Block())
+        if inner.blocks[-1].terminator is None:
+            inner.blocks[-1].append(terminator(location=location))
+
+
+_YIELDING = ("scf.execute_region", "scf.for", "scf.if", "scf.index_switch", "scf.while")
+
+
+class Yield(Op, name="scf.yield", traits=(RETURN_LIKE, PURE, HasParent(*_YIELDING))):
+    """Ends a region of an scf op with the values that it gives."""
+
+    results_ = variadic_operand()
+    assembly = "attr-dict ($results^ `:` type($results))?"
+
+
+class Condition(Op, name="scf.condition", traits=(TERMINATOR, PURE, HasParent("scf.while"))):
+    """Ends the first region of `scf.while`: goes on while an i1 is true; the values go to the second region or become
+    the results."""
+
+    condition = operand(exactly(I1))
+    args = variadic_operand()
+    assembly = "`(` $condition `)` attr-dict ($args^ `:` type($args))?"
+
+
+class LoopLike(Op):
+    """The base of loops; see the module's docstring."""
+
+    is_loop: ClassVar[bool] = True
+
+    @property
+    def loop_body(self) -> Region:
+        """The region that is repeated."""
+        return self.regions[0]
+
+    @property
+    def induction(self) -> list[BlockArgument]:
+        """The induction variables."""
+        return []
+
+    @property
+    def iter_args(self) -> list[BlockArgument]:
+        """The carried values inside the body."""
+        return []
+
+    @property
+    def yielded(self) -> list[Value]:
+        """The carried values at the end of an iteration."""
+        return []
+
+
+class ForSyntax(CustomDirective, name="For"):
+    """`unsigned %i = %lo to %hi step %st iter_args(%x = %a) -> (f32) : i32 {…}`"""
+
+    grammar = (
+        """custom: custom_unsigned VALUE "=" VALUE "to" VALUE "step" VALUE [custom_carried] [":" TYPE] region
+custom_unsigned: "unsigned" -> present | -> absent
+custom_carried: "iter_args" assignments custom_outputs
+"""
+        + RESULT_TYPES
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        unsigned, induction, lower, upper, step, carried, type, body = node
+        if unsigned[0] == "present":
+            state.attribute("unsignedCmp", UNIT)
+        bound = type or INDEX
+        for field, token in (("lower", lower), ("upper", upper), ("step", step)):
+            state.operand(field, token)
+            state.types(field, [bound])
+        assigned, outputs = carried or ([], None)
+        types = output_types(outputs)
+        if len(types) != len(assigned):
+            raise state.error(
+                induction,
+                f"mismatch in number of loop-carried values and defined values: {len(assigned)} values, "
+                f"{len(types)} types",
+            )
+        state.operands("inits", [value for _, value in assigned])
+        state.types("inits", types)
+        state.types("results", types)
+        names = [(induction, bound)] + [(name, t) for (name, _), t in zip(assigned, types, strict=True)]
+        state.region("body", body, names)
+
+    def write(self, p: Any, op: For) -> None:
+        induction, *carried = op.body.entry.arguments
+        p.write(" unsigned" if op.unsigned_cmp else "")
+        p.write(f" {p.name(induction)} = {p.name(op.lower)} to {p.name(op.upper)} step {p.name(op.step)}")
+        if carried:
+            write_assignments(p, " iter_args", carried, op.inits)
+            write_outputs(p, op.result_types, parentheses=True)
+        if induction.type is not INDEX:
+            p.write(f"  : {p.type_text(induction.type)}")
+        p.write(" ")
+        p.region(op.body, arguments=False, terminator=bool(op.results))
+
+
+def write_assignments(p: Any, word: str, names: Sequence[Value], values: Sequence[Value]) -> None:
+    """Write `word(%a = %x, %b = %y)`."""
+    p.write(f"{word}({', '.join(f'{p.name(a)} = {p.name(v)}' for a, v in zip(names, values, strict=True))})")
+
+
+class For(LoopLike, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+    """Counts from a lower bound to below an upper one by a positive step, and carries values along.
+
+    The body's arguments are the induction variable and the carried values.
+    """
+
+    lower = operand(INTEGER_OR_INDEX)
+    upper = operand(same_as("lower"))
+    step = operand(same_as("lower"))
+    inits = variadic_operand()
+    unsigned_cmp = attribute(UNIT_ATTR, "bounds are compared as unsigned numbers", optional=True, key="unsignedCmp")
+    results_ = variadic_result()
+    body = region()
+    assembly = "custom<For>($lower, $upper, $step, $inits, $results, $body, $unsigned_cmp) attr-dict"
+
+    @property
+    def induction(self) -> list[BlockArgument]:
+        """The counter."""
+        return self.body.entry.arguments[:1]
+
+    @property
+    def iter_args(self) -> list[BlockArgument]:
+        """The carried values inside the body."""
+        return self.body.entry.arguments[1:]
+
+    @property
+    def yielded(self) -> list[Value]:
+        """The carried values at the end of an iteration."""
+        last = self.body.entry.last_op
+        return last.operands if last is not None else []
+
+    @property
+    def trip_count(self) -> int | None:
+        """How often the body runs, if bounds and step are constants; 0 if the bounds are the same value."""
+        if self.lower is self.upper:
+            return 0
+        numbers = [constant_value(v) for v in (self.lower, self.upper, self.step)]
+        if not all(isinstance(n, IntegerAttr) for n in numbers):
+            return None
+        lower, upper, step = (n.value for n in numbers)  # type: ignore[union-attr]
+        if self.unsigned_cmp:
+            mask = (1 << bit_width(self.lower.type)) - 1
+            lower, upper = lower & mask, upper & mask
+        return None if step <= 0 else max(0, -(-(upper - lower) // step))
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The body's yield may be left out."""
+        end_with(Yield, regions, location)
+
+    def verify_op(self) -> None:
+        inits, types = self.inits, self.result_types
+        if len(inits) != len(types):
+            raise self.error(
+                f"mismatch in number of loop-carried values and defined values: {len(inits)} and {len(types)}"
+            )
+        arguments = self.body.entry.arguments if self.body.blocks else []
+        if not arguments or arguments[0].type is not self.lower.type:
+            raise self.error("expected induction variable to be same type as bounds and step")
+        if len(arguments) != len(inits) + 1:
+            raise self.error(
+                f"expected body to have {len(inits) + 1} arguments, the induction variable and the carried values, "
+                f"but got {len(arguments)}"
+            )
+        for i, (init, argument, type) in enumerate(zip(inits, arguments[1:], types, strict=True)):
+            if init.type is not type:
+                raise self.error(f"types mismatch between {i}th iter operand and defined value")
+            if argument.type is not type:
+                raise self.error(f"types mismatch between {i}th iter region arg and defined value")
+        step = constant_value(self.step)
+        if isinstance(step, IntegerAttr) and step.value <= 0:
+            raise self.error("constant step operand must be positive")
+        verify_yield(self, self.body, Yield, types)
+
+
+def verify_yield(op: Op, inner: Region, kind: type[Op], types: Sequence[Type]) -> None:
+    """Check that the region ends in the terminator `kind` with values of these types."""
+    last = inner.blocks[-1].last_op if inner.blocks else None
+    if not isinstance(last, kind):
+        found = f"but found '{last.name}'" if last is not None else "but found nothing"
+        raise op.error(f"expects region to terminate with '{kind.name}', {found}")
+    given = last.operand_types
+    if len(given) != len(types):
+        raise op.error(
+            f"region control flow edge has {len(given)} source operands, but the target has {len(types)} inputs"
+        )
+    for i, (found_type, expected) in enumerate(zip(given, types, strict=True)):
+        if found_type is not expected:
+            raise op.error(
+                f"along control flow edge: source type #{i} '{found_type}' should match input type #{i} '{expected}'"
+            )
+
+
+class WhileSyntax(CustomDirective, name="While"):
+    """`(%x = %a) : (i32) -> i32 {…} do {…}`"""
+
+    grammar = 'custom: [assignments] ":" FUNCTION_TYPE region "do" region'
+
+    def read(self, state: Any, node: Any) -> None:
+        assigned, function, before, after = node
+        assigned = assigned or []
+        if len(assigned) != len(function.inputs):
+            raise state.error(
+                None, f"expected as many input types as operands (expected {len(assigned)} got {len(function.inputs)})"
+            )
+        state.operands("inits", [value for _, value in assigned])
+        state.types("inits", list(function.inputs))
+        state.types("results", list(function.results))
+        state.region("before", before, [(n, t) for (n, _), t in zip(assigned, function.inputs, strict=True)])
+        state.region("after", after)
+
+    def write(self, p: Any, op: While) -> None:
+        if op.inits:
+            write_assignments(p, " ", op.before.entry.arguments, op.inits)
+        p.write(" : ")
+        p.function_type([v.type for v in op.inits], op.result_types)
+        p.write(" ")
+        p.region(op.before, arguments=False)
+        p.write(" do ")
+        p.region(op.after)
+
+
+class While(LoopLike, name="scf.while", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+    """Runs `before`, which ends in a condition, and while that holds `after`, whose values go to `before` again."""
+
+    inits = variadic_operand()
+    results_ = variadic_result()
+    before = region()
+    after = region()
+    assembly = "custom<While>($inits, $results) attr-dict-with-keyword"
+
+    @property
+    def iter_args(self) -> list[BlockArgument]:
+        """The carried values inside `before`."""
+        return self.before.entry.arguments
+
+    @property
+    def yielded(self) -> list[Value]:
+        """The carried values at the end of an iteration."""
+        last = self.after.entry.last_op
+        return last.operands if last is not None else []
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The second region's yield may be left out."""
+        end_with(Yield, regions[1:], location)
+
+    def verify_op(self) -> None:
+        for inner, noun in ((self.before, "before"), (self.after, "after")):
+            if not inner.blocks:
+                raise self.error(f"region '{noun}' must have one block")
+        condition = self.before.entry.last_op
+        if not isinstance(condition, Condition):
+            raise self.error("expects the 'before' region to terminate with 'scf.condition'")
+        if not isinstance(self.after.entry.last_op, Yield):
+            raise self.error("expects the 'after' region to terminate with 'scf.yield'")
+        arguments = [a.type for a in self.before.entry.arguments]
+        _verify_edge(self, [v.type for v in self.inits], arguments)
+        passed = [v.type for v in condition.args]
+        _verify_edge(self, passed, [a.type for a in self.after.entry.arguments])
+        _verify_edge(self, passed, self.result_types)
+        _verify_edge(self, [v.type for v in self.yielded], arguments)
+
+
+def _verify_edge(op: Op, given: Sequence[Type], expected: Sequence[Type]) -> None:
+    if len(given) != len(expected):
+        raise op.error(
+            f"region control flow edge has {len(given)} source operands, but the target has {len(expected)} inputs"
+        )
+    for i, (found, wanted) in enumerate(zip(given, expected, strict=True)):
+        if found is not wanted:
+            raise op.error(
+                f"along control flow edge: source type #{i} '{found}' should match input type #{i} '{wanted}'"
+            )
+
+
+class IfSyntax(CustomDirective, name="If"):
+    """`%c -> (i32) {…} else {…}`"""
+
+    grammar = 'custom: VALUE [custom_outputs] region ["else" region]\n' + RESULT_TYPES
+
+    def read(self, state: Any, node: Any) -> None:
+        condition, outputs, then, otherwise = node
+        state.operand("condition", condition)
+        state.types("results", output_types(outputs))
+        state.region("then", then)
+        if otherwise is not None:
+            state.region("otherwise", otherwise)
+
+    def write(self, p: Any, op: If) -> None:
+        p.write(f" {p.name(op.condition)}")
+        write_outputs(p, op.result_types, parentheses=True)
+        p.write(" ")
+        p.region(op.then, arguments=False, terminator=bool(op.results))
+        if op.otherwise.blocks:
+            p.write(" else ")
+            p.region(op.otherwise, arguments=False, terminator=bool(op.results))
+
+
+class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+    """Runs one region if an i1 is true and the other, if there is one, if it is false."""
+
+    condition = operand(exactly(I1))
+    results_ = variadic_result()
+    then = region()
+    otherwise = region("empty if there is no else")
+    assembly = "custom<If>($condition, $results) attr-dict"
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The yields may be left out."""
+        end_with(Yield, [r for i, r in enumerate(regions) if i == 0 or r.blocks], location)
+
+    def verify_op(self) -> None:
+        if self.results and not self.otherwise.blocks:
+            raise self.error("must have an else block if defining values")
+        for inner in self.regions:
+            if inner.blocks:
+                if inner.entry.arguments:
+                    raise self.error("region should have no arguments")
+                verify_yield(self, inner, Yield, self.result_types)
+
+
+class ExecuteRegionSyntax(CustomDirective, name="ExecuteRegion"):
+    """`-> (i32, f32) no_inline {…}`"""
+
+    grammar = """custom: [custom_outputs] custom_inline region
+custom_inline: "no_inline" -> present | -> absent
+""" + RESULT_TYPES
+
+    def read(self, state: Any, node: Any) -> None:
+        outputs, inline, body = node
+        state.types("results", output_types(outputs))
+        if inline[0] == "present":
+            state.attribute("no_inline", UNIT)
+        state.region("body", body)
+
+    def write(self, p: Any, op: ExecuteRegion) -> None:
+        write_outputs(p, op.result_types, parentheses=False)
+        p.write(" no_inline " if op.no_inline else " ")
+        p.region(op.body)
+
+
+class ExecuteRegion(Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFECTS,)):
+    """Runs a region of any blocks once; its yields give the results."""
+
+    no_inline = attribute(UNIT_ATTR, optional=True)
+    results_ = variadic_result()
+    body = region()
+    assembly = "custom<ExecuteRegion>($results, $no_inline) attr-dict"
+
+    def verify_op(self) -> None:
+        if not self.body.blocks:
+            raise self.error("region needs to have at least one block")
+        if self.body.entry.arguments:
+            raise self.error("region cannot have any arguments")
+        for block in self.body.blocks:
+            if isinstance(block.last_op, Yield):
+                _verify_edge(self, block.last_op.operand_types, self.result_types)
+
+
+class SwitchSyntax(CustomDirective, name="IndexSwitch"):
+    """`%i {attributes} -> i32 case 1 {…} default {…}`"""
+
+    grammar = """custom: VALUE attr_dict [custom_outputs] custom_case* "default" region
+custom_case: "case" INTEGER region
+""" + RESULT_TYPES
+
+    def read(self, state: Any, node: Any) -> None:
+        arg, attributes, outputs, *cases, default = node
+        state.operand("arg", arg)
+        for key, value in attributes.items():
+            state.attribute(key, value)
+        state.types("results", output_types(outputs))
+        numbers = tuple(int(number[0], 0) for number, _ in cases)
+        state.attribute("cases", DenseArrayAttr(I64, numbers))
+        state.region("default_region", default)
+        for _, body in cases:
+            state.region("case_regions", body)
+
+    def write(self, p: Any, op: IndexSwitch) -> None:
+        p.write(f" {p.name(op.arg)}")
+        p.attr_dict(op, ("cases",))
+        write_outputs(p, op.result_types, parentheses=False)
+        p.write(" ")
+        for number, inner in zip(op.cases.values, op.case_regions, strict=True):
+            p.newline()
+            p.write(f"case {number} ")
+            p.region(inner, arguments=False, terminator=bool(op.results))
+        p.newline()
+        p.write("default ")
+        p.region(op.default_region, arguments=False, terminator=bool(op.results))
+
+
+class IndexSwitch(Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+    """Runs the region of the case that an index equals, or the default one."""
+
+    arg = operand(ANY_INDEX)
+    cases = attribute(I64_ARRAY)
+    results_ = variadic_result()
+    default_region = region()
+    case_regions = variadic_region()
+    assembly = "custom<IndexSwitch>"
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The yields may be left out."""
+        end_with(Yield, regions, location)
+
+    def verify_op(self) -> None:
+        if len(self.cases) != len(self.case_regions):
+            raise self.error(f"has {len(self.case_regions)} case regions but {len(self.cases)} case values")
+        seen: set[int] = set()
+        for value in self.cases.values:
+            if value in seen:
+                raise self.error(f"has duplicate case value: {value}")
+            seen.add(value)
+        for inner in self.regions:
+            verify_yield(self, inner, Yield, self.result_types)
+
+
+class ReduceReturn(Op, name="scf.reduce.return", traits=(TERMINATOR, PURE, HasParent("scf.reduce"))):
+    """Ends a reduction's region with the combined value."""
+
+    result_ = operand()
+    assembly = "$result attr-dict `:` type($result)"
+
+
+class ReduceSyntax(CustomDirective, name="Reduce"):
+    """`(%a : f32) {…}, {…}`"""
+
+    grammar = """custom: "(" values ":" types ")" region ("," region)* -> present | -> absent"""
+
+    def read(self, state: Any, node: Any) -> None:
+        form, children = node
+        if form == "absent":
+            return
+        tokens, types, *bodies = children
+        state.operands("operands", tokens)
+        state.types("operands", types)
+        for body in bodies:
+            state.region("reductions", body)
+
+    def write(self, p: Any, op: Reduce) -> None:
+        p.write(" ")
+        values = op.operands
+        if values:
+            p.write(f"({p.names_text(values)} : {', '.join(p.type_text(v.type) for v in values)}) ")
+        for i, body in enumerate(op.regions):
+            p.write(", " if i else "")
+            p.region(body)
+
+
+class Reduce(Op, name="scf.reduce", traits=(TERMINATOR, RECURSIVE_MEMORY_EFFECTS, HasParent("scf.parallel"))):
+    """Ends the body of `scf.parallel` and combines each value into a result by a region of two arguments."""
+
+    operands_ = variadic_operand()
+    reductions = variadic_region()
+    assembly = "custom<Reduce>($operands) attr-dict"
+
+    def verify_op(self) -> None:
+        values = self.operands
+        if len(values) != len(self.regions):
+            raise self.error(f"number of operands ({len(values)}) must match number of reductions ({len(self.regions)})")
+        for i, (body, value) in enumerate(zip(self.regions, values, strict=True)):
+            if not body.blocks:
+                raise self.error(f"{i}-th reduction has an empty body")
+            if [a.type for a in body.entry.arguments] != [value.type, value.type]:
+                raise self.error(f"expected two block arguments with type '{value.type}' in the {i}-th reduction region")
+            if not isinstance(body.entry.last_op, ReduceReturn):
+                raise self.error("reduction bodies must be terminated with an 'scf.reduce.return' op")
+
+
+class ParallelSyntax(CustomDirective, name="Parallel"):
+    """`(%i) = (%lo) to (%hi) step (%st) init (%a) -> f32 {…}`"""
+
+    grammar = """custom: "(" values ")" "=" "(" values ")" "to" "(" values ")" "step" "(" values ")" [custom_init] region
+custom_init: "init" "(" values ")" custom_outputs
+""" + RESULT_TYPES
+
+    def read(self, state: Any, node: Any) -> None:
+        names, lower, upper, step, init, body = node
+        for field, tokens in (("lower", lower), ("upper", upper), ("step", step)):
+            state.operands(field, tokens)
+            state.types(field, [INDEX] * len(tokens))
+        values, outputs = init or ([], None)
+        types = output_types(outputs)
+        if len(types) != len(values):
+            raise state.error(names[0], f"found {len(values)} init values and {len(types)} result types")
+        state.operands("inits", values)
+        state.types("inits", types)
+        state.types("results", types)
+        state.region("body", body, [(name, INDEX) for name in names])
+
+    def write(self, p: Any, op: Parallel) -> None:
+        groups = (op.lower, op.upper, op.step)
+        lower, upper, step = (p.names_text(values) for values in groups)
+        p.write(f" ({p.names_text(op.body.entry.arguments)}) = ({lower}) to ({upper}) step ({step})")
+        if op.inits:
+            p.write(f" init ({p.names_text(op.inits)})")
+            write_outputs(p, op.result_types, parentheses=False)
+        p.write(" ")
+        p.region(op.body, arguments=False)
+
+
+class Parallel(LoopLike, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+    """A nest of loops whose iterations may run in any order; results are combined by `scf.reduce`."""
+
+    lower = variadic_operand(ANY_INDEX)
+    upper = variadic_operand(ANY_INDEX)
+    step = variadic_operand(ANY_INDEX)
+    inits = variadic_operand()
+    results_ = variadic_result()
+    body = region()
+    assembly = "custom<Parallel>($lower, $upper, $step, $inits, $results) attr-dict"
+
+    @property
+    def induction(self) -> list[BlockArgument]:
+        """The counters."""
+        return self.body.entry.arguments
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The reduction may be left out where nothing is reduced."""
+        end_with(Reduce, regions, location)
+
+    def verify_op(self) -> None:
+        count = len(self.step)
+        if count == 0:
+            raise self.error("needs at least one tuple element for lowerBound, upperBound and step")
+        if len(self.lower) != count or len(self.upper) != count:
+            raise self.error("expects as many lower and upper bounds as steps")
+        for step in self.step:
+            number = constant_value(step)
+            if isinstance(number, IntegerAttr) and number.value <= 0:
+                raise self.error("constant step operand must be positive")
+        arguments = self.body.entry.arguments if self.body.blocks else []
+        if len(arguments) != count:
+            raise self.error(
+                f"expects the same number of induction variables: {len(arguments)} as bound and step values: {count}"
+            )
+        if any(not isinstance(a.type, IndexType) for a in arguments):
+            raise self.error("expects arguments for the induction variable to be of index type")
+        reduce = self.body.entry.last_op
+        if not isinstance(reduce, Reduce):
+            raise self.error("expects body to terminate with scf.reduce op")
+        sizes = (len(self.results), len(reduce.operands), len(self.inits))
+        if sizes[0] != sizes[1]:
+            raise self.error(f"expects number of results: {sizes[0]} to be the same as number of reductions: {sizes[1]}")
+        if sizes[0] != sizes[2]:
+            raise self.error(
+                f"expects number of results: {sizes[0]} to be the same as number of initial values: {sizes[2]}"
+            )
+
+
+DIALECT = Dialect("scf", "structured control flow", ops_of(globals()))
