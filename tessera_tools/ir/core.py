@@ -158,6 +158,10 @@ class BlockArgument(Value):
     def location(self) -> Location:
         return self._location
 
+    @location.setter
+    def location(self, location: Location) -> None:
+        self._location = location
+
 
 class Operation:
     """One operation.  Registered ops are subclasses; the rest are `UnregisteredOp`.

@@ -1,0 +1,123 @@
+"""`canonicalize`: folds, every dialect's canonicalization patterns, dead code, and simpler control flow.
+
+    fold and patterns to a fixpoint (greedy driver) ─▶ unreachable blocks, dead arguments ─▶ again if those changed
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.greedy import apply_greedily
+from tessera_tools.ir.rewriter import RewritePattern
+from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.liveness import erase_dead, erase_unreachable_blocks
+
+__all__ = ["Canonicalize", "canonicalization_patterns"]
+
+
+@dataclass(frozen=True)
+class Canonicalize(Pass):
+    """Bring the IR into the form that other passes expect."""
+
+    name = "canonicalize"
+    title = "Canonicalizer"
+    summary = "fold, simplify, and drop what is unused"
+    ensures = "no operation folds, no canonicalization pattern applies (unless a limit was hit)"
+    statistics = {
+        "num-rewrites": "Number of folds, patterns and removals applied",
+        "num-blocks": "Number of unreachable blocks erased",
+    }
+
+    max_iterations: int = option(10, "sweeps over the IR before giving up; -1 for no limit")
+    max_num_rewrites: int = option(-1, "changes before giving up; -1 for no limit")
+    region_simplify: str = option(
+        "normal", "simplify control flow", choices=("disabled", "normal", "aggressive")
+    )
+    test_convergence: bool = option(False, "fail when a limit is hit")
+    top_down: bool = option(True, "visit operations before those that use them, at first")
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        patterns = canonicalization_patterns()
+        sweeps = self.max_iterations if self.max_iterations >= 0 else 1_000_000
+        rewrites = self.max_num_rewrites if self.max_num_rewrites >= 0 else None
+        changed = False
+        while True:
+            result = apply_greedily(
+                op, patterns, top_down=self.top_down, max_iterations=max(1, sweeps), max_rewrites=rewrites
+            )
+            changed |= result.changed
+            context.count("num-rewrites", result.rewrites.total())
+            if not result.converged and self.test_convergence:
+                raise PassFailure("canonicalization did not converge", op.location)
+            if self.region_simplify == "disabled" or not self._simplify(op, context):
+                return changed
+            changed = True
+            sweeps -= 1
+            if not result.converged or sweeps <= 0:
+                return changed
+
+    @staticmethod
+    def _simplify(op: Operation, context: PassContext) -> bool:
+        """Erase unreachable blocks, dead arguments and dead ops; whether there were any."""
+        blocks = erase_unreachable_blocks(op)
+        context.count("num-blocks", blocks)
+        erased = erase_dead(op)
+        context.count("num-rewrites", erased.total())
+        return bool(blocks or erased.total())
+
+
+_known: tuple[frozenset[str], list[RewritePattern]] = (frozenset(), [])
+
+
+def canonicalization_patterns() -> Sequence[RewritePattern]:
+    """The patterns of all dialects that are in use, and the hooks through which folding makes their constants.
+
+    A dialect that nobody imported has no op in any module.
+    """
+    global _known
+    from tessera_tools.ir.folding import register_materializer
+    from tessera_tools.opdef.dialect import find_dialect
+    from tessera_tools.opdef.registry import DIALECT_MODULES
+
+    names = frozenset(name for name, module in DIALECT_MODULES.items() if module in sys.modules)
+    if names == _known[0]:
+        return _known[1]
+    patterns: list[RewritePattern] = []
+    for name in DIALECT_MODULES:
+        dialect = find_dialect(name) if name in names else None
+        if dialect is None:
+            continue
+        register_materializer(name, _materializer(name))
+        for pattern in _canonicalizers(DIALECT_MODULES[name], dialect):
+            patterns.append(pattern() if isinstance(pattern, type) else pattern)
+    _known = (names, patterns)
+    return patterns
+
+
+def _canonicalizers(module: str, dialect: Any) -> Sequence[Any]:
+    found = getattr(dialect, "canonicalizers", None)
+    if callable(found):
+        found = found()
+    if found is None:
+        found = getattr(sys.modules[module], "canonicalizers", ())
+    return found
+
+
+def _materializer(name: str) -> Any:
+    """Constants through the dialect's own hook, and arith's where it has none."""
+
+    def make(attribute: Any, type: Any, builder: Any) -> Operation | None:
+        from tessera_tools.opdef.dialect import materialize_constant
+
+        # The builder must not put the constant in twice: hooks differ in whether they insert.
+        value = materialize_constant(builder, attribute, type, name)
+        op = value.defining_op if value is not None else None
+        if op is not None and op.parent is None:
+            builder.insert(op)
+        return op
+
+    return make

@@ -1,0 +1,211 @@
+"""`cse`: merge operations that compute the same value.
+
+    %0 = arith.addi %a, %b          %0 = arith.addi %a, %b
+    %1 = arith.addi %b, %a    ──▶
+    use(%1)                         use(%0)
+
+An op is replaced by an equal one that dominates it.  What only reads memory is replaced by an equal read of the same
+block with no write between.  Linear in the size of the IR: known ops are kept in dictionaries, one for each scope of
+the dominator tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
+from tessera_tools.ir.dominance import DominanceInfo, is_graph_region, reverse_postorder
+from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Symbol, Terminator
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.liveness import own_effects
+
+_LARGEST_REGION = 128
+"""Ops with more operations than this in their regions are not compared: comparing nested ones would be quadratic."""
+
+_UNKNOWN = None
+
+
+@dataclass(frozen=True)
+class CSE(Pass):
+    """Common subexpression elimination, with MLIR's rules."""
+
+    name = "cse"
+    title = "CSE"
+    summary = "merge operations that compute the same value"
+    ensures = "of two equal operations without effects, one dominating the other, one is left"
+    statistics = {
+        "num-cse'd": "Number of operations CSE'd",
+        "num-dce'd": "Number of operations DCE'd",
+    }
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        work = _Work()
+        work.regions(op, _Scope(None))
+        context.count("num-cse'd", work.merged)
+        context.count("num-dce'd", work.dead)
+        return bool(work.merged or work.dead)
+
+
+class _Scope:
+    """Known ops of one scope; look-ups go on in the scopes around."""
+
+    __slots__ = ("known", "outer")
+
+    def __init__(self, outer: _Scope | None) -> None:
+        self.known: dict[Hashable, tuple[Operation, Block, int]] = {}
+        self.outer = outer
+
+    def find(self, key: Hashable) -> tuple[Operation, Block, int] | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            found = scope.known.get(key)
+            if found is not None:
+                return found
+            scope = scope.outer
+        return None
+
+
+class _Work:
+    def __init__(self) -> None:
+        self.merged = 0
+        self.dead = 0
+        self.dominance = DominanceInfo()
+        # Effects of ops with regions, filled from the inside out; None: unknown.
+        self.effects: dict[Operation, frozenset[str] | None] = {}
+        self.visited: set[Operation] = set()
+
+    def regions(self, op: Operation, scope: _Scope) -> None:
+        inner = _Scope(None) if op.has_trait(IsolatedFromAbove) else scope
+        for region in op.regions:
+            self.region(region, inner)
+        self.effects[op] = self.effects_of(op)
+
+    def effects_of(self, op: Operation) -> frozenset[str] | None:
+        """The op's effects with those inside, which are known by now."""
+        total, recursive = own_effects(op)
+        if total is None or not recursive:
+            return total
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    effects = self.effects[inner] if inner.regions else own_effects(inner)[0]
+                    if effects is None and inner.has_trait(Terminator):
+                        continue
+                    if effects is None:
+                        return None
+                    total = total | effects
+        return total
+
+    def region(self, region: Region, scope: _Scope) -> None:
+        if not region.blocks:
+            return
+        graph = is_graph_region(region)
+        if len(region.blocks) == 1:
+            self.block(region.blocks[0], _Scope(scope), graph)
+            return
+        # A block sees what its dominators computed; dominators come first in reverse postorder.
+        scopes: dict[Block, _Scope] = {}
+        for block in reverse_postorder(region):
+            dominator = self.dominance.immediate_dominator(block)
+            outer = scopes[dominator] if dominator is not None else scope
+            scopes[block] = _Scope(outer)
+            self.block(block, scopes[block], graph)
+
+    def block(self, block: Block, scope: _Scope, graph: bool) -> None:
+        # Counts the ops so far that may have written; equal reads merge within one count.
+        writes = 0
+        for op in block.operations:
+            if op.regions:
+                self.regions(op, scope)
+                effects = self.effects[op]
+            else:
+                effects = own_effects(op)[0]
+            if not self.operation(op, effects, scope, writes, graph):
+                if graph:
+                    self.visited.add(op)
+                if effects is None:
+                    writes += not op.has_trait(Terminator)
+                elif not effects <= {"read"}:
+                    writes += 1
+
+    def operation(
+        self, op: Operation, effects: frozenset[str] | None, scope: _Scope, writes: int, graph: bool
+    ) -> bool:
+        """Erase `op` if it is dead or known; whether it went."""
+        if effects is None or op.has_trait(Terminator) or (op.has_trait(Symbol) and "sym_name" in op.attributes):
+            return False
+        if effects <= {"read", "allocate"} and not any(r.has_uses for r in op.results):
+            self.erase(op)
+            self.dead += 1
+            return True
+        if not effects <= {"read"} or not op.results:
+            return False
+        key = _key(op)
+        if key is None:
+            return False
+        found = scope.find(key)
+        if found is not None:
+            older, block, count = found
+            if not effects or (block is op.parent and count == writes):
+                return self.replace(op, older, graph)
+        assert op.parent is not None
+        scope.known[key] = (op, op.parent, writes)
+        return False
+
+    def replace(self, op: Operation, older: Operation, graph: bool) -> bool:
+        for old, new in zip(op.results, older.results, strict=True):
+            # In a graph region users may stand before; those that were looked at keep what they have.
+            old.replace_all_uses_with(new, (lambda use: use.owner in self.visited) if graph else None)
+            if new.name_hint is None:
+                new.name_hint = old.name_hint
+        if any(r.has_uses for r in op.results):
+            return False
+        self.erase(op)
+        self.merged += 1
+        return True
+
+    def erase(self, op: Operation) -> None:
+        self.effects.pop(op, None)
+        op.erase()
+
+
+def _key(op: Operation) -> Hashable | None:
+    """Equal for ops that compute the same value; None if the op is not to be compared."""
+    operands: tuple[int, ...] = tuple(id(use.value) for use in op.op_operands)
+    if len(operands) > 1 and op.has_trait(Commutative):
+        operands = tuple(sorted(operands))
+    attributes = frozenset(op.attributes.items()) if op.attributes else None
+    types = tuple(r.type for r in op.results)
+    if isinstance(op, UnregisteredOp):
+        return None
+    if not op.regions:
+        return (type(op), operands, attributes, types)
+    size = 0
+    for region in op.regions:
+        if len(region.blocks) > 1:
+            return None
+        for _ in region.walk():
+            size += 1
+            if size > _LARGEST_REGION:
+                return None
+    numbers: dict[Value, int] = {}
+    return (type(op), operands, attributes, types, tuple(_region_key(region, numbers) for region in op.regions))
+
+
+def _region_key(region: Region, numbers: dict[Value, int]) -> Hashable:
+    """The structure of a region of at most one block; values defined inside stand as numbers."""
+    parts: list[Hashable] = []
+    for block in region.blocks:
+        for argument in block.arguments:
+            numbers[argument] = -1 - len(numbers)
+        parts.append(tuple(a.type for a in block.arguments))
+        for op in block.operations:
+            operands = tuple(numbers.get(use.value) or id(use.value) for use in op.op_operands)
+            name = op.name if isinstance(op, UnregisteredOp) else type(op)
+            inner = tuple(_region_key(r, numbers) for r in op.regions)
+            attributes = frozenset(op.attributes.items())
+            parts.append((name, operands, attributes, tuple(r.type for r in op.results), inner))
+            for result in op.results:
+                numbers[result] = -1 - len(numbers)
+    return tuple(parts)

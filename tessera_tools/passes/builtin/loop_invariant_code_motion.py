@@ -1,0 +1,106 @@
+"""`loop-invariant-code-motion`: move what does not change in a loop to before it.
+
+    scf.for … {                          %c = arith.muli %a, %b
+      %c = arith.muli %a, %b      ──▶    scf.for … {
+      use(%c)                              use(%c)
+    }                                    }
+
+Moved are operations without effects that are harmless when the loop runs not even once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.ir.core import Operation, Region, Value
+from tessera_tools.ir.traits import Pure, RecursiveMemoryEffects, Terminator
+from tessera_tools.passes.base import Pass, PassContext
+
+_LARGEST = 4096
+"""Ops with more operations than this in their regions stay: looking into nested ones again would be quadratic."""
+
+
+@dataclass(frozen=True)
+class LoopInvariantCodeMotion(Pass):
+    """Hoist invariant operations, inner loops first, so that they may leave several loops."""
+
+    name = "loop-invariant-code-motion"
+    title = "LoopInvariantCodeMotion"
+    summary = "move what does not change in a loop to before it"
+    ensures = "no operation in a loop's body that can run any time has only operands from outside"
+    statistics = {"num-hoisted": "Number of operations moved out of a loop"}
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        loops = [inner for inner in op.walk(post_order=True) if getattr(inner, "is_loop", False)]
+        moved = sum(_hoist(loop) for loop in loops if loop.parent is not None)
+        context.count("num-hoisted", moved)
+        return moved > 0
+
+
+def _regions(loop: Any) -> list[Region]:
+    """The regions that run again and again."""
+    body = getattr(loop, "loop_body", None)
+    body = body() if callable(body) else body
+    if isinstance(body, Region):
+        return [body]
+    return list(body) if body is not None else list(loop.regions)
+
+
+def _hoist(loop: Operation) -> int:
+    moved = 0
+    for region in _regions(loop):
+        # A worklist: moving one op may make its users invariant.
+        work = [op for block in region.blocks for op in block.operations]
+        work.reverse()
+        queued = set(work)
+        while work:
+            op = work.pop()
+            queued.discard(op)
+            if op.parent is None or op.parent.parent is not region or not _may_move(op, region):
+                continue
+            op.move_before(loop)
+            moved += 1
+            for result in op.results:
+                for user in result.users:
+                    if user not in queued and user.parent is not None and user.parent.parent is region:
+                        queued.add(user)
+                        work.append(user)
+    return moved
+
+
+def _may_move(op: Operation, region: Region) -> bool:
+    if op.has_trait(Terminator) or not _is_harmless(op):
+        return False
+    if not all(_is_outside(value, region) for value in op.operands):
+        return False
+    return all(
+        _is_outside(value, region) or _is_inside(value, op)
+        for inner in (op.walk() if op.regions else ())
+        for value in inner.operands
+    )
+
+
+def _is_harmless(op: Operation) -> bool:
+    """Whether the op has no effect and may run though the program would not have run it."""
+    speculatable = getattr(op, "is_speculatable", None)
+    if speculatable is not None:
+        return bool(speculatable() if callable(speculatable) else speculatable)
+    if not op.regions:
+        return op.has_trait(Pure)
+    if not (op.has_trait(Pure) or op.has_trait(RecursiveMemoryEffects)) or getattr(op, "is_loop", False):
+        return False
+    for count, inner in enumerate(op.walk()):
+        if count > _LARGEST or not (inner.has_trait(Pure) or inner.has_trait(Terminator)):
+            return False
+    return True
+
+
+def _is_outside(value: Value, region: Region) -> bool:
+    block = value.owner_block
+    return block is not None and block.parent is not None and not region.is_ancestor_of(block.parent)
+
+
+def _is_inside(value: Value, op: Operation) -> bool:
+    block = value.owner_block
+    return block is not None and op.is_ancestor_of(block.parent_op)

@@ -1,0 +1,30 @@
+"""`reconcile-unrealized-casts`: remove chains of `builtin.unrealized_conversion_cast` that lead back to their type.
+
+    %1 = unrealized_conversion_cast %0 : A to B
+    %2 = unrealized_conversion_cast %1 : B to A      uses of %2 ──▶ %0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tessera_tools.ir.casts import UnrealizedConversionCast, reconcile
+from tessera_tools.ir.core import Operation
+from tessera_tools.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class ReconcileUnrealizedCasts(Pass):
+    """Cancel casts that undo each other, and drop those that nobody uses; others stay."""
+
+    name = "reconcile-unrealized-casts"
+    title = "ReconcileUnrealizedCasts"
+    summary = "remove chains of unrealized casts that lead back to their type"
+    ensures = "no unrealized cast is left whose result has the type of what its chain begins with"
+    statistics = {"num-casts": "Number of casts removed"}
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        casts = [inner for inner in op.walk() if isinstance(inner, UnrealizedConversionCast)]
+        left = reconcile(casts)
+        context.count("num-casts", len(casts) - len(left))
+        return len(left) < len(casts)

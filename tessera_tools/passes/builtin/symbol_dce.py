@@ -1,0 +1,118 @@
+"""`symbol-dce`: drop private symbols that nobody refers to.
+
+A symbol is needed if it is public in a table that others can see, or if something needed refers to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import StringAttr, SymbolRefAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.symbols import SymbolTables, is_symbol_table, symbol_name, symbol_references
+from tessera_tools.passes.base import Pass, PassContext, PassFailure
+
+
+@dataclass(frozen=True)
+class SymbolDCE(Pass):
+    """Dead symbol elimination, through nested symbol tables."""
+
+    name = "symbol-dce"
+    title = "SymbolDCE"
+    summary = "drop private symbols that nobody refers to"
+    requires = "the operation is a symbol table"
+    ensures = "every private symbol is referred to by something that is needed"
+    statistics = {"num-dce'd": "Number of symbols DCE'd"}
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        if not is_symbol_table(op):
+            raise PassFailure(f"'{op.name}' op was scheduled to run under SymbolDCE, but is no symbol table", op.location)
+        work = _Work(op)
+        work.table(op, hidden=_is_hidden(op))
+        work.run()
+        dead = [symbol for symbol in work.symbols if symbol not in work.live]
+        for symbol in dead:
+            # A symbol inside one that went is gone with it.
+            if symbol.parent is not None:
+                symbol.erase()
+        context.count("num-dce'd", len(dead))
+        return bool(dead)
+
+
+def _visibility(op: Operation) -> str:
+    value = op.attributes.get("sym_visibility")
+    return value.value if isinstance(value, StringAttr) else "public"
+
+
+def _is_hidden(table: Operation) -> bool:
+    """Whether nothing outside can name what is in the table: it, or a table around it, is private."""
+    current: Operation | None = table
+    while current is not None and symbol_name(current) is not None:
+        if _visibility(current) == "private":
+            return True
+        current = current.parent_op
+    return False
+
+
+class _Work:
+    def __init__(self, root: Operation) -> None:
+        self.root = root
+        self.tables = SymbolTables()
+        self.symbols: list[Operation] = []
+        self.live: set[Operation] = set()
+        self.pending: list[Operation] = []
+        self.references: dict[Attribute, list[SymbolRefAttr]] = {}
+
+    def table(self, table: Operation, hidden: bool) -> None:
+        """Note the symbols of a table and of the tables in it; the roots become live."""
+        work = [(table, hidden)]
+        while work:
+            op, inside_hidden = work.pop()
+            for block in op.regions[0].blocks:
+                for inner in block.operations:
+                    if symbol_name(inner) is None:
+                        # Ops that are no symbols are always needed; so is what they refer to.
+                        self.pending.append(inner)
+                        continue
+                    self.symbols.append(inner)
+                    visibility = _visibility(inner)
+                    if visibility == "public" and not inside_hidden:
+                        self.mark(inner)
+                    if is_symbol_table(inner):
+                        work.append((inner, inside_hidden or visibility != "public"))
+
+    def mark(self, symbol: Operation) -> None:
+        if symbol not in self.live:
+            self.live.add(symbol)
+            self.pending.append(symbol)
+            parent = symbol.parent_op
+            if parent is not None and parent is not self.root and symbol_name(parent) is not None:
+                self.mark(parent)
+
+    def run(self) -> None:
+        self.refer(self.root)
+        while self.pending:
+            op = self.pending.pop()
+            self.refer(op)
+            if is_symbol_table(op):
+                continue  # what it holds is judged symbol by symbol
+            for inner in op.walk():
+                self.refer(inner)
+
+    def refer(self, op: Operation) -> None:
+        """Mark what the attributes of `op` refer to."""
+        for attribute in op.attributes.values():
+            known = self.references.get(attribute)
+            if known is None:
+                known = self.references[attribute] = list(symbol_references(attribute))
+            for reference in known:
+                self.mark_path(op, reference)
+
+    def mark_path(self, user: Operation, reference: SymbolRefAttr) -> None:
+        """Mark every symbol that the reference goes through, from the nearest table that knows its root."""
+        for length in range(len(reference.nested) + 1):
+            part = SymbolRefAttr(reference.root, reference.nested[:length])
+            found = self.tables.lookup(user, part)
+            if found is not None:
+                self.mark(found)

@@ -1,0 +1,215 @@
+"""What of a program is needed: unreachable blocks go, then everything that no effect and no result depends on.
+
+    ops with effects ─▶ live ─▶ their operands ─▶ the ops and block arguments that define them ─▶ …   the rest goes
+
+Mark and sweep, so that values which only feed each other around a loop go too.  One pass over the IR.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, UnregisteredOp, Value
+from tessera_tools.ir.dominance import reverse_postorder
+from tessera_tools.ir.traits import MemoryEffects, Pure, RecursiveMemoryEffects, Symbol, Terminator
+
+__all__ = ["erase_dead", "erase_unreachable_blocks", "own_effects"]
+
+_EFFECTS: dict[type[Operation], tuple[frozenset[str] | None, bool]] = {}
+_NONE: frozenset[str] = frozenset()
+
+
+def own_effects(op: Operation) -> tuple[frozenset[str] | None, bool]:
+    """(effects, recursive): what the op itself does to memory, None if unknown; `recursive` adds its regions'."""
+    known = _EFFECTS.get(type(op))
+    if known is None:
+        effects: frozenset[str] | None = None
+        recursive = False
+        for trait in type(op).traits:
+            if isinstance(trait, Pure):
+                effects = effects or _NONE
+            elif isinstance(trait, MemoryEffects):
+                effects = (effects or _NONE) | trait.kinds
+            elif isinstance(trait, RecursiveMemoryEffects):
+                effects, recursive = effects or _NONE, True
+        known = (effects, recursive)
+        if not isinstance(op, UnregisteredOp):
+            _EFFECTS[type(op)] = known
+    return known
+
+
+def erase_unreachable_blocks(root: Operation) -> int:
+    """Erase the blocks that no path from their region's entry reaches; how many."""
+    erased = 0
+    work = [root]
+    while work:
+        op = work.pop()
+        for region in op.regions:
+            if len(region.blocks) > 1:
+                erased += _erase_unreachable(region)
+            work += [inner for block in region.blocks for inner in block.operations if inner.regions]
+    return erased
+
+
+def _erase_unreachable(region: Region) -> int:
+    reachable = set(reverse_postorder(region))
+    doomed = [block for block in region.blocks if block not in reachable]
+    if not doomed:
+        return 0
+    # Doomed blocks may use each other's values, in any order.
+    for block in doomed:
+        for op in block.operations:
+            op.drop_all_references()
+    region.blocks = [block for block in region.blocks if block in reachable]
+    for block in doomed:
+        block.parent = None
+        for op in list(block.operations):
+            op.detach()
+    return len(doomed)
+
+
+class _Marker:
+    """Marks what is live inside `root`."""
+
+    def __init__(self, root: Operation) -> None:
+        self.root = root
+        self.ops: set[Operation] = {root}
+        self.arguments: set[BlockArgument] = set()
+        self.work: list[Operation | BlockArgument] = [root]
+        self.incoming: dict[Region, dict[Block, list[tuple[Operation, int]]]] = {}
+
+    def run(self) -> None:
+        for op in self.root.walk():
+            if not _may_go(op):
+                self.mark(op)
+        while self.work:
+            item = self.work.pop()
+            if isinstance(item, BlockArgument):
+                self.argument_is_live(item)
+            else:
+                self.op_is_live(item)
+
+    def mark(self, op: Operation) -> None:
+        if op not in self.ops:
+            self.ops.add(op)
+            self.work.append(op)
+
+    def mark_value(self, value: Value) -> None:
+        if isinstance(value, OpResult):
+            self.mark(value.op)
+        elif isinstance(value, BlockArgument) and value not in self.arguments:
+            self.arguments.add(value)
+            self.work.append(value)
+
+    def op_is_live(self, op: Operation) -> None:
+        parent = op.parent_op
+        if parent is not None and op is not self.root:
+            self.mark(parent)
+        for region in op.regions:
+            for block in region.blocks:
+                if block.last_op is not None and block.last_op.has_trait(Terminator):
+                    self.mark(block.last_op)
+        forwarded = _forwarded(op)
+        for use in op.op_operands:
+            if use.index not in forwarded:
+                self.mark_value(use.value)
+
+    def argument_is_live(self, argument: BlockArgument) -> None:
+        region = argument.block.parent
+        if region is None or argument.block is region.entry:
+            return
+        for terminator, position in self.branches_to(region).get(argument.block, ()):
+            operands = _branch_operands(terminator, position)
+            if operands is not None:
+                self.mark_value(operands[argument.index])
+
+    def branches_to(self, region: Region) -> dict[Block, list[tuple[Operation, int]]]:
+        known = self.incoming.get(region)
+        if known is None:
+            known = self.incoming[region] = {}
+            for block in region.blocks:
+                last = block.last_op
+                for position, successor in enumerate(last.successors if last is not None else ()):
+                    assert last is not None
+                    known.setdefault(successor, []).append((last, position))
+        return known
+
+
+def _may_go(op: Operation) -> bool:
+    """Whether nothing but its results makes the op needed; terminators are needed as their parent is."""
+    if op.has_trait(Terminator):
+        return True
+    if op.has_trait(Symbol) and "sym_name" in op.attributes:
+        return False
+    effects, _ = own_effects(op)
+    return effects is not None and effects <= {"read", "allocate"}
+
+
+def _branch_operands(op: Operation, position: int) -> list[Value] | None:
+    """What a branch passes to its successor; None where the op does not say."""
+    get = getattr(op, "branch_operands", None)
+    return list(get(position)) if get is not None else None
+
+
+def _forwarded(op: Operation) -> frozenset[int]:
+    """Indices of the operands that a branch only passes on to block arguments."""
+    if not op.successors or not hasattr(op, "branch_operands"):
+        return frozenset()
+    # Operands of successors stand together at the end, in the order of the successors (MLIR's BranchOpInterface).
+    count = sum(len(_branch_operands(op, i) or ()) for i in range(len(op.successors)))
+    return frozenset(range(len(op.op_operands) - count, len(op.op_operands)))
+
+
+def erase_dead(root: Operation) -> Counter[str]:
+    """Erase the ops and block arguments inside `root` that nothing needs; how many of each ("ops", "arguments")."""
+    marker = _Marker(root)
+    marker.run()
+    erased: Counter[str] = Counter()
+    dead_arguments: list[BlockArgument] = []
+    dead_ops: list[Operation] = []
+    work = [root]
+    while work:
+        op = work.pop()
+        for region in op.regions:
+            for number, block in enumerate(region.blocks):
+                if number:
+                    dead_arguments += [a for a in block.arguments if a not in marker.arguments]
+                for inner in block.operations:
+                    if inner not in marker.ops:
+                        dead_ops.append(inner)
+                    elif inner.regions:
+                        work.append(inner)
+    for argument in reversed(dead_arguments):
+        erased["arguments"] += _drop_argument(argument, marker)
+    for op in dead_ops:
+        op.drop_all_references()
+    for op in dead_ops:
+        op.detach()
+        erased["ops"] += 1
+    return erased
+
+
+def _drop_argument(argument: BlockArgument, marker: _Marker) -> int:
+    """Remove a dead argument with what the branches pass to it; 0 where a branch cannot be changed."""
+    block = argument.block
+    assert block.parent is not None
+    incoming = marker.branches_to(block.parent).get(block, [])
+    if any(_branch_operands(terminator, i) is None for terminator, i in incoming):
+        return 0
+    for use in argument.uses:
+        # What uses it is dead as well, or a branch that passes it on to another dead argument.
+        if use.owner in marker.ops and use.index not in _forwarded(use.owner):
+            return 0
+    for terminator, position in incoming:
+        operands = _branch_operands(terminator, position) or []
+        del operands[argument.index]
+        terminator.set_branch_operands(position, operands)  # type: ignore[attr-defined]
+    if argument.has_uses:
+        # Only ops that are about to go still refer to it.
+        for use in list(argument.uses):
+            if use.owner not in marker.ops:
+                use.owner.drop_all_references()
+    if not argument.has_uses:
+        block.erase_argument(argument.index)
+        return 1
+    return 0
