@@ -18,8 +18,8 @@ from typing import NoReturn
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, render
 
 __all__ = [
-    "Result", "as_process", "fail", "guarded", "in_process", "internal_fault", "normalize", "process_start",
-    "print_table", "read_input", "report", "use_color", "with_deep_stack", "write_stderr",
+    "Result", "as_process", "fail", "guarded", "in_process", "internal_fault", "normalize",
+    "print_table", "progress", "read_input", "report", "start_seconds", "use_color", "with_deep_stack", "write_stderr",
 ]  # fmt: skip
 
 FAILED = 1
@@ -190,12 +190,18 @@ def with_deep_stack(body: Callable[[], int]) -> int:
     return only
 
 
-def process_start() -> float:
-    """Seconds since this process was started (to a hundredth, from /proc); 0.0 where the system does not tell."""
+def start_seconds(begin: float) -> float:
+    """How long this process had run at `begin` (time.perf_counter): loading Python and the command.
+
+    To a hundredth of a second, from /proc; 0.0 where the system does not tell, and for a command in-process.
+    """
+    if sys.stdout is not sys.__stdout__:
+        return 0.0
     try:
         with open("/proc/self/stat", "rb") as file:
             started = int(file.read().rsplit(b")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
-        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+        running = time.clock_gettime(time.CLOCK_BOOTTIME) - started
+        return max(0.0, running - (time.perf_counter() - begin))
     except (OSError, ValueError, IndexError, AttributeError):
         return 0.0
 

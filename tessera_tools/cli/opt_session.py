@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +11,10 @@ from tessera_tools.cli.common import (
     FAILED,
     fail,
     internal_fault,
-    process_start,
     progress,
     read_input,
     report,
+    start_seconds,
     use_color,
     write_stderr,
 )
@@ -50,6 +49,8 @@ class Session:
     def __init__(self, options: dict[str, Any], begin: float) -> None:
         self.options = options
         self.timing = Timing(begin)
+        if options["mlir_timing"]:
+            self.timing.started(start_seconds(begin))
         self.statistics = Statistics()
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
@@ -71,8 +72,6 @@ class Session:
     def _run(self) -> int:
         options = self.options
         pipeline = self._pipeline()
-        if os.environ.get("TESSERA_TIMING_START") != "0" and options["mlir_timing"]:
-            self.timing.add("Start", process_start()) if sys.stdin is sys.__stdin__ else None
         name, data = read_input(options["input"])
         self.input_name = name
         if data.startswith(BYTECODE_MAGIC):

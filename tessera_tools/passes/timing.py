@@ -18,7 +18,7 @@ _WIDTH = 80
 
 def rule(title: str) -> str:
     """The three lines that head each of MLIR's reports."""
-    line = f"===-{'-' * (_WIDTH - 8)}-===\n"
+    line = f"==={'-' * (_WIDTH - 7)}===\n"
     text = f"... {title} ..."
     return f"{line}{' ' * ((_WIDTH - len(text)) // 2)}{text}\n{line}"
 
@@ -45,6 +45,11 @@ class Timing:
         self._begin = time.perf_counter() if begin is None else begin
         self._root = _Node("root")
         self._stack = [self._root]
+
+    def started(self, seconds: float) -> None:
+        """Say that the process had run for `seconds` when the command began: its first line, `Start`."""
+        self._begin -= seconds
+        self.add("Start", seconds)
 
     @contextmanager
     def scope(self, name: str, key: object = None) -> Iterator[None]:
