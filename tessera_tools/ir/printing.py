@@ -151,7 +151,7 @@ class Printer:
         self.scope = Names()
         self.short_dialect = ""
         """The dialect whose types are written without prefix at this place."""
-        self.default_dialect = ""
+        self.default_dialect = "builtin"
         self._out: list[str] = []
         self._indent = 0
         self._space = True
@@ -198,10 +198,10 @@ class Printer:
             name = op.name
             dialect = name.partition(".")[0]
             default = self.default_dialect
-            out.append(name[len(dialect) + 1 :] if dialect in (default, "builtin") or dialect in _BARE_NAMES else name)
+            out.append(name[len(dialect) + 1 :] if dialect == default or dialect in _BARE_NAMES else name)
             outer = self.short_dialect
             self.short_dialect = dialect
-            self.default_dialect = op.default_dialect or default if op.regions else default  # type: ignore[attr-defined]
+            self.default_dialect = (op.default_dialect or "") if op.regions else default  # type: ignore[attr-defined]
             self._space, self._punctuation = True, False
             definition.format.write(self, op)
             self.short_dialect, self.default_dialect = outer, default
@@ -225,7 +225,7 @@ class Printer:
             outer, self.short_dialect = self.short_dialect, ""
             for i, region in enumerate(op.regions):
                 self.write(", " if i else "")
-                self.region(region)
+                self.region(region, empty_label=True)
             self.short_dialect = outer
             self.write(")")
         if discardable:
@@ -246,6 +246,11 @@ class Printer:
             self._out.append(text)
             self._space = text[-1] not in " <({["
             self._punctuation = False
+
+    def newline(self) -> None:
+        """A new line, indented as the operation at hand."""
+        self._out.append("\n" + "  " * self._indent)
+        self._space, self._punctuation = False, False
 
     def literal(self, text: str) -> None:
         """A keyword or punctuation of a format, with MLIR's rules for the space before it."""
@@ -349,14 +354,16 @@ class Printer:
         if operands:
             self.write(f"({self.names(operands)} : {self.types([v.type for v in operands])})")
 
-    def region(self, region: Region, *, arguments: bool = True, terminator: bool = True) -> None:
+    def region(
+        self, region: Region, *, arguments: bool = True, terminator: bool = True, empty_label: bool = False
+    ) -> None:
         """`{ … }`.  Entry arguments are printed as a label unless `arguments` is False; a terminator without operands and
         results is left out where `terminator` is False."""
         self.write("{\n")
         self._indent += 1
         indent = "  " * self._indent
         for number, block in enumerate(region.blocks):
-            if number or (arguments and block.arguments) or _is_target(block):
+            if number or (arguments and block.arguments) or _is_target(block) or (empty_label and block.first_op is None):
                 self._label(block, arguments or number != 0)
             last = block.last_op
             for op in block:

@@ -356,7 +356,7 @@ class Builder:
                         [(token, type or other) for (token, type), other in zip(arguments, supplied, strict=True)],
                     )
                 region = self._region(region_state.node, region_state.arguments, op_class.has_trait(IsolatedFromAbove))
-                if not region.blocks and op_class.has_trait(NoTerminator):
+                if not region.blocks and (op_class.has_trait(NoTerminator) or hasattr(op_class, "ensure_terminators")):
                     region.append(Block())
                 regions.append(region)
         ensure = getattr(op_class, "ensure_terminators", None)

@@ -18,6 +18,7 @@ from tessera_tools.parser.scanner import MAX_NESTING, WORD_TYPES, Aliases, Scann
 from tessera_tools.parser.source import Source
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
+_GENERIC_HEAD = re.compile(r"\s*\(")
 _TOKEN = re.compile(
     r"(%(?:[0-9]+|[A-Za-z$._-][\w$.-]*)(?:\#[0-9]+)?)"  # 1 value
     r"|([A-Za-z_][\w$.]*)"  # 2 word
@@ -147,6 +148,9 @@ class Parser:
             if "ATTRIBUTE" in row:
                 return self._scan("ATTRIBUTE", at, self.scanner.attribute)
         elif kind == 4:
+            if "RESULTS" in row and _GENERIC_HEAD.match(text, match.end()):
+                self.at = at
+                return "RESULTS", None
             if "STRING" in row:
                 self.at = match.end()
                 return "STRING", Token(self.scanner.unescape(match.group()[1:-1], at), at)
@@ -210,7 +214,7 @@ class Parser:
         if "KEYWORD" in row:
             self.at = at + len(word)
             return "KEYWORD", Token(word, at)
-        if "ATTRIBUTE" in row:
+        if "ATTRIBUTE" in row and not ("RESULTS" in row and self._names_op(word)):
             return self._scan("ATTRIBUTE", at, self.scanner.attribute)
         if "RESULTS" in row:
             self.at = at
@@ -218,6 +222,11 @@ class Parser:
         if "GENERIC" in row:
             return self._op_head(word, at)
         raise self.unexpected(row, at)
+
+    def _names_op(self, word: str) -> bool:
+        """Whether a word starts a statement.  Behind an optional dictionary the table expects what any format has there,
+        an attribute too, because LALR tables merge the states of all formats."""
+        return "." in word or any(f"{d}.{word}" in self.table.ops for d in (self.default, "builtin", "cuda_tile", "func"))
 
     def _op_head(self, word: str, at: int) -> tuple[str, Any]:
         """The head of a custom-form op: its full name, through the default dialect where the prefix is left out."""
