@@ -164,17 +164,22 @@ custom_case: INTEGER ":" successor"""
                 bits = [IntegerAttr(v, flag).value for v in values]
             except ValueError as problem:
                 raise state.error(cases[0][0], str(problem)) from None
-            state.attribute("case_values", DenseElementsAttr.of(RankedTensorType((len(values),), flag), bits))
+            state.attribute("case_values", DenseElementsAttr.of(VectorType((len(values),), flag), bits))
         state.attribute("case_operand_segments", DenseArrayAttr(I32, tuple(sizes)))
 
     def write(self, p: Any, op: Switch) -> None:
-        p.write("default: ")
+        mask = (1 << op.flag.type.width) - 1
+        p.newline()
+        p.write("  default: ")
         p.successor(op.default_destination, op.default_operands)
-        for i, value in enumerate(op.case_numbers):
+        numbers = op.case_numbers
+        for i, value in enumerate(numbers):
             p.write(",")
             p.newline()
-            p.write(f"{value}: ")
+            p.write(f"  {value & mask}: ")
             p.successor(op.successors[i + 1], op.branch_operands(i + 1))
+        if numbers:
+            p.newline()
 
 
 class Switch(BranchLike, name="cf.switch"):

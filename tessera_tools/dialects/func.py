@@ -88,7 +88,7 @@ def write_signature(p: Any, op: FunctionLike, arguments: Sequence[Value], types:
     for i, type in enumerate(types):
         p.write(", " if i else "")
         p.write(f"{p.name(arguments[i])}: " if arguments else "")
-        p.type(type)
+        p.write(p.type(type))
         _write_attributes(p, op.argument_attributes(i))
     p.write(")")
     outputs = op.signature.results
@@ -98,7 +98,7 @@ def write_signature(p: Any, op: FunctionLike, arguments: Sequence[Value], types:
     p.write(" -> " if plain else " -> (")
     for i, type in enumerate(outputs):
         p.write(", " if i else "")
-        p.type(type)
+        p.write(p.type(type))
         _write_attributes(p, op.result_attributes(i))
     p.write("" if plain else ")")
 
@@ -346,7 +346,7 @@ class CalleeType(CustomDirective, name="CalleeType"):
 
     def write(self, p: Any, op: CallIndirect) -> None:
         p.write(" ")
-        p.type(op.callee.type)
+        p.write(p.type(op.callee.type))
 
 
 class Constant(Op, name="func.constant", traits=(PURE, CONSTANT_LIKE)):

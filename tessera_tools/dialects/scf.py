@@ -55,7 +55,7 @@ def output_types(node: Any) -> list[Type]:
 def write_outputs(p: Any, types: Sequence[Type], *, parentheses: bool) -> None:
     """Write ` -> (i32)`; one type may stand without parentheses."""
     if types:
-        text = ", ".join(p.type_text(t) for t in types)
+        text = ", ".join(p.type(t) for t in types)
         p.write(f" -> ({text})" if parentheses or len(types) > 1 else f" -> {text}")
 
 
@@ -154,7 +154,7 @@ custom_carried: "iter_args" assignments custom_outputs
             write_assignments(p, " iter_args", carried, op.inits)
             write_outputs(p, op.result_types, parentheses=True)
         if induction.type is not INDEX:
-            p.write(f"  : {p.type_text(induction.type)}")
+            p.write(f"  : {p.type(induction.type)}")
         p.write(" ")
         p.region(op.body, arguments=False, terminator=bool(op.results))
 
@@ -279,7 +279,7 @@ class WhileSyntax(CustomDirective, name="While"):
         if op.inits:
             write_assignments(p, " ", op.before.entry.arguments, op.inits)
         p.write(" : ")
-        p.function_type([v.type for v in op.inits], op.result_types)
+        p.write(p.function_type([v.type for v in op.inits], op.result_types))
         p.write(" ")
         p.region(op.before, arguments=False)
         p.write(" do ")
@@ -508,10 +508,11 @@ class ReduceSyntax(CustomDirective, name="Reduce"):
             state.region("reductions", body)
 
     def write(self, p: Any, op: Reduce) -> None:
-        p.write(" ")
         values = op.operands
-        if values:
-            p.write(f"({p.names_text(values)} : {', '.join(p.type_text(v.type) for v in values)}) ")
+        if not values:
+            p.write(" ")
+        else:
+            p.write(f"({p.names(values)} : {', '.join(p.type(v.type) for v in values)}) ")
         for i, body in enumerate(op.regions):
             p.write(", " if i else "")
             p.region(body)
@@ -560,10 +561,10 @@ custom_init: "init" "(" values ")" custom_outputs
 
     def write(self, p: Any, op: Parallel) -> None:
         groups = (op.lower, op.upper, op.step)
-        lower, upper, step = (p.names_text(values) for values in groups)
-        p.write(f" ({p.names_text(op.body.entry.arguments)}) = ({lower}) to ({upper}) step ({step})")
+        lower, upper, step = (p.names(values) for values in groups)
+        p.write(f" ({p.names(op.body.entry.arguments)}) = ({lower}) to ({upper}) step ({step})")
         if op.inits:
-            p.write(f" init ({p.names_text(op.inits)})")
+            p.write(f" init ({p.names(op.inits)})")
             write_outputs(p, op.result_types, parentheses=False)
         p.write(" ")
         p.region(op.body, arguments=False)
