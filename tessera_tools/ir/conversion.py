@@ -24,7 +24,6 @@ from tessera_tools.ir.core import Block, Builder, InsertionPoint, Operation, Reg
 from tessera_tools.ir.rewriter import Listener, Pattern, PatternSet, RewritePattern, Rewriter
 from tessera_tools.ir.type_converter import SignatureConversion, TypeConverter
 
-
 Predicate = Callable[[Any], bool]
 OpName = str | type[Operation]
 

@@ -84,7 +84,9 @@ def const(value: int, type: Type = I32, location: Location = UNKNOWN) -> Const:
 
 def make_const(attr: Attribute, type: Type, builder: Builder) -> Operation | None:
     """The materializer of the dialect `t`."""
-    return builder.insert(Const.create((), [type], {"value": attr})) if isinstance(attr, IntegerAttr) else None
+    return (
+        builder.insert(Const.create((), [type], {"value": attr})) if isinstance(attr, IntegerAttr) else None
+    )
 
 
 def add(left: Value, right: Value, type: Type = I32) -> Add:
@@ -132,7 +134,9 @@ def dump(op: Operation) -> str:
         operands = " ".join(f"%{number(v)}" for v in current.operands)
         attributes = " ".join(f"{k}={v}" for k, v in current.attributes.items())
         targets = " ".join(f"^{number(b)}" for b in current.successors)
-        lines.append(f"{'  ' * depth}{results} = {current.name} {operands} {attributes} {targets} {current.location}")
+        lines.append(
+            f"{'  ' * depth}{results} = {current.name} {operands} {attributes} {targets} {current.location}"
+        )
         for region in current.regions:
             for inner in region.blocks:
                 arguments = " ".join(f"%{number(a)}:{a.type}" for a in inner.arguments)
@@ -164,7 +168,9 @@ def check_structure(root: Operation) -> None:
                 forward = list(inner)
                 assert forward == list(reversed(inner))[::-1]
                 assert all(child.parent is inner for child in forward)
-                assert (inner.first_op, inner.last_op) == ((forward[0], forward[-1]) if forward else (None, None))
+                assert (inner.first_op, inner.last_op) == (
+                    (forward[0], forward[-1]) if forward else (None, None)
+                )
                 assert all(a.is_before_in_block(b) for a, b in zip(forward, forward[1:], strict=False))
     for value in values:
         seen = list(value.uses)

@@ -5,7 +5,21 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir.sample_ops import Add, Branch, Loop, Return, Store, add, at, block, check_structure, const, func, module, shape
+from ir.sample_ops import (
+    Add,
+    Branch,
+    Loop,
+    Return,
+    Store,
+    add,
+    at,
+    block,
+    check_structure,
+    const,
+    func,
+    module,
+    shape,
+)
 
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.types import F32, I32, I64
@@ -94,7 +108,7 @@ def test_insertion_costs_the_same_in_a_long_block() -> None:
     place = body.first_op
     for i in range(2000):
         body.insert_before(place, const(i))
-    assert len(body) == 4000 and body._ordered is False  # no renumbering happened on the way  # noqa: SLF001
+    assert len(body) == 4000 and body._ordered is False  # no renumbering happened on the way
 
 
 def test_iteration_survives_the_erasure_of_the_present_operation() -> None:
@@ -249,7 +263,9 @@ def test_links_hold_after_any_sequence_of_changes(data: st.DataObject) -> None:
     values: list[Value] = list(body.arguments)
     for _ in range(data.draw(st.integers(1, 25))):
         ops = list(body)
-        action = data.draw(st.sampled_from(["add", "insert", "erase", "replace", "move", "operand", "clone", "split"]))
+        action = data.draw(
+            st.sampled_from(["add", "insert", "erase", "replace", "move", "operand", "clone", "split"])
+        )
         pick = data.draw(st.integers(0, 1000))
         op = ops[pick % len(ops)] if ops else None
         left, right = values[pick % len(values)], values[pick // 7 % len(values)]

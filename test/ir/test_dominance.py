@@ -101,7 +101,11 @@ def test_dominance_agrees_with_paths_in_random_graphs() -> None:
     for _ in range(40):
         blocks = [Block() for _ in range(chance.randint(2, 8))]
         for b in blocks:
-            b.append(Branch.create(successors=chance.sample(blocks[1:], chance.randint(0, min(2, len(blocks) - 1)))))
+            b.append(
+                Branch.create(
+                    successors=chance.sample(blocks[1:], chance.randint(0, min(2, len(blocks) - 1)))
+                )
+            )
         owner = func(*blocks)
         info = DominanceInfo()
 

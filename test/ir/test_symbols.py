@@ -1,0 +1,101 @@
+"""Symbol tables: look-up, uses, renaming, unique names."""
+
+from __future__ import annotations
+
+import pytest
+from ir.sample_ops import Store, block, const, func, module
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.ir.builtin_attributes import ArrayAttr, StringAttr, SymbolRefAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.symbols import SymbolTable, SymbolTables, lookup_symbol, symbol_name, symbol_uses
+
+
+def call(callee: SymbolRefAttr) -> Operation:
+    return Store.create((), (), {"callee": callee})
+
+
+def test_a_reference_is_looked_up_in_the_nearest_table() -> None:
+    user = call(SymbolRefAttr("g"))
+    target = func(block(), name="g")
+    module(func(block(user)), target)
+    assert lookup_symbol(user, SymbolRefAttr("g")) is target
+    assert lookup_symbol(user, "missing") is None
+
+
+def test_nested_references_go_from_table_to_table() -> None:
+    target = func(block(), name="k")
+    inner = module(target, name="m")
+    user = call(SymbolRefAttr("m", ("k",)))
+    module(inner, func(block(user)))
+    tables = SymbolTables()
+    assert tables.lookup(user, SymbolRefAttr("m", ("k",))) is target
+    assert tables.lookup(user, SymbolRefAttr("m", ("none",))) is None
+    assert tables.lookup(user, SymbolRefAttr("f", ("k",))) is None
+
+
+def test_tables_are_made_once() -> None:
+    root = module(func(block()))
+    tables = SymbolTables()
+    assert tables.of(root) is tables.of(root)
+
+
+def test_uses_are_found_inside_other_attributes() -> None:
+    target = func(block(), name="g")
+    deep = Store.create((), (), {"all": ArrayAttr((SymbolRefAttr("g"), SymbolRefAttr("h")))})
+    module(func(block(deep)), target)
+    assert symbol_uses(target) == [(deep, SymbolRefAttr("g"))]
+
+
+def test_a_same_name_inside_another_table_is_another_symbol() -> None:
+    target = func(block(), name="g")
+    stranger = call(SymbolRefAttr("g"))
+    module(target, module(func(block(stranger)), name="m"))
+    assert symbol_uses(target) == []
+
+
+def test_renaming_changes_every_reference() -> None:
+    target = func(block(), name="k")
+    inner_user, outer_user = call(SymbolRefAttr("k")), call(SymbolRefAttr("m", ("k",)))
+    inner = module(target, func(block(inner_user)), name="m")
+    module(inner, func(block(outer_user)))
+    table = SymbolTable(inner)
+    table.rename(target, "fresh")
+    assert symbol_name(target) == "fresh" and table.lookup("fresh") is target and table.lookup("k") is None
+    assert inner_user.attributes["callee"] is SymbolRefAttr("fresh")
+    assert outer_user.attributes["callee"] is SymbolRefAttr("m", ("fresh",))
+
+
+def test_renaming_to_a_taken_name_is_refused() -> None:
+    one, two = func(block(), name="a"), func(block(), name="b")
+    with pytest.raises(ValueError, match="@b exists already"):
+        SymbolTable(module(one, two)).rename(one, "b")
+
+
+def test_insertion_makes_the_name_unique() -> None:
+    root = module(func(block(), name="f"), func(block(), name="f_0"))
+    table = SymbolTable(root)
+    added = func(block(), name="f")
+    assert table.insert(added) == "f_1"
+    assert added.parent_op is root and added.attributes["sym_name"] is StringAttr("f_1")
+    assert table.lookup("f_1") is added
+
+
+def test_insertion_can_name_a_place() -> None:
+    first = func(block(), name="f")
+    root = module(first)
+    added = func(block(), name="g")
+    SymbolTable(root).insert(added, before=first)
+    assert list(root.regions[0].block) == [added, first]
+
+
+def test_only_symbols_are_inserted() -> None:
+    with pytest.raises(DiagnosticError, match="requires string attribute 'sym_name'"):
+        SymbolTable(module()).insert(const(1))
+
+
+def test_a_removed_symbol_is_not_found() -> None:
+    target = func(block())
+    table = SymbolTable(module(target))
+    table.remove(target)
+    assert table.lookup("f") is None
