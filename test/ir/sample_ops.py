@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tessera_tools.ir import traits
 from tessera_tools.ir.attributes import Attribute, Type
@@ -171,7 +172,7 @@ def check_structure(root: Operation) -> None:
                 assert (inner.first_op, inner.last_op) == (
                     (forward[0], forward[-1]) if forward else (None, None)
                 )
-                assert all(a.is_before_in_block(b) for a, b in zip(forward, forward[1:], strict=False))
+                assert all(a.is_before_in_block(b) for a, b in pairwise(forward))
     for value in values:
         seen = list(value.uses)
         assert len(seen) == len(set(seen))

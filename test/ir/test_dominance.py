@@ -86,7 +86,7 @@ def test_in_a_graph_region_order_does_not_count() -> None:
 
 
 def test_trees_are_made_anew_after_invalidation() -> None:
-    entry, left, right, join = diamond()
+    _entry, left, right, join = diamond()
     info = DominanceInfo()
     assert not info.block_dominates(left, join)
     (branch,) = right
