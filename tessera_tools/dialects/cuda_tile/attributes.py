@@ -1,7 +1,7 @@
 """The attributes of `cuda_tile`: enumerations, assume predicates, optimization hints.
 
-    #cuda_tile.rounding<zero>   #cuda_tile.div_by<16>   #cuda_tile.bounded<0, ?>   #cuda_tile.same_elements<[2, 4]>
-    #cuda_tile.optimization_hints<sm_90 = {num_cta_in_cga = 2}>
+#cuda_tile.rounding<zero>   #cuda_tile.div_by<16>   #cuda_tile.bounded<0, ?>   #cuda_tile.same_elements<[2, 4]>
+#cuda_tile.optimization_hints<sm_90 = {num_cta_in_cga = 2}>
 """
 
 from __future__ import annotations

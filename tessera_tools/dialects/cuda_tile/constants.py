@@ -39,7 +39,9 @@ class Elements(CustomDirective, name="Elements"):
         if kind == "dense":
             value = children[0]
             if not isinstance(value, DenseElementsAttr) or not isinstance(value.type, TileType):
-                raise state.error(None, f"expected the elements of a tile, '<type: …> : tile<…>', found '{value}'")
+                raise state.error(
+                    None, f"expected the elements of a tile, '<type: …> : tile<…>', found '{value}'"
+                )
         else:
             value = read_elements(state, *children)
         state.attribute(self.arguments[0], value)
@@ -88,7 +90,9 @@ def _flatten(state: Any, node: Any, literals: list[Any]) -> tuple[int, ...]:
         raise state.error(children[0], "a hex string stands for all elements, not inside brackets")
     shapes = [_flatten(state, child, literals) for child in children]
     if any(shape != shapes[0] for shape in shapes):
-        raise state.error(literals[-1], "tensor literal is invalid; ranks are not consistent between elements")
+        raise state.error(
+            literals[-1], "tensor literal is invalid; ranks are not consistent between elements"
+        )
     return (len(shapes), *shapes[0])
 
 
@@ -118,7 +122,9 @@ def _from_hex(state: Any, token: Any, type: TileType) -> DenseElementsAttr:
     try:
         data = bytes.fromhex(token.text.removeprefix("0x"))
     except ValueError:
-        raise state.error(token, "elements hex string must start with '0x' and hold pairs of hex digits") from None
+        raise state.error(
+            token, "elements hex string must start with '0x' and hold pairs of hex digits"
+        ) from None
     if len(data) not in (expected, element_bytes(type.element)):
         raise state.error(token, f"elements hex data has {len(data)} bytes, '{type}' needs {expected}")
     return DenseElementsAttr(type, data)

@@ -168,9 +168,10 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
     """Today's counted loop, and the older `for %k = %lb to %ub step %s iter_args(%a = %init) -> tile<f32> { … }`."""
 
     grammar = """
-    custom: [custom_unsigned] VALUE "in" "(" VALUE "to" VALUE "," "step" VALUE ")" ":" TYPE [custom_carried] region attr_dict -> today
+    custom: [custom_unsigned] VALUE "in" custom_range ":" TYPE [custom_carried] region attr_dict -> today
         | VALUE "=" VALUE "to" VALUE "step" VALUE [custom_older] region attr_dict -> older
     custom_unsigned: "unsigned"
+    custom_range: "(" VALUE "to" VALUE "," "step" VALUE ")"
     custom_carried: "iter_values" assignments "->" "(" types ")"
     custom_older: "iter_args" assignments "->" types
         | "iter_args" assignments "->" "(" types ")"
@@ -180,7 +181,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         form, children = node
         unsigned = None
         if form == "today":
-            unsigned, induction, lower, upper, step, kind, carried, body, attributes = children
+            unsigned, induction, (lower, upper, step), kind, carried, body, attributes = children
         else:
             from tessera_tools.dialects.cuda_tile.legacy import LegacyFor
 
@@ -223,7 +224,7 @@ def _write_carried(p: Any, arguments: Any, inits: Any) -> None:
 
 
 class For(_Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
-    """Counts from `lowerBound` to `upperBound` (exclusive) in steps, with values carried from one iteration to the next."""
+    """Counts from `lowerBound` to `upperBound` (exclusive) in steps; values are carried between iterations."""
 
     lowerBound = operand(SCALAR_INT)
     upperBound = operand(same_as("lowerBound"))
@@ -357,7 +358,9 @@ class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SIN
             return
         given, expected = value_types(last.values), self.result_types
         if expected and not given:
-            raise self.error(f"has return type of {types_text(expected)} but {noun} branch does not yield anything")
+            raise self.error(
+                f"has return type of {types_text(expected)} but {noun} branch does not yield anything"
+            )
         if given and not expected:
             raise self.error(f"does not return a value, but {noun} branch yields {types_text(given)}")
         if given != expected:
@@ -368,15 +371,17 @@ class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SIN
 
 
 class Aggregate(CustomDirective, name="Aggregate"):
-    """`%x dim=1 identities=[…] : types -> types` and the region with its arguments in parentheses, on a line of its own."""
+    """`%x dim=1 identities=[…] : types -> types`, then on a line of its own `(%a: type, …) { … }`."""
 
     grammar = """
-    custom: values attr_dict "dim" "=" INTEGER ["reverse" "=" custom_flag] "identities" "=" ATTRIBUTE ":" types "->" types arguments region
+    custom: values attr_dict "dim" "=" INTEGER [custom_reverse] "identities" "=" ATTRIBUTE custom_body
+    custom_reverse: "reverse" "=" custom_flag
+    custom_body: ":" types "->" types arguments region
     custom_flag: KEYWORD
     """
 
     def read(self, state: Any, node: Any) -> None:
-        values, attributes, dim, reverse, identities, inputs, outputs, arguments, body = node
+        values, attributes, dim, reverse, identities, (inputs, outputs, arguments, body) = node
         state.operands("inputs", values)
         state.types("inputs", inputs)
         state.types("outputs", outputs)
@@ -388,7 +393,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
             noun = state.definition.name.partition(".")[2]
             raise state.error(None, f"'{noun}' takes {'a' if scan else 'no'} 'reverse' flag")
         if reverse is not None:
-            (word,) = reverse
+            ((word,),) = reverse
             if word.text not in ("true", "false"):
                 raise state.error(word, f"expected 'true' or 'false', found '{word.text}'")
             state.attribute("reverse", BOOL_ATTR.build(word))
@@ -402,7 +407,9 @@ class Aggregate(CustomDirective, name="Aggregate"):
         p.write(f" dim={op.dim.value}")
         if "reverse" in op.definition.fields:
             p.write(f" reverse={op.reverse}")
-        p.write(f" identities={op.identities} : {short_types(value_types(op.inputs))} -> {short_types(op.result_types)} ")
+        p.write(
+            f" identities={op.identities} : {short_types(value_types(op.inputs))} -> {short_types(op.result_types)} "
+        )
         p.newline()
         bound = (f"{p.name(a)}: {short_text(a.type)}" for a in op.body.entry.arguments)
         p.write(f"({', '.join(bound)})")
@@ -486,8 +493,8 @@ class _Aggregate(_Structured):
             element = getattr(given.type, "element", given.type)
             if value.type.element is not element:
                 raise self.error(
-                    f"expect same type for operand at index: {index} and terminator argument at index: {index} but got: "
-                    f"'{value.type.element}' and '{element}'"
+                    f"expect same type for operand at index: {index} and terminator argument at index: {index} "
+                    f"but got: '{value.type.element}' and '{element}'"
                 )
 
 
@@ -519,5 +526,7 @@ class Scan(_Aggregate, name="cuda_tile.scan", traits=(RECURSIVE_MEMORY_EFFECTS, 
         self._check()
         for index, (value, found) in enumerate(zip(self.inputs, self.result_types, strict=True)):
             if value.type is not found:
-                raise self.error(f"expect same type for operand at index: {index} and result at index: {index}")
+                raise self.error(
+                    f"expect same type for operand at index: {index} and result at index: {index}"
+                )
         self._check_body()

@@ -23,7 +23,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     shape_of,
     shape_text,
 )
-from tessera_tools.dialects.cuda_tile.types import PointerType, TensorViewType, TileType
+from tessera_tools.dialects.cuda_tile.types import PointerType, TensorViewType, TileType, short_text
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
 from tessera_tools.ir.core import Value
@@ -34,6 +34,7 @@ from tessera_tools.opdef import (
     PURE,
     STRING_ATTR,
     AttrKind,
+    CustomDirective,
     MemoryEffects,
     Op,
     attribute,
@@ -83,7 +84,9 @@ class Iota(Op, name="cuda_tile.iota", traits=(PURE,)):
         if len(shape) != 1:
             raise self.error("expects result type to be 1-d tile")
         if shape[0] > 1 << bit_width(element):
-            raise self.error(f"the number of elements {shape[0]} exceeds the maximum value of element type '{element}'")
+            raise self.error(
+                f"the number of elements {shape[0]} exceeds the maximum value of element type '{element}'"
+            )
 
 
 class Reshape(Op, name="cuda_tile.reshape", traits=(PURE,)):
@@ -133,7 +136,9 @@ class Permute(Op, name="cuda_tile.permute", traits=(PURE,)):
         if rank < 2:
             raise self.error(f"expects at least rank 2, but got: {rank}")
         if len(order) != rank:
-            raise self.error(f"expect permutation size ({len(order)}) to equal the rank of the source ({rank})")
+            raise self.error(
+                f"expect permutation size ({len(order)}) to equal the rank of the source ({rank})"
+            )
         if len(set(order)) != rank:
             raise self.error("expect permutation elements to be unique")
         for index, dim in enumerate(order):
@@ -191,7 +196,8 @@ class Extract(Op, name="cuda_tile.extract", traits=(PURE,)):
         for i, (whole, piece) in enumerate(zip(source, part, strict=True)):
             if whole % piece:
                 raise self.error(
-                    f"source dimension {i} size ({whole}) must be evenly divisible by result dimension {i} size ({piece})"
+                    f"source dimension {i} size ({whole}) must be evenly divisible by result dimension {i} "
+                    f"size ({piece})"
                 )
         if len(self.indices) != len(source):
             raise self.error(f"expected {len(source)} indices, but got {len(self.indices)}")
@@ -225,13 +231,35 @@ class Offset(Op, name="cuda_tile.offset", traits=(PURE,)):
             raise self.error("requires the same shape for all operands and results")
 
 
+class BlockId(CustomDirective, name="BlockId"):
+    """`: tile<i32>` for all three coordinates; in the older spelling `{axis = 0 : i32} : i32` for one."""
+
+    grammar = 'custom: attr_dict ":" TYPE'
+
+    def read(self, state: Any, node: Any) -> None:
+        attributes, kind = node
+        if "axis" in attributes:
+            from tessera_tools.dialects.cuda_tile.legacy import LegacyBlockId
+
+            state.definition = LegacyBlockId.definition
+            state.types("coordinate", [kind])
+        else:
+            state.types("blockId_x", [kind])
+        for key, value in attributes.items():
+            state.attribute(key, value)
+
+    def write(self, p: Any, op: Any) -> None:
+        p.attr_dict(op)
+        p.write(f" : {short_text(op.blockId_x.type)}")
+
+
 class GetTileBlockId(Op, name="cuda_tile.get_tile_block_id", traits=(PURE,)):
     """The coordinates of this tile block in the grid."""
 
     blockId_x = result(SCALAR_I32)
     blockId_y = result(same_as("blockId_x"))
     blockId_z = result(same_as("blockId_x"))
-    assembly = "attr-dict `:` type($blockId_x)"
+    assembly = "custom<BlockId>"
 
 
 class GetNumTileBlocks(Op, name="cuda_tile.get_num_tile_blocks", traits=(PURE,)):

@@ -308,9 +308,7 @@ class MmaF(Op, name="cuda_tile.mmaf", traits=(PURE,)):
     acc = operand(MMAF_RESULT)
     fast_acc = attribute(UNIT_ATTR, optional=True)
     result = result(same_as("acc"))
-    assembly = (
-        "$lhs `,` $rhs `,` $acc ($fast_acc^)? attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)"
-    )
+    assembly = "$lhs `,` $rhs `,` $acc ($fast_acc^)? attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)"
 
     def verify_op(self) -> None:
         check_mma_shapes(self)
@@ -354,7 +352,10 @@ class MmaFScaled(Op, name="cuda_tile.mmaf_scaled", traits=(PURE,)):
         source, scale = element_type(self.lhs.type), element_type(self.lhs_scale.type)
         block = extent // blocks
         if source is F4E2M1FN:
-            allowed, noun = ((16, 32) if scale is F8E8M0FNU else (16,)), f"f4E2M1FN element type with {scale} scales"
+            allowed, noun = (
+                ((16, 32) if scale is F8E8M0FNU else (16,)),
+                f"f4E2M1FN element type with {scale} scales",
+            )
         elif scale is F8E4M3FN:
             raise self.error(
                 "unsupported combination of element types. Scale type 'f8E4M3FN' expects lhs and rhs element types "

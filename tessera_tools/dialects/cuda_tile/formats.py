@@ -13,8 +13,7 @@ from tessera_tools.dialects.cuda_tile.attributes import (
 )
 from tessera_tools.dialects.cuda_tile.types import TOKEN, short_text
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import UNIT, DictionaryAttr, IntegerAttr, StringAttr, quote
-from tessera_tools.ir.types import I1
+from tessera_tools.ir.builtin_attributes import UNIT, DictionaryAttr, StringAttr, quote
 from tessera_tools.opdef import CustomDirective
 
 HINTS_GRAMMAR = """
@@ -157,42 +156,3 @@ class Print(CustomDirective, name="Print"):
         if op.args:
             p.write(f" : {short_types(value_types(op.args))}")
         p.write(f" -> {short_text(op.result_token.type)}")
-
-
-def check_hints(op: Any, names: tuple[str, ...]) -> None:
-    """Every optimization hint of the op is one of `names`, for a known architecture, with a value that it takes."""
-    hints = op.optimization_hints
-    for architecture, entry in hints.value.entries if hints is not None else ():
-        if architecture not in HINT_TARGETS:
-            raise op.error(f"unknown hint key {architecture}")
-        for name, value in entry.entries:
-            if name not in names:
-                raise op.error(f"{name} is not known hint for current Operation")
-            _check_hint(op, f"{architecture}.{name}", architecture, name, value)
-
-
-HINT_TARGETS = (
-    "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121", "default",
-)  # fmt: skip
-"""The keys of optimization hints."""
-
-
-def _check_hint(op: Any, place: str, architecture: str, name: str, value: Any) -> None:
-    if name == "allow_tma":
-        if not isinstance(value, IntegerAttr) or value.type is not I1:
-            raise op.error(f"boolean value expected for {place}")
-        return
-    if not isinstance(value, IntegerAttr):
-        raise op.error(f"integer value expected for {place}")
-    number = value.value
-    if name == "num_cta_in_cga":
-        if architecture in ("sm_80", "sm_86", "sm_87", "sm_88", "sm_89") and number != 1:
-            raise op.error(f"expected 1 for {place}")
-        if number not in (1, 2, 4, 8, 16):
-            raise op.error(f"expected power-of-two ≤ 16 for {place}")
-    elif name == "num_worker_warps_per_cta" and number not in (4, 8):
-        raise op.error(f"expected 4 or 8 for {place}")
-    elif name == "latency" and not 1 <= number <= 10:
-        raise op.error(f"value out of range [1, 10] for {place}")
-    elif name == "occupancy" and not 1 <= number <= 32:
-        raise op.error(f"value out of range [1, 32] for {place}")

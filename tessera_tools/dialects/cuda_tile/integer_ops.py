@@ -143,7 +143,9 @@ class CmpI(Op, name="cuda_tile.cmpi", traits=(PURE,)):
     rhs = operand(same_as("lhs"))
     signedness = attribute(enum(SignednessAttr))
     result = result(derived("a tile of i1 of the operands' shape", i1_like, "lhs"))
-    assembly = "$comparison_predicate $lhs `,` $rhs `,` $signedness attr-dict `:` type($lhs) `->` type($result)"
+    assembly = (
+        "$comparison_predicate $lhs `,` $rhs `,` $signedness attr-dict `:` type($lhs) `->` type($result)"
+    )
 
 
 class MmaI(Op, name="cuda_tile.mmai", traits=(PURE,)):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.constraints import SCALAR_POINTER
 from tessera_tools.dialects.cuda_tile.core_ops import TILE_ELEMENTS
-from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, check_hints, read_hints
+from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints
 from tessera_tools.dialects.cuda_tile.types import TileType, short_text
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
@@ -106,7 +106,9 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
         inputs = tuple(entry[1] for entry in arguments)
         state.attribute("function_type", TypeAttr(FunctionType(inputs, tuple(outputs))))
         if any(entry[2] for entry in arguments):
-            state.attribute("arg_attrs", ArrayAttr(tuple(DictionaryAttr.of(entry[2] or {}) for entry in arguments)))
+            state.attribute(
+                "arg_attrs", ArrayAttr(tuple(DictionaryAttr.of(entry[2] or {}) for entry in arguments))
+            )
         if hints is not None:
             state.attribute("optimization_hints", read_hints(state, hints))
         for key, value in attributes.items():
@@ -185,7 +187,6 @@ class Entry(
             raise self.error("must have a body")
         if tuple(a.type for a in self.body.entry.arguments) != signature.inputs:
             raise self.error("entry block arguments must match the function type")
-        check_hints(self, ("num_cta_in_cga", "num_worker_warps_per_cta", "occupancy"))
 
 
 class Visibility(CustomDirective, name="Visibility"):
@@ -240,7 +241,9 @@ class GetGlobal(Op, name="cuda_tile.get_global", traits=(PURE,)):
         found = None
         if table is not None:
             blocks = table.regions[0].blocks
-            found = next((g for b in blocks for g in b if isinstance(g, Global) and g.sym_name.value == name), None)
+            found = next(
+                (g for b in blocks for g in b if isinstance(g, Global) and g.sym_name.value == name), None
+            )
         if found is None:
             raise self.error(f"'{name}' does not reference a valid global")
         pointer, element = self.result.type.element, found.value.type.element

@@ -84,7 +84,11 @@ class TileType(ShapedType, CudaTileType, name="cuda_tile.tile"):
     """`tile<128x64xf16>`: a value of static shape whose elements are numbers or pointers; `tile<i32>` is a scalar."""
 
     def verify(self) -> None:
-        if self.element not in NUMBERS and self.element is not I4 and not isinstance(self.element, PointerType):
+        if (
+            self.element not in NUMBERS
+            and self.element is not I4
+            and not isinstance(self.element, PointerType)
+        ):
             kinds = f"{_one_of(NUMBERS)} or Pointer type or i4"
             raise ValueError(f"failed to verify 'elementType': {kinds}, but got '{self.element}'")
         if self.element is FloatType("f4E2M1FN") and all(extent % 2 for extent in self.shape):
@@ -131,7 +135,9 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
             )
         for noun, values in (("sizes", self.shape), ("strides", self.strides)):
             if any(v <= 0 and v != DYNAMIC for v in values):
-                raise ValueError(f"dimensions must have strictly positive constant {noun} but got [{_listed(values)}]")
+                raise ValueError(
+                    f"dimensions must have strictly positive constant {noun} but got [{_listed(values)}]"
+                )
 
     @property
     def dynamic_extents(self) -> int:
@@ -162,7 +168,9 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
 
     def short_text(self) -> str:
         strides = ",".join("?" if v == DYNAMIC else str(v) for v in self.strides)
-        return f"tensor_view<{self.dims_text()}{self.element}{f', strides=[{strides}]' if self.shape else ''}>"
+        return (
+            f"tensor_view<{self.dims_text()}{self.element}{f', strides=[{strides}]' if self.shape else ''}>"
+        )
 
 
 class TileViewType(CudaTileType):

@@ -1,0 +1,494 @@
+"""Views of `cuda_tile`: tensors in global memory, their partition into tiles, and loads and stores of whole tiles.
+
+    make_tensor_view ─▶ tensor_view ─make_partition_view▶ partition_view ─load_view_tko[%i, %j]▶ tile, token
+
+Memory operations are ordered by tokens only (`_tko`), not by their place in the program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE, OptimizationHintsAttr
+from tessera_tools.dialects.cuda_tile.constraints import (
+    ANY_TILE,
+    INT_TILE,
+    PARTITION_VIEW,
+    SCALAR_INT,
+    SCALAR_POINTER,
+    TENSOR_VIEW,
+    TILE_VIEW,
+    TOKEN_TYPE,
+    shape_of,
+)
+from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, short_types, value_types
+from tessera_tools.dialects.cuda_tile.integer_ops import NO_EFFECT
+from tessera_tools.dialects.cuda_tile.types import (
+    TOKEN,
+    PartitionViewType,
+    PointerType,
+    TensorViewType,
+    TileViewType,
+    scalar,
+    short_text,
+)
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.types import DYNAMIC
+from tessera_tools.opdef import (
+    PURE,
+    READ,
+    WRITE,
+    CustomDirective,
+    Op,
+    attribute,
+    of_class,
+    operand,
+    optional_operand,
+    result,
+    variadic_operand,
+    variadic_result,
+)
+
+
+class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
+    """`%base, shape = [%m, 64], strides = [%s, 1] : tile<i32> -> tensor_view<?x64xf16, strides=[?,1]>`."""
+
+    grammar = """
+    custom: VALUE "," "shape" "=" custom_extents "," "strides" "=" custom_extents attr_dict ":" TYPE ["->" TYPE]
+    custom_extents: "[" "]" | "[" custom_extent ("," custom_extent)* "]"
+    custom_extent: INTEGER -> constant | VALUE -> value
+    """
+
+    def read(self, state: Any, node: Any) -> None:
+        base, shape, strides, attributes, first, second = node
+        view = first if second is None else second
+        if not isinstance(view, TensorViewType):
+            raise state.error(None, f"expected 'tensor_view' type, but got '{view}'")
+        state.operand("base", base)
+        state.types("base", [scalar(PointerType(view.element))])
+        for field, noun, extents, expected in (
+            ("dynamicShape", "shape", shape, view.shape),
+            ("dynamicStrides", "stride", strides, view.strides),
+        ):
+            tokens = self._dynamic(state, noun, extents, expected)
+            if tokens and second is None:
+                raise state.error(
+                    tokens[0], "expected the type of the dynamic values, 'type -> tensor_view<…>'"
+                )
+            state.operands(field, tokens)
+            state.types(field, [first] * len(tokens))
+        for key, value in attributes.items():
+            state.attribute(key, value)
+        state.types("result", [view])
+
+    def _dynamic(self, state: Any, noun: str, extents: Any, expected: tuple[int, ...]) -> list[Any]:
+        """The values among the extents, which are compared with those of the type."""
+        if len(extents) != len(expected):
+            raise state.error(
+                extents[0][1][0] if extents else None,
+                f"expected {noun} declaration to contain {len(expected)} elements due to tensor_view type, but "
+                f"{len(extents)} were provided",
+            )
+        tokens = []
+        for i, ((kind, (token,)), extent) in enumerate(zip(extents, expected, strict=True)):
+            found = DYNAMIC if kind == "value" else int(token.text, 0)
+            if found != extent:
+                shown = ("dynamic" if v == DYNAMIC else str(v) for v in (extent, found))
+                raise state.error(
+                    token,
+                    f"input {noun} dimension {i} does not match tensor_view type (expected {', got '.join(shown)})",
+                )
+            if kind == "value":
+                tokens.append(token)
+        return tokens
+
+    def write(self, p: Any, op: Any) -> None:
+        view = op.result.type
+        shape = _extents(p, view.shape, op.dynamicShape)
+        strides = _extents(p, view.strides, op.dynamicStrides)
+        p.write(f" {p.name(op.base)}, shape = [{shape}], strides = [{strides}]")
+        p.attr_dict(op, elide={"operandSegmentSizes"})
+        dynamic = (*op.dynamicShape, *op.dynamicStrides)
+        p.write(f" : {short_text(dynamic[0].type)} -> " if dynamic else " : ")
+        p.write(short_text(view))
+
+
+def _extents(p: Any, extents: tuple[int, ...], dynamic: list[Any]) -> str:
+    values = iter(dynamic)
+    return ", ".join(p.name(next(values)) if extent == DYNAMIC else str(extent) for extent in extents)
+
+
+class MakeTensorView(Op, name="cuda_tile.make_tensor_view", traits=(NO_EFFECT,)):
+    """A tensor in global memory: base address, shape, and strides in elements."""
+
+    base = operand(SCALAR_POINTER)
+    dynamicShape = variadic_operand(SCALAR_INT)
+    dynamicStrides = variadic_operand(SCALAR_INT)
+    result = result(TENSOR_VIEW)
+    assembly = "custom<TensorViewSyntax>"
+
+    def verify_op(self) -> None:
+        view, pointee = self.result.type, self.base.type.element.pointee
+        if view.element is not pointee:
+            raise self.error(
+                f"expected pointer to '{view.element}' to build tensor_view of this type, got '{pointee}'"
+            )
+        groups = (
+            ("shape", view.dynamic_extents, self.dynamicShape),
+            ("stride", view.dynamic_strides, self.dynamicStrides),
+        )
+        for noun, expected, found in groups:
+            if expected != len(found):
+                raise self.error(f"expected {expected} dynamic {noun} operands, got {len(found)}")
+        kinds = value_types((*self.dynamicShape, *self.dynamicStrides))
+        for noun, _, found in groups:
+            for i, value in enumerate(found):
+                if value.type is not kinds[0]:
+                    raise self.error(
+                        f"expected dynamic {noun} index {i} to be of the same type as the other dynamic values "
+                        f"('{kinds[0]}'), got '{value.type}'"
+                    )
+
+
+class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
+    """`%view : partition_view<tile=(…), tensor_view<…>>`: the operand's type stands in the result's."""
+
+    grammar = 'custom: VALUE attr_dict ":" TYPE'
+
+    def read(self, state: Any, node: Any) -> None:
+        source, attributes, view = node
+        if not isinstance(view, PartitionViewType):
+            raise state.error(None, f"expected 'partition_view' type, but got '{view}'")
+        state.operand("tensor_view", source)
+        state.types("tensor_view", [view.tensor_view])
+        state.types("result", [view])
+        for key, value in attributes.items():
+            state.attribute(key, value)
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f" {p.name(op.tensor_view)}")
+        p.attr_dict(op)
+        p.write(f" : {short_text(op.result.type)}")
+
+
+class MakePartitionView(Op, name="cuda_tile.make_partition_view", traits=(PURE,)):
+    """A tensor cut into a grid of tiles."""
+
+    tensor_view = operand(TENSOR_VIEW)
+    result = result(PARTITION_VIEW)
+    assembly = "custom<PartitionSyntax>"
+
+    def verify_op(self) -> None:
+        found, expected = self.tensor_view.type, self.result.type.tensor_view
+        if found is not expected:
+            raise self.error(
+                f"expected the type of the provided tensor_view value ('{found}') to be the same as the view's "
+                f"tensor_view type ('{expected}')"
+            )
+
+
+class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
+    """`%view : partition_view<…> -> tile<i32>`: one type for all results, of which there are as many as dimensions."""
+
+    grammar = 'custom: VALUE attr_dict ":" TYPE "->" TYPE'
+
+    def read(self, state: Any, node: Any) -> None:
+        source, attributes, view, kind = node
+        state.operand("src", source)
+        state.types("src", [view])
+        state.types("extents", [kind] * self.rank(state, view))
+        for key, value in attributes.items():
+            state.attribute(key, value)
+
+    def rank(self, state: Any, view: Type) -> int:
+        """How many extents the view has."""
+        if state.definition.name == "cuda_tile.get_tensor_shape":
+            if not isinstance(view, TensorViewType):
+                raise state.error(None, f"expected tensor_view, got '{view}'")
+            return len(view.shape)
+        if not isinstance(view, TileViewType):
+            raise state.error(None, f"expected tile view, got '{view}'")
+        return view.index_rank
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f" {p.name(op.src)}")
+        p.attr_dict(op)
+        kind = op.result_types[0] if op.results else None
+        p.write(f" : {short_text(op.src.type)} -> {short_text(kind) if kind is not None else '()'}")
+
+
+class GetIndexSpaceShape(Op, name="cuda_tile.get_index_space_shape", traits=(NO_EFFECT,)):
+    """How many tiles a view has along each of its dimensions; those that stick out at the edge count."""
+
+    src = operand(TILE_VIEW)
+    extents = variadic_result(SCALAR_INT)
+    assembly = "custom<ShapeSyntax>"
+
+    def verify_op(self) -> None:
+        rank = self.src.type.index_rank
+        if len(self.results) != rank:
+            raise self.error(
+                f"expected {rank} results due to view index space rank, but got {len(self.results)}"
+            )
+
+
+class GetTensorShape(Op, name="cuda_tile.get_tensor_shape", traits=(NO_EFFECT,)):
+    """The extents of a tensor view."""
+
+    src = operand(TENSOR_VIEW)
+    extents = variadic_result(SCALAR_INT)
+    assembly = "custom<ShapeSyntax>"
+
+    def verify_op(self) -> None:
+        rank = len(self.src.type.shape)
+        if len(self.results) != rank:
+            raise self.error(f"expected {rank} results due to tensor rank, but got {len(self.results)}")
+
+
+# -- loads and stores
+
+
+TAIL_GRAMMAR = (
+    """
+    custom_tail: ["token" "=" VALUE] ["optimization_hints" "=" custom_hints] attr_dict_with_keyword
+    """
+    + HINTS_GRAMMAR
+)
+
+
+def read_ordering(state: Any, ordering: Any, scope: Any) -> None:
+    """The two keywords at the head of a memory op."""
+    for key, kind, token in (
+        ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
+        ("memory_scope", MEMORY_SCOPE, scope),
+    ):
+        if token is None:
+            continue
+        try:
+            state.attribute(key, kind.build(token))
+        except ValueError:
+            cases = (
+                "weak, relaxed, acquire, release, acq_rel"
+                if kind is MEMORY_ORDERING
+                else "tl_blk, device, sys"
+            )
+            raise state.error(
+                token, f'invalid {key} attribute specification. Got "{token.text}" but expect one of: {cases}'
+            ) from None
+    if scope is not None and ordering.text == "weak":
+        raise state.error(
+            scope,
+            "operation specifies weak memory ordering semantics, but then provides "
+            f'"{scope.text}" scope, expected no memory scope.',
+        )
+
+
+def ordering_text(op: Any) -> str:
+    """` weak`, or ` relaxed device`."""
+    scope = op.memory_scope
+    return f" {MEMORY_ORDERING.text(op.memory_ordering_semantics)}" + (
+        f" {MEMORY_SCOPE.text(scope)}" if scope is not None else ""
+    )
+
+
+def read_tail(state: Any, node: Any) -> None:
+    """Token, hints and other attributes."""
+    token, hints, attributes = node
+    if token is not None:
+        state.operand("token", token)
+        state.types("token", [TOKEN])
+    if hints is not None:
+        state.attribute("optimization_hints", read_hints(state, hints))
+    for key, value in attributes.items():
+        state.attribute(key, value)
+
+
+def _write_tail(p: Any, op: Any) -> None:
+    if op.token is not None:
+        p.write(f" token = {p.name(op.token)}")
+    if op.optimization_hints is not None:
+        p.write(f" optimization_hints = {op.optimization_hints.body()}")
+    p.attr_dict(op, elide=_MEMORY_KEYS, keyword=True)
+
+
+_MEMORY_KEYS = ("memory_ordering_semantics", "memory_scope", "optimization_hints", "operandSegmentSizes")
+
+
+def _index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type]:
+    if len(types) == 1:
+        return types * len(indices)
+    if len(types) != len(indices):
+        raise state.error(
+            indices[0] if indices else None,
+            f"expected {len(indices)} index types, got {len(types)}"
+            if types
+            else "index types must be specified when indices are present",
+        )
+    return types
+
+
+def _index_types_text(op: Any) -> str:
+    kinds = value_types(op.index)
+    if len(set(kinds)) == 1:
+        kinds = kinds[:1]
+    return "".join(f", {short_text(kind)}" for kind in kinds)
+
+
+def _older(state: Any, legacy_name: str) -> None:
+    """Read the rest as the op of the older spelling."""
+    from tessera_tools.dialects.cuda_tile import legacy
+
+    state.definition = getattr(legacy, legacy_name).definition
+
+
+class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
+    """`weak %view[%i, %j] token = %t : partition_view<…>, tile<i32> -> tile<…>, token`.
+
+    The older spelling is `%view, [%i, %j], %t : !cuda_tile.tile<…>, !cuda_tile.token`.
+    """
+
+    grammar = (
+        """
+    custom: KEYWORD [KEYWORD] VALUE "[" [values] "]" custom_tail ":" types "->" TYPE "," TYPE -> today
+        | VALUE "," "[" values "]" ["," VALUE] ":" TYPE "," TYPE -> older
+    """
+        + TAIL_GRAMMAR
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        form, children = node
+        if form == "older":
+            _older(state, "LegacyLoad")
+            view, indices, token, tile, result_token = children
+            state.operand("view", view)
+            state.operands("index", indices)
+            state.operands("token", [] if token is None else [token])
+        else:
+            ordering, scope, view, indices, tail, (view_type, *types), tile, result_token = children
+            read_ordering(state, ordering, scope)
+            indices = indices or []
+            state.operand("view", view)
+            state.types("view", [view_type])
+            state.operands("index", indices)
+            state.types("index", _index_types(state, indices, types))
+            read_tail(state, tail)
+        state.types("tile", [tile])
+        state.types("result_token", [result_token])
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f"{ordering_text(op)} {p.name(op.view)}[{', '.join(map(p.name, op.index))}]")
+        _write_tail(p, op)
+        results = short_types(op.result_types)
+        p.write(f" : {short_text(op.view.type)}{_index_types_text(op)} -> {results}")
+
+
+class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
+    """`weak %tile, %view[%i, %j] token = %t : tile<…>, partition_view<…>, tile<i32> -> token`.
+
+    The older spelling is `%view, [%i, %j], %tile, %t : !cuda_tile.token`.
+    """
+
+    grammar = (
+        """
+    custom: KEYWORD [KEYWORD] VALUE "," VALUE "[" [values] "]" custom_tail ":" types "->" TYPE -> today
+        | VALUE "," "[" values "]" "," VALUE ["," VALUE] ":" TYPE -> older
+    """
+        + TAIL_GRAMMAR
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        form, children = node
+        if form == "older":
+            _older(state, "LegacyStore")
+            view, indices, tile, token, result_token = children
+            state.operand("view", view)
+            state.operands("index", indices)
+            state.operand("tile", tile)
+            state.operands("token", [] if token is None else [token])
+        else:
+            ordering, scope, tile, view, indices, tail, types, result_token = children
+            read_ordering(state, ordering, scope)
+            indices = indices or []
+            if len(types) < 2:
+                raise state.error(None, "expected the types of the tile and of the view")
+            state.operand("tile", tile)
+            state.types("tile", types[:1])
+            state.operand("view", view)
+            state.types("view", types[1:2])
+            state.operands("index", indices)
+            state.types("index", _index_types(state, indices, types[2:]))
+            read_tail(state, tail)
+        state.types("result_token", [result_token])
+
+    def write(self, p: Any, op: Any) -> None:
+        indices = ", ".join(map(p.name, op.index))
+        p.write(f"{ordering_text(op)} {p.name(op.tile)}, {p.name(op.view)}[{indices}]")
+        _write_tail(p, op)
+        types = short_types(value_types((op.tile, op.view)))
+        p.write(f" : {types}{_index_types_text(op)} -> {short_text(op.result_token.type)}")
+
+
+def check_ordering(op: Any, noun: str, last: str) -> None:
+    """A load is weak, relaxed or acquire, a store weak, relaxed or release; a scope stands unless it is weak."""
+    ordering = MEMORY_ORDERING.text(op.memory_ordering_semantics)
+    if ordering not in ("weak", "relaxed", last):
+        raise op.error(f"expect one of: weak, relaxed, or {last}, but got: {ordering}")
+    if ordering == "weak" and op.memory_scope is not None:
+        raise op.error(f"weak {noun} must not have memory scope")
+    if ordering != "weak" and op.memory_scope is None:
+        raise op.error(f"memory scope is required for {ordering} {noun}")
+
+
+def _check_access(op: Any) -> None:
+    view = op.view.type
+    kinds = value_types(op.index)
+    if len(kinds) != view.index_rank:
+        raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(kinds)}")
+    if op.tile.type is not view.tile_type:
+        raise op.error(
+            f"expected tile type to be '{view.tile_type}' (based on view type), got '{op.tile.type}'"
+        )
+    for value in op.index:
+        if shape_of(value):
+            raise op.error(f"expected index type to be a scalar tile, got '{value.type}'")
+    for i, kind in enumerate(kinds):
+        if kind is not kinds[0]:
+            raise op.error(
+                f"expected index type {i} to be the same as other index types ('{kinds[0]}'), got '{kind}'"
+            )
+
+
+class LoadViewTko(Op, name="cuda_tile.load_view_tko", traits=(READ,)):
+    """Loads one tile of a view; elements outside the tensor are the view's padding value."""
+
+    memory_ordering_semantics = attribute(MEMORY_ORDERING)
+    memory_scope = attribute(MEMORY_SCOPE, optional=True)
+    view = operand(TILE_VIEW)
+    index = variadic_operand(INT_TILE)
+    token = optional_operand(TOKEN_TYPE)
+    optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
+    tile = result(ANY_TILE)
+    result_token = result(TOKEN_TYPE)
+    assembly = "custom<LoadViewSyntax>"
+
+    def verify_op(self) -> None:
+        _check_access(self)
+        check_ordering(self, "load", "acquire")
+
+
+class StoreViewTko(Op, name="cuda_tile.store_view_tko", traits=(WRITE,)):
+    """Stores one tile of a view; elements outside the tensor are left out."""
+
+    memory_ordering_semantics = attribute(MEMORY_ORDERING)
+    memory_scope = attribute(MEMORY_SCOPE, optional=True)
+    tile = operand(ANY_TILE)
+    view = operand(TILE_VIEW)
+    index = variadic_operand(INT_TILE)
+    token = optional_operand(TOKEN_TYPE)
+    optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
+    result_token = result(TOKEN_TYPE)
+    assembly = "custom<StoreViewSyntax>"
+
+    def verify_op(self) -> None:
+        _check_access(self)
+        check_ordering(self, "store", "release")
