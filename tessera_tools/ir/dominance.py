@@ -10,7 +10,7 @@ on demand and once per region; blocks are then numbered in a walk over the tree,
 
 from __future__ import annotations
 
-from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, Value
+from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, UnregisteredOp, Value
 from tessera_tools.ir.traits import GraphRegion
 
 GRAPH_REGION_OPS = frozenset({"builtin.module", "gpu.module"})
@@ -18,9 +18,14 @@ GRAPH_REGION_OPS = frozenset({"builtin.module", "gpu.module"})
 
 
 def is_graph_region(region: Region) -> bool:
-    """Whether uses in the region may stand before definitions."""
+    """Whether uses in the region may stand before definitions.
+
+    Of an unregistered op's regions nothing is known, so they are not held to an order (as upstream).
+    """
     op = region.parent
-    return op is not None and (op.name in GRAPH_REGION_OPS or op.has_trait(GraphRegion))
+    if op is None:
+        return False
+    return isinstance(op, UnregisteredOp) or op.name in GRAPH_REGION_OPS or op.has_trait(GraphRegion)
 
 
 class _Tree:

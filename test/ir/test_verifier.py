@@ -91,6 +91,12 @@ def test_order_does_not_count_in_a_graph_region() -> None:
     assert verify(module(Store.create([c.result]), c)) == []
 
 
+def test_order_does_not_count_inside_an_unregistered_operation() -> None:
+    c = const(1)
+    inside = Region([block(Store.create([c.result]), c, UnregisteredOp.named("x.end"))])
+    assert verify(func(block(UnregisteredOp.named("x.y", regions=[inside]), Return.create()))) == []
+
+
 def test_an_unreachable_block_is_not_held_to_dominance() -> None:
     c = const(1)
     dead = block(Store.create([c.result]), c, Return.create())
