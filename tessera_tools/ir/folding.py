@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.core import Block, Builder, Operation, OpResult, Region, Value
+from tessera_tools.ir.core import Builder, Operation, OpResult, Region, Value
 from tessera_tools.ir.traits import ConstantLike, IsolatedFromAbove
 
 Materializer = Callable[[Attribute, Type, Builder], Operation | None]
@@ -112,9 +112,3 @@ class ConstantFolder:
         place = self._keys.pop(op, None)
         if place is not None and self._known[place[0]].get(place[1]) is op:
             del self._known[place[0]][place[1]]
-
-
-def entry_block(op: Operation) -> Block | None:
-    """The block at whose start constants for `op` are kept."""
-    region = insertion_region(op)
-    return region.entry if region is not None else None
