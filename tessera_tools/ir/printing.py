@@ -399,6 +399,9 @@ class Printer:
 _BARE_NAMES = frozenset({"cuda_tile"})
 """Dialects whose ops are printed without their prefix everywhere, as their own tools do."""
 
+_ALWAYS_PREFIXED = frozenset({"cuda_tile.module"})
+"""Ops of those whose bare name is another op's."""
+
 
 def _prints_bare(module: Operation) -> bool:
     """A module without attributes that only holds ops of a bare dialect is the file itself."""

@@ -22,6 +22,7 @@ class Dialect:
     types, attributes: by the word after the dot (`!name.word`, `#name.word`); each class has a classmethod
     `parse(scanner)` that reads what follows that word, and `text()`.
     materialize: makes a constant op for (attribute, type), or None; used by folding.
+    upgrade: translates, in a module just read, an older spelling of the dialect into today's ops.
     inline_ok: whether the inliner may move this dialect's ops into other functions.
     """
 
@@ -32,6 +33,7 @@ class Dialect:
     attributes: dict[str, type[Attribute]] = field(default_factory=dict)
     materialize: Callable[[Builder, Attribute, Type], Operation | None] | None = None
     inline_ok: bool = True
+    upgrade: Callable[[Operation], object] | None = None
 
 
 def ops_of(*modules: Any) -> dict[str, type[Op]]:
@@ -77,6 +79,13 @@ def find_op(name: str) -> type[Op] | None:
     """The class of a registered op, by full name."""
     dialect = find_dialect(name.partition(".")[0])
     return dialect.ops.get(name) if dialect is not None else None
+
+
+def upgrade_spelling(module: Operation) -> None:
+    """Let the dialects met so far translate their older spellings in a module just read."""
+    for dialect in list(_loaded.values()):
+        if dialect.upgrade is not None:
+            dialect.upgrade(module)
 
 
 def all_dialects() -> Iterable[Dialect]:

@@ -15,8 +15,10 @@ def parse_module(
 ) -> Operation:
     """The file's `builtin.module`; top-level operations are put into one where the file has none.
 
+    Older spellings that a dialect still reads are translated into today's ops.
     Raises DiagnosticError with every error found.  Nothing is verified beyond what reading needs.
     """
+    from tessera_tools.opdef.dialect import upgrade_spelling
     from tessera_tools.parser.build import Builder
     from tessera_tools.parser.lexer import Parser, default_table
     from tessera_tools.parser.source import Source, decode
@@ -32,11 +34,13 @@ def parse_module(
     first = block.first_op
     if first is not None and first is block.last_op and first.name == "builtin.module":
         first.detach()
+        upgrade_spelling(first)
         return first
     from tessera_tools.dialects.builtin import Module
     from tessera_tools.ir.core import Region
 
     module: Any = Module.create(regions=[Region([block])], location=source.location(0))
+    upgrade_spelling(module)
     return module
 
 

@@ -206,6 +206,7 @@ DIALECT = Dialect(
         OptimizationHintsAttr,
     ),
     materialize=materialize,
+    upgrade=upgrade_legacy,
 )
 
 __all__ = [
