@@ -17,7 +17,7 @@ from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
 from tessera_tools.passes.base import OptionError, Pass
 from tessera_tools.passes.table import PASSES, find_pass
 
-__all__ = ["ANY", "SOURCE", "Pipeline", "make_pass", "parse_options", "parse_pipeline"]
+__all__ = ["ANY", "SOURCE", "Pipeline", "make_pass", "parse_options", "parse_pass", "parse_pipeline"]
 
 ANY = "any"
 SOURCE = "<pass-pipeline>"
@@ -179,6 +179,15 @@ class _Reader:
                 f"nest it: '{made.anchor}({name})'",
             )
         return made
+
+
+def parse_pass(text: str) -> Pass:
+    """One pass from `name` or `name{options}`. Raises DiagnosticError or OptionError."""
+    name, brace, rest = text.partition("{")
+    made = make_pass(name.strip(), parse_options(rest.rstrip().removesuffix("}")) if brace else {})
+    if made is None:
+        raise _error(0, f"'{name}' is no registered pass", _suggest_pass(name))
+    return made
 
 
 def make_pass(name: str, options: dict[str, str]) -> Pass | None:

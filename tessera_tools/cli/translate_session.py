@@ -1,0 +1,298 @@
+"""One run of `tessera-translate`, once its options are known."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Any
+
+from tessera_tools.cli.common import (
+    FAILED,
+    internal_fault,
+    progress,
+    read_input,
+    report,
+    start_seconds,
+    use_color,
+    write_stderr,
+)
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.emit.driver import (
+    FORMATS,
+    Compiled,
+    Options,
+    compile_module,
+    compile_text,
+    remaining_pipeline,
+    stage_of,
+)
+from tessera_tools.emit.files import OutputSet, write_output
+from tessera_tools.emit.worker import Worker
+from tessera_tools.ir.core import Operation
+from tessera_tools.passes.timing import Timing
+from tessera_tools.target import Target, UnknownTargetError, lookup, occupancy
+
+__all__ = ["Session"]
+
+DEFAULT_GPU = "sm_80"
+"""PTX for it runs on every later GPU, by the driver's own compiler."""
+
+FILE_NAMES = {
+    "cuda_tile": "1-cuda_tile.mlir",
+    "nv_tileaa": "2-nv_tileaa.mlir",
+    "nv_tileas": "3-nv_tileas.mlir",
+    "llvm": "4-llvm.mlir",
+    "llvmir": "4b-llvm.ll",
+    "mir": "5-mir.mir",
+    "ptx": "6-ptx.ptx",
+    "cubin": "7-cubin.cubin",
+    "sass": "7-sass.sass",
+}
+"""What `--save-temps` calls each stage."""
+
+BYTECODE_MAGIC = b"\x7fTileIR"
+_LLVM_START = re.compile(r"(define|declare|target|source_filename|module asm|attributes #)\b|;")
+
+
+class Session:
+    """The work of one command line. `options` are click's; `begin` is when the command started."""
+
+    def __init__(self, options: dict[str, Any], until: str, begin: float) -> None:
+        self.options = options
+        self.until = until
+        self.timing = Timing(begin)
+        if options["mlir_timing"]:
+            self.timing.started(start_seconds(begin))
+        self.sources = Sources()
+        self.color = use_color(options["color"] or "auto")
+        self.doing = "reading"
+        self.worker: Worker | None = None
+
+    def close(self) -> None:
+        """End LLVM's process."""
+        if self.worker is not None:
+            self.worker.close()
+            self.worker = None
+
+    def run(self) -> int:
+        """Do it; the exit status."""
+        try:
+            with progress(lambda: self.doing), sink(lambda d: report([d], self.sources, self.color)):
+                compiled = self._compile()
+                with self.timing.scope("Output"):
+                    self._write(compiled)
+            self._reports(compiled)
+            return 0
+        except DiagnosticError as failure:
+            report(failure.diagnostics, self.sources, self.color)
+            return FAILED
+        except (RecursionError, MemoryError, OSError):
+            raise
+        except Exception as fault:
+            if os.environ.get("TESSERA_DEBUG") == "1":
+                raise
+            message = internal_fault(fault, f"while {self.doing}")
+            report([Diagnostic("error", None, message)], self.sources, self.color)
+            return FAILED
+
+    def _compile(self) -> Compiled:
+        options = self._options()
+        self._check_output()
+        if self.until != "llvmir" and self.worker is None:
+            self.worker = Worker.start(time_limit=options.llvm_timeout)
+        name, data = read_input(self.options["input"])
+        if data.startswith(BYTECODE_MAGIC):
+            raise error(Position(name, 1, 1), "this is cuda_tile bytecode; expected MLIR text, LLVM IR or PTX")
+        text = data.decode("utf-8", "replace")
+        self.sources.add(name, text)
+        kind = _kind(name, text)
+        if kind != "mlir":
+            self.doing = "compiling"
+            return compile_text(
+                text, kind, options, worker=self.worker, timing=self.timing, on_stage=self._save
+            )
+        self.doing = "parsing"
+        with self.timing.scope("Parser"):
+            module = self._parse(data, name)
+        if self.options["print_pipeline"]:
+            self._print_pipeline(options.target, module)
+        self.doing = "compiling"
+        return compile_module(
+            module,
+            options,
+            worker=self.worker,
+            timing=self.timing,
+            observers=self._observers(),
+            on_stage=self._save,
+        )
+
+    def _parse(self, data: bytes, name: str) -> Operation:
+        from tessera_tools.ir.verifier import verify_or_raise
+        from tessera_tools.parser import parse_module
+
+        module = parse_module(
+            data,
+            name,
+            allow_unregistered=self.options["allow_unregistered_dialect"],
+            implicit_index_constants=self.options["implicit_index_constants"],
+        )
+        verify_or_raise(module)
+        return module
+
+    def _options(self) -> Options:
+        given = self.options
+        try:
+            target = lookup(given["gpu_name"] or DEFAULT_GPU)
+        except UnknownTargetError as failure:
+            raise error(None, failure.message, failure.hint) from None
+        extra: list[str] = []
+        if given["ptxas_options"]:
+            import shlex
+
+            try:
+                extra = shlex.split(given["ptxas_options"])
+            except ValueError as failure:
+                raise error(None, f"--ptxas-options: {str(failure).lower()}") from None
+        verify = (given["verify_each"] or "true").lower()
+        if verify not in ("true", "false", "1", "0"):
+            raise error(None, f"--verify-each takes true or false, found '{verify}'")
+        return Options(
+            target,
+            self.until,
+            level=int(given["level"] or 3),
+            lineinfo=given["lineinfo"],
+            ptxas=given["ptxas"],
+            ptxas_options=tuple(extra),
+            ptxas_timeout=given["ptxas_timeout"] or 300.0,
+            llvm_timeout=given["llvm_timeout"] or 120.0,
+            llvm_pipeline=given["llvm_pipeline"] or "tile",
+            verify_each=verify in ("true", "1"),
+            all_stages=given["save_temps"] is not None,
+        )
+
+    def _check_output(self) -> None:
+        """Refuse an output that cannot be written before any work is done."""
+        output = self.options["output"] or "-"
+        if output == "-":
+            if self.until == "cubin" and sys.stdout.isatty():
+                raise error(None, "a cubin is not written to a terminal", "name a file with -o")
+            return
+        if os.path.isdir(output):
+            raise error(None, f"the output '{output}' is a directory", "name a file in it")
+        folder = os.path.dirname(os.path.abspath(output))
+        if not os.path.isdir(folder):
+            raise error(None, f"the output '{output}' cannot be written: no folder '{folder}'", "make its folder first")
+
+    def _observers(self) -> tuple[Any, ...]:
+        observers: list[Any] = [_Doing(self)]
+        before, after = self.options["mlir_print_ir_before_all"], self.options["mlir_print_ir_after_all"]
+        if before or after:
+            from tessera_tools.passes.printing import IRPrinting, PrintOptions
+
+            printing = PrintOptions(before_all=before, after_all=after)
+            observers.append(IRPrinting(printing, write_stderr, write_output))
+        return tuple(observers)
+
+    def _print_pipeline(self, target: Target, module: Operation) -> None:
+        stage = stage_of(module)
+        text = f"from {stage} to llvm for {target.cpu}:\n{remaining_pipeline(target, stage).pretty()}\n"
+        steps = FORMATS[: FORMATS.index(self.until) + 1]
+        steps = tuple(step for step in steps if step != "mir" or self.until == "mir")
+        write_stderr(f"{text}then {' -> '.join(steps)}\n")
+
+    def _save(self, stage: str, data: str | bytes) -> str | None:
+        """Write a stage's file at once, so that the stages before a failure are there."""
+        folder = self.options["save_temps"]
+        if folder is None:
+            return None
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as failure:
+            raise error(None, f"--save-temps: '{folder}' cannot be made: {failure.strerror}") from None
+        path = os.path.join(folder, FILE_NAMES[stage])
+        write_output(path, data)
+        if isinstance(data, str):
+            self.sources.add(path, data)
+        return path
+
+    # -- results
+
+    def _write(self, compiled: Compiled) -> None:
+        output = self.options["output"] or "-"
+        data = compiled.stages[self.until]
+        folder = self.options["save_temps"]
+        if output == "-" and folder is not None:
+            if compiled.manifest is not None:
+                write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
+            return  # the file is in the folder
+        with OutputSet() as outputs:
+            outputs.add(output, data)
+            if self.until == "cubin" and output != "-" and compiled.manifest is not None:
+                outputs.add(f"{os.path.splitext(output)[0]}.json", compiled.manifest.to_json())
+
+    def _reports(self, compiled: Compiled) -> None:
+        for warning in compiled.warnings:
+            report([Diagnostic("warning", None, warning)], self.sources, self.color)
+        if self.options["resource_usage"]:
+            if compiled.report is None:
+                write_stderr("no resource usage: ptxas did not run\n")
+            else:
+                write_stderr(_resources(compiled, lookup(self.options["gpu_name"] or DEFAULT_GPU)))
+        if self.options["mlir_timing"]:
+            write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
+
+
+class _Doing:
+    """Keeps the progress line's words up to date."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def before(self, pass_: Any, op: Operation) -> None:
+        self._session.doing = f"running {pass_.name}"
+
+    def after(self, pass_: Any, op: Operation) -> None:
+        self._session.doing = "compiling"
+
+    def failed(self, pass_: Any, op: Operation) -> None:
+        pass
+
+
+def _kind(name: str, text: str) -> str:
+    """What the input is: "mlir", "llvmir" or "ptx", by the file's name, else by how it begins."""
+    ending = os.path.splitext(name)[1]
+    if ending in (".ll", ".ptx", ".mlir"):
+        return {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir"}[ending]
+    for line in text.splitlines():
+        line = line.strip()
+        if not line or line.startswith("//"):
+            continue
+        if line.startswith(".version"):
+            return "ptx"
+        return "llvmir" if _LLVM_START.match(line) else "mlir"
+    return "mlir"
+
+
+def _resources(compiled: Compiled, target: Target) -> str:
+    """One line a kernel, in ptxas's words."""
+    assert compiled.report is not None
+    lines: list[str] = []
+    kernels = {k.name: k for k in compiled.manifest.kernels} if compiled.manifest is not None else {}
+    for name, used in compiled.report.entries.items():
+        kernel = kernels.get(name)
+        dynamic = kernel.dynamic_shared if kernel is not None else 0
+        line = (
+            f"kernel '{name}' for {target.cpu}: {used.registers} registers, {used.shared + dynamic} bytes smem, "
+            f"{used.stack} bytes stack frame, {used.spill_stores} bytes spill stores, "
+            f"{used.spill_loads} bytes spill loads"
+        )
+        if kernel is not None and kernel.block != (1, 1, 1):
+            x, y, z = kernel.block
+            fits = occupancy(target, threads=x * y * z, registers=used.registers, shared=used.shared + dynamic)
+            line += (
+                f"; {fits.blocks} blocks of {x * y * z} threads on an SM ({fits.fraction:.0%} of its warps, "
+                f"limited by {' and '.join(fits.limited_by)})"
+            )
+        lines.append(line + "\n")
+    return "".join(lines)

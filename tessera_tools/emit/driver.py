@@ -1,0 +1,352 @@
+"""The way down, from any stage: IR through the target's passes to LLVM IR, MIR, PTX, cubin and SASS.
+
+    cuda_tile ─▶ nv_tileaa ─▶ nv_tileas ─▶ llvm ─▶ LLVM IR ─▶ PTX ─▶ cubin ─▶ SASS
+        └ enters where the input is (`stage_of`), leaves at `until`           └▶ MIR, on the side
+
+`compile_module` is for callers with IR, `compile_text` for LLVM IR and PTX; both return a `Compiled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tessera_tools.diagnostics import DiagnosticError, Position
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, ptx_text
+from tessera_tools.emit.manifest import Kernel, Manifest
+from tessera_tools.emit.ptxas import Assembled, Ptxas
+from tessera_tools.emit.worker import Worker
+from tessera_tools.ir.core import Operation
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
+from tessera_tools.passes.table import STAGES, pipeline_for
+from tessera_tools.target import Target
+
+if TYPE_CHECKING:
+    from tessera_tools.emit.resources import Report
+    from tessera_tools.passes.manager import Observer
+    from tessera_tools.passes.timing import Timing
+
+__all__ = ["FORMATS", "Compiled", "Options", "Stage", "compile_module", "compile_text", "remaining_pipeline", "stage_of"]
+
+FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
+"""What `until` may name, in order."""
+
+Stage = str
+"""A name of STAGES or of FORMATS."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile. Time limits are seconds."""
+
+    target: Target
+    until: Stage = "cubin"
+    level: int = 3
+    """Of LLVM and of ptxas, 0 to 3."""
+    lineinfo: bool = False
+    ptxas: str | None = None
+    """Path of ptxas; None to find it."""
+    ptxas_options: tuple[str, ...] = ()
+    ptxas_timeout: float = 300.0
+    llvm_timeout: float = 120.0
+    llvm_pipeline: str = "tile"
+    verify_each: bool = True
+    all_stages: bool = False
+    """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
+
+
+@dataclass
+class Compiled:
+    """What came out: texts by stage (a name of STAGES or FORMATS; the cubin is bytes), and what is known of it."""
+
+    stages: dict[Stage, str | bytes] = field(default_factory=dict[Stage, "str | bytes"])
+    report: Report | None = None
+    """ptxas's, with resources by kernel; None if it did not run."""
+    manifest: Manifest | None = None
+    warnings: list[str] = field(default_factory=list[str])
+    ptxas_command: list[str] = field(default_factory=list[str])
+
+    def text(self, stage: Stage) -> str:
+        """The text of a stage. KeyError if it was not made."""
+        found = self.stages[stage]
+        return found if isinstance(found, str) else found.decode()
+
+
+def stage_of(module: Operation) -> Stage:
+    """The stage that the module is in: the first of STAGES with an operation in it; llvm if there is none."""
+    best = len(STAGES) - 1
+    for op in module.walk():
+        prefix = op.name.partition(".")[0]
+        if prefix in STAGES:
+            best = min(best, STAGES.index(prefix))
+            if best == 0:
+                break
+    return STAGES[best]
+
+
+def remaining_pipeline(target: Target, stage: Stage) -> Pipeline:
+    """The passes that lead from `stage` to llvm on `target`."""
+    pipeline = Pipeline("builtin.module")
+    for step in pipeline_for(target.name, stage):
+        pipeline.add(parse_pass(step.text))
+    return pipeline
+
+
+class _Run:
+    """One compilation on its way."""
+
+    def __init__(
+        self,
+        options: Options,
+        worker: Worker | None,
+        timing: Timing | None,
+        on_stage: Callable[[Stage, str | bytes], str | None] | None,
+    ) -> None:
+        self.options = options
+        self.timing = timing
+        self.on_stage = on_stage
+        self.result = Compiled()
+        self.saved: dict[Stage, str] = {}
+        self.kernels: list[Kernel] = []
+        self._worker = worker
+
+    def scope(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.timing is None else self.timing.scope(name)
+
+    def reached(self, stage: Stage, data: str | bytes) -> bool:
+        """Keep a stage's text; whether it is what was asked for."""
+        self.result.stages[stage] = data
+        if self.on_stage is not None:
+            path = self.on_stage(stage, data)
+            if path is not None:
+                self.saved[stage] = path
+        return stage == self.options.until
+
+    @property
+    def worker(self) -> Worker:
+        if self._worker is None:
+            self._worker = Worker.start(time_limit=self.options.llvm_timeout)
+        return self._worker
+
+    # -- the stages
+
+    def lower(self, module: Operation, observers: tuple[Observer, ...]) -> None:
+        """Run the passes that are left on the module."""
+        from tessera_tools.ir.printing import print_op
+        from tessera_tools.passes.manager import PassManager
+
+        options = self.options
+        stage = stage_of(module)
+        steps = pipeline_for(options.target.name, stage)
+        for name in STAGES[STAGES.index(stage) :]:
+            if options.all_stages:
+                with self.scope("Output"):
+                    self.reached(name, print_op(module))
+            pipeline = Pipeline("builtin.module")
+            for step in steps:
+                if step.stage == name:
+                    pipeline.add(parse_pass(step.text))
+            if pipeline.items:
+                PassManager(
+                    pipeline, verify_each=options.verify_each, observers=observers, timing=self.timing
+                ).run(module)
+
+    def llvm_ir(self, module: Operation, debug: bool) -> str:
+        from tessera_tools.emit.llvmir import emit_llvm_ir
+
+        with self.scope("LLVM IR"):
+            return emit_llvm_ir(module, debug=debug)
+
+    def from_llvm_ir(self, ir: str, again: Callable[[], str] | None) -> None:
+        """LLVM IR down to `until`. `again` makes the IR with locations, for the place of an error of ptxas."""
+        options = self.options
+        if self.reached("llvmir", ir):
+            return
+        assembler = self.assembler()
+        with self.scope("LLVM"):
+            info = self.worker.info()
+            version = choose_ptx_version(info, options.target, assembler.max_ptx if assembler else None)
+        if options.until == "mir" or options.all_stages:
+            with self.scope("MIR"):
+                reply = emit_mir(
+                    ir,
+                    options.target,
+                    ptx_version=version,
+                    level=options.level,
+                    pipeline=options.llvm_pipeline,
+                    time_limit=options.llvm_timeout,
+                )
+            if self.reached("mir", reply.texts["mir"]):
+                return
+        ptx = self.ptx(ir, version)
+        if self.reached("ptx", ptx):
+            return
+        assert assembler is not None
+        try:
+            self.from_ptx(ptx, assembler)
+        except ToolError as failure:
+            if failure.line is None or again is None:
+                raise
+            self.locate(again, version, assembler)
+            raise
+
+    def ptx(self, ir: str, version: int) -> str:
+        with self.scope("LLVM"):
+            try:
+                reply = compile_ir(
+                    self.worker,
+                    ir,
+                    self.options.target,
+                    ptx_version=version,
+                    level=self.options.level,
+                    pipeline=self.options.llvm_pipeline,
+                )
+            except ToolError as failure:
+                raise self.placed(failure, "llvmir") from None
+            if self.timing is not None:
+                for step, seconds in reply.seconds.items():
+                    if step != "wall":
+                        self.timing.add(_LLVM_STEPS.get(step, step), seconds)
+        self.result.warnings += reply.warnings
+        return reply.texts["ptx"]
+
+    def locate(self, again: Callable[[], str], version: int, assembler: Ptxas) -> None:
+        """Assemble once more from IR with locations; raises ptxas's error if it now has a place."""
+        try:
+            ptx = self.ptx(again(), version)
+            self.saved.pop("ptx", None)  # its lines are not those of this text
+            self.assemble(ptx, assembler)
+        except ToolError as failure:
+            if failure.location is not None:
+                raise
+
+    def placed(self, failure: ToolError, stage: Stage) -> ToolError:
+        """An error about a line of a text that was saved, at that line of the file."""
+        path = self.saved.get(stage)
+        if failure.location is None and failure.line is not None and path is not None:
+            failure.location = Position(path, failure.line, failure.column or 1)
+            failure.diagnostics[0].location = failure.location
+        return failure
+
+    def assembler(self) -> Ptxas | None:
+        """ptxas; without one, None if nothing here needs it."""
+        options = self.options
+        try:
+            found = Ptxas.find(options.ptxas)
+            # A user's own ptxas that does not tell its version is refused where it is needed.
+            found.max_ptx  # noqa: B018
+        except ToolError:
+            if options.until in ("cubin", "sass") or options.ptxas is not None:
+                raise
+            return None
+        return found
+
+    def assemble(self, ptx: str, assembler: Ptxas) -> Assembled:
+        options = self.options
+        return assembler.assemble(
+            ptx,
+            arch=options.target.ptx_target,
+            level=options.level,
+            lineinfo=options.lineinfo,
+            options=options.ptxas_options,
+            time_limit=options.ptxas_timeout,
+            ptx_name=self.saved.get("ptx"),
+        )
+
+    def from_ptx(self, ptx: str, assembler: Ptxas) -> None:
+        """PTX to the cubin with its manifest, and to SASS."""
+        from tessera_tools.emit.kernels import kernels_of_ptx, with_resources
+        from tessera_tools.emit.resources import spill_warning
+
+        options = self.options
+        with self.scope("ptxas"):
+            made = self.assemble(ptx, assembler)
+        self.result.report = made.report
+        self.result.ptxas_command = made.command
+        self.result.warnings += [f"ptxas: {message.text}" for message in made.warnings]
+        for name, used in made.report.entries.items():
+            warning = spill_warning(name, used)
+            if warning:
+                self.result.warnings.append(warning)
+        version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), ptx_text(80))
+        kernels = with_resources(self.kernels or kernels_of_ptx(ptx), made.report)
+        self.result.manifest = Manifest(options.target.cpu, version, kernels)
+        if self.reached("cubin", made.cubin) or (options.until != "sass" and not options.all_stages):
+            return
+        from tessera_tools.emit.sass import Nvdisasm
+
+        try:
+            with self.scope("nvdisasm"):
+                sass = Nvdisasm.find().disassemble(made.cubin, lineinfo=options.lineinfo)
+        except ToolError as failure:
+            if options.until == "sass":
+                raise
+            self.result.warnings.append(f"no SASS: {failure.message}")
+            return
+        self.reached("sass", sass)
+
+
+_LLVM_STEPS = {"parse": "read IR", "verify": "verify IR", "codegen": "generate code", "print": "write text"}
+"""What LLVM's steps are called in the timing report, where "parse" would be taken for the parser's."""
+
+
+def compile_module(
+    module: Operation,
+    options: Options,
+    *,
+    worker: Worker | None = None,
+    timing: Timing | None = None,
+    observers: Sequence[Observer] = (),
+    on_stage: Callable[[Stage, str | bytes], str | None] | None = None,
+) -> Compiled:
+    """Compile IR of any stage; the module is changed in place.
+
+    worker: LLVM's process, started early by the caller; one is started when needed otherwise, and closed.
+    on_stage: called with each stage's text as soon as it is there; returns the path under which it was saved, for
+        the positions of errors, or None.
+
+    Raises DiagnosticError: for IR that a pass cannot lower, ToolError for LLVM and ptxas.
+    """
+    from tessera_tools.emit.kernels import kernels_of_module
+
+    run = _Run(options, worker, timing, on_stage)
+    try:
+        run.lower(module, tuple(observers))
+        run.kernels = kernels_of_module(module)
+        ir = run.llvm_ir(module, options.lineinfo)
+        run.from_llvm_ir(ir, None if options.lineinfo else lambda: run.llvm_ir(module, True))
+    finally:
+        if worker is None and run._worker is not None:
+            run._worker.close()
+    return run.result
+
+
+def compile_text(
+    text: str,
+    kind: Stage,
+    options: Options,
+    *,
+    worker: Worker | None = None,
+    timing: Timing | None = None,
+    on_stage: Callable[[Stage, str | bytes], str | None] | None = None,
+) -> Compiled:
+    """Compile LLVM IR (`kind` "llvmir") or PTX ("ptx"). Raises DiagnosticError as `compile_module` does."""
+    if FORMATS.index(options.until) < FORMATS.index(kind):
+        raise DiagnosticError(
+            *ToolError(f"the input is {kind}; it cannot be turned back into {options.until}").diagnostics
+        )
+    run = _Run(options, worker, timing, on_stage)
+    try:
+        if kind == "llvmir":
+            run.from_llvm_ir(text, None)
+        elif not run.reached("ptx", text):
+            assembler = run.assembler()
+            assert assembler is not None
+            run.from_ptx(text, assembler)
+    finally:
+        if worker is None and run._worker is not None:
+            run._worker.close()
+    return run.result

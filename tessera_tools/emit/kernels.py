@@ -1,0 +1,123 @@
+"""The kernels of a module, as the launch manifest lists them: from the llvm dialect, or from PTX.
+
+    llvm.func @k(!llvm.ptr<1>, i32) {nvvm.kernel, nvvm.reqntid = …}  ─▶  Kernel("k", (ptr @ 0, i32 @ 8), block=(128, 1, 1))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Shape
+from tessera_tools.emit.resources import Report
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from tessera_tools.ir.core import Operation
+
+__all__ = ["DYNAMIC_SHARED", "kernels_of_module", "kernels_of_ptx", "with_resources"]
+
+DYNAMIC_SHARED = "tessera.dynamic_shared"
+"""Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher has to ask for."""
+
+
+def kernels_of_module(module: Operation) -> list[Kernel]:
+    """Every `llvm.func` marked `nvvm.kernel` that has a body, in order."""
+    return [_kernel(op) for op in module.walk() if op.name == "llvm.func" and "nvvm.kernel" in op.attributes]
+
+
+def _kernel(function: Operation) -> Kernel:
+    name = function.attributes["sym_name"]
+    assert isinstance(name, StringAttr)
+    blocks = function.regions[0].blocks if function.regions else []
+    arguments = blocks[0].arguments if blocks else []
+    entries = getattr(function.attributes.get("arg_attrs"), "elements", ())
+    types = [
+        _type_name(str(argument.type), entries[i] if i < len(entries) else None)
+        for i, argument in enumerate(arguments)
+    ]
+    names = [argument.name_hint or f"arg{i}" for i, argument in enumerate(arguments)]
+    block = _shape(function.attributes.get("nvvm.reqntid")) or _shape(function.attributes.get("nvvm.maxntid"))
+    dynamic = function.attributes.get(DYNAMIC_SHARED)
+    return Kernel(
+        name.value,
+        _parameters(zip(names, types, strict=True)),
+        block or (1, 1, 1),
+        _shape(function.attributes.get("nvvm.cluster_dim")) or (1, 1, 1),
+        dynamic_shared=dynamic.value if isinstance(dynamic, IntegerAttr) else 0,
+    )
+
+
+def _type_name(text: str, attributes: Attribute | None) -> str:
+    """The manifest's name of a parameter's LLVM type."""
+    if text.startswith("!llvm.ptr"):
+        by_value = isinstance(attributes, DictionaryAttr) and "llvm.byval" in dict(attributes.entries)
+        return "tensormap" if by_value else "ptr"
+    return text if text in PARAMETER_TYPES else "i64"
+
+
+def _parameters(named: Iterable[tuple[str, str]]) -> tuple[Parameter, ...]:
+    """Parameters at their offsets: each aligned to its own size, a tensor map to 64 bytes."""
+    parameters: list[Parameter] = []
+    end = 0
+    for name, type in named:
+        size = PARAMETER_TYPES[type]
+        alignment = min(size, 64)
+        offset = -(-end // alignment) * alignment
+        parameters.append(Parameter(name, type, size, offset))
+        end = offset + size
+    return tuple(parameters)
+
+
+def _shape(value: Attribute | None) -> Shape | None:
+    if not isinstance(value, DenseArrayAttr) or not 1 <= len(value.values) <= 3:
+        return None
+    return _three([int(v) for v in value.values])
+
+
+def _three(numbers: list[int]) -> Shape:
+    x, y, z = (*numbers, 1, 1, 1)[:3]
+    return x, y, z
+
+
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*\(([^)]*)\)\s*([^{]*)\{", re.DOTALL)
+_PARAM = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s*(\.ptr\b[^,]*?)?\s*([\w$%]+)\s*(\[\d+\])?\s*$")
+_PTX_TYPES = {
+    "8": "i8", "16": "i16", "32": "i32", "64": "i64",
+    "f16": "f16", "f32": "f32", "f64": "f64", "bf16": "bf16",
+}  # fmt: skip
+
+
+def kernels_of_ptx(ptx: str) -> list[Kernel]:
+    """Every `.entry` of PTX text. PTX does not tell a pointer from an integer unless it says `.ptr`."""
+    kernels: list[Kernel] = []
+    for name, parameters, directives in _ENTRY.findall(ptx):
+        named: list[tuple[str, str]] = []
+        for text in parameters.split(","):
+            found = _PARAM.search(text.strip())
+            if found is None:
+                continue
+            kind, pointer, parameter, array = found.groups()
+            type = _PTX_TYPES.get(kind) or _PTX_TYPES.get(kind.lstrip("bsu"), "i64")
+            named.append((parameter, "tensormap" if array else "ptr" if pointer else type))
+        shape = re.search(r"\.reqntid\s+([\d, ]+)", directives) or re.search(r"\.maxntid\s+([\d, ]+)", directives)
+        cluster = re.search(r"\.reqnctapercluster\s+([\d, ]+)", directives)
+        kernels.append(
+            Kernel(
+                name,
+                _parameters(named),
+                _three([int(n) for n in shape[1].split(",")]) if shape else (1, 1, 1),
+                _three([int(n) for n in cluster[1].split(",")]) if cluster else (1, 1, 1),
+            )
+        )
+    return kernels
+
+
+def with_resources(kernels: Iterable[Kernel], report: Report) -> tuple[Kernel, ...]:
+    """The kernels with what ptxas says that they take."""
+    return tuple(
+        replace(kernel, registers=used.registers, static_shared=used.shared)
+        if (used := report.functions.get(kernel.name)) is not None
+        else kernel
+        for kernel in kernels
+    )
