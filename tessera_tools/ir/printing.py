@@ -198,7 +198,8 @@ class Printer:
             name = op.name
             dialect = name.partition(".")[0]
             default = self.default_dialect
-            out.append(name[len(dialect) + 1 :] if dialect == default or dialect in _BARE_NAMES else name)
+            bare = (dialect == default or dialect in _BARE_NAMES) and name not in _ALWAYS_PREFIXED
+            out.append(name[len(dialect) + 1 :] if bare else name)
             outer = self.short_dialect
             self.short_dialect = dialect
             self.default_dialect = (op.default_dialect or "") if op.regions else default  # type: ignore[attr-defined]
