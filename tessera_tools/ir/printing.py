@@ -218,6 +218,10 @@ class Printer:
         else:
             keys = op.inherent_attributes
             inherent = {k: v for k, v in op.attributes.items() if k in keys}
+            # Upstream prints properties that have their default value, too.
+            for field in op.definition.attributes:  # type: ignore[attr-defined]
+                if field.default is not None:
+                    inherent.setdefault(field.key, field.default)
             discardable = {k: v for k, v in op.attributes.items() if k not in keys}
         if inherent:
             self.write(f" <{self.dictionary(inherent)}>")

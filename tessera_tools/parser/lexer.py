@@ -75,6 +75,7 @@ class Parser:
         self.defaults: list[str] = []
         self.default = ""
         self.pending = ""
+        self.stack: list[int] = []
         self._types: dict[str, Any] = {}
 
     # -- the LALR loop
@@ -83,7 +84,7 @@ class Parser:
         """The statements of the file; raises DiagnosticError at the first syntax error."""
         table = self.table
         states, gotos, rules, end = table.states, table.gotos, table.rules, table.end
-        stack = [table.start]
+        stack = self.stack = [table.start]
         values: list[Any] = []
         state = table.start
         while True:
@@ -183,6 +184,18 @@ class Parser:
                 return self._alias(row, at)
         raise self.unexpected(row, at)
 
+    def _shifts(self, terminal: str) -> bool:
+        """Whether the terminal can really come next: an LALR state merges contexts, so that a row alone may allow more."""
+        table, stack = self.table, list(self.stack)
+        while True:
+            action = table.states[stack[-1]].get(terminal)
+            if action is None or action >= 0:
+                return action is not None
+            rule = table.rules[-1 - action]
+            if rule.size:
+                del stack[-rule.size :]
+            stack.append(table.gotos[stack[-1]][rule.origin])
+
     def _scan(self, terminal: str, at: int, read: Any) -> tuple[str, Any]:
         scanner = self.scanner
         scanner.at = at
@@ -211,7 +224,7 @@ class Parser:
             return head, dot
         if "LOC" in row and word == "loc":
             return self._scan("LOC", at, self.scanner.location)
-        if "KEYWORD" in row:
+        if "KEYWORD" in row and ("RESULTS" not in row or self._shifts("KEYWORD")):
             self.at = at + len(word)
             return "KEYWORD", Token(word, at)
         if "ATTRIBUTE" in row and not ("RESULTS" in row and self._names_op(word)):
@@ -314,10 +327,12 @@ class Parser:
             known = self._types.get(match.group())
             if known is not None:
                 self.at = match.end()
+                self.scanner.implied = known
                 return "TYPE", known
         terminal, value = self._scan("TYPE", at, self.scanner.optional_type)
         if value is None:
             return None
+        self.scanner.implied = value
         if match is not None and match.end() == self.at:
             self._types[match.group()] = value
         return terminal, value

@@ -55,7 +55,9 @@ def _weights_text(op: Operation, e: Emitter) -> str:
     weights = op.attributes.get("branch_weights")
     if not isinstance(weights, DenseArrayAttr):
         return ""
-    return f", !prof {e.metadata('!{!"branch_weights", ' + ', '.join(f'i32 {w}' for w in weights.values) + '}')}"
+    entries = ", ".join(f"i32 {weight}" for weight in weights.values)
+    node = e.metadata(f'!{{!"branch_weights", {entries}}}')
+    return f", !prof {node}"
 
 
 def _loop_text(op: Operation, e: Any) -> str:
@@ -160,16 +162,15 @@ class SwitchCases(CustomDirective, name="SwitchCases"):
     def write(self, p: Any, op: Any) -> None:
         p.space()
         p.write(f"{p.name(op.value)} : ")
-        p.type(op.value.type)
-        p.write(", ")
+        p.write(f"{p.type(op.value.type)}, ")
         _write_successor(p, op.successors[0], op.default_operands)
         p.write(" [")
+        last = (op.case_numbers() or [None])[-1]
         for number, block, values in op.cases():
-            p.newline(1)
-            p.write(f"{number}: ")
+            p.newline()
+            p.write(f"  {number}: ")
             _write_successor(p, block, values)
-            if block is not op.successors[-1] or number != op.case_numbers()[-1]:
-                p.write(",")
+            p.write("," if number != last else "")
         p.newline()
         p.write("]")
 

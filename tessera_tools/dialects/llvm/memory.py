@@ -19,7 +19,7 @@ from tessera_tools.dialects.llvm.types import ArrayType, PointerType, StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, TypeAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import I1, VectorType
+from tessera_tools.ir.types import I1, I64, VectorType
 from tessera_tools.opdef import (
     ALLOCATE,
     ARRAY_ATTR,
@@ -302,6 +302,21 @@ class AtomicRMW(LLVMOp, name="llvm.atomicrmw", traits=(READ_WRITE,)):
             raise self.error("expected at least 'monotonic' ordering")
 
 
+class OrderingsSyntax(CustomDirective, name="Orderings"):
+    """`acq_rel monotonic`: on success and on failure."""
+
+    grammar = "custom: KEYWORD KEYWORD"
+
+    def read(self, state: Any, node: Any) -> None:
+        for key, token in zip(("success_ordering", "failure_ordering"), node, strict=True):
+            if token.text not in ORDERINGS:
+                raise state.error(token, f"unknown atomic ordering '{token.text}'; expected {', '.join(ORDERINGS)}")
+            state.attribute(key, IntegerAttr(ORDERINGS[token.text], I64))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(_ordering_text(op, "success_ordering") + _ordering_text(op, "failure_ordering"))
+
+
 class AtomicCmpXchg(LLVMOp, name="llvm.cmpxchg", traits=(READ_WRITE,)):
     """Store `val` if memory holds `cmp`; the old value and whether it was stored."""
 
@@ -321,7 +336,7 @@ class AtomicCmpXchg(LLVMOp, name="llvm.cmpxchg", traits=(READ_WRITE,)):
     res = result(derived("struct of the value's type and i1", lambda val: struct(val, I1), "val"))
     assembly = (
         "(`weak` $weak^)? (`volatile` $volatile^)? $ptr `,` $cmp `,` $val (`syncscope` `(` $syncscope^ `)`)? "
-        "$success_ordering $failure_ordering attr-dict `:` type($ptr) `,` type($val)"
+        "custom<Orderings>($success_ordering, $failure_ordering) attr-dict `:` type($ptr) `,` type($val)"
     )
 
     def llvm_ir(self, e: Emitter) -> None:

@@ -1,0 +1,377 @@
+"""Calls: of functions, of intrinsics by name, and inline assembly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.llvm.attributes import (
+    ASM_DIALECT,
+    CConvAttr,
+    MemoryEffectsAttr,
+    TailCallKindAttr,
+)
+from tessera_tools.dialects.llvm.base import ANY, Emitter, LLVMOp, fastmath, fastmath_text, mangled
+from tessera_tools.dialects.llvm.types import FunctionType, PointerType, StructType
+from tessera_tools.ir.builtin_attributes import (
+    ArrayAttr,
+    DenseArrayAttr,
+    StringAttr,
+    SymbolRefAttr,
+    TypeAttr,
+    quote,
+    symbol_text,
+)
+from tessera_tools.ir.types import I32
+from tessera_tools.opdef import (
+    ARRAY_ATTR,
+    I32_ARRAY,
+    READ_WRITE,
+    STRING_ATTR,
+    SYMBOL_REF,
+    TYPE_ATTR,
+    UNIT_ATTR,
+    CustomDirective,
+    attribute,
+    enum,
+    of_class,
+    optional_result,
+    variadic_operand,
+)
+
+NO_BUNDLES = DenseArrayAttr(I32, ())
+C_CONVENTION = CConvAttr("ccc")
+NO_TAIL = TailCallKindAttr("none")
+
+_BUNDLES = """
+custom_bundles: "[" custom_bundle ("," custom_bundle)* "]" -> present
+              | -> absent
+custom_bundle: STRING "(" values ":" types ")" -> filled
+             | STRING "(" ")" -> empty
+"""
+
+
+def read_bundles(state: Any, node: Any) -> None:
+    alias, bundles = node
+    state.operands("op_bundle_operands", [])
+    state.types("op_bundle_operands", [])
+    if alias == "absent":
+        return
+    sizes: list[int] = []
+    tags: list[StringAttr] = []
+    for form, children in bundles:
+        tags.append(StringAttr(children[0].text))
+        tokens, types = (children[1], children[2]) if form == "filled" else ([], [])
+        state.operands("op_bundle_operands", tokens)
+        state.types("op_bundle_operands", types)
+        sizes.append(len(tokens))
+    state.attribute("op_bundle_sizes", DenseArrayAttr(I32, tuple(sizes)))
+    state.attribute("op_bundle_tags", ArrayAttr(tuple(tags)))
+
+
+def bundles(op: Any) -> list[tuple[str, list[Any]]]:
+    """(tag, operands) of each operand bundle."""
+    found: list[tuple[str, list[Any]]] = []
+    tags = op.op_bundle_tags
+    if tags is None:
+        return found
+    rest = op.op_bundle_operands
+    for tag, size in zip(tags, op.op_bundle_sizes.values, strict=True):
+        found.append((tag.value, rest[:size]))
+        rest = rest[size:]
+    return found
+
+
+def write_bundles(p: Any, op: Any) -> None:
+    parts: list[str] = []
+    for tag, values in bundles(op):
+        inside = f"{p.names(values)} : {p.types([v.type for v in values])}" if values else ""
+        parts.append(f"{quote(tag)}({inside})")
+    if parts:
+        p.write(f" [{', '.join(parts)}]")
+
+
+def _bundles_text(op: Any, e: Emitter) -> str:
+    found = bundles(op)
+    if not found:
+        return ""
+    return " [ " + ", ".join(f"{quote(tag)}({', '.join(map(e.operand, values))})" for tag, values in found) + " ]"
+
+
+class CallSyntax(CustomDirective, name="Call"):
+    """`fastcc tail @f(%a) vararg(!llvm.func<…>) ["tag"(…)] {…} : (i32) -> f32`; a value for an indirect callee."""
+
+    grammar = (
+        """custom: custom_word* custom_callee "(" [values] ")" custom_vararg custom_bundles attr_dict ":" custom_type
+custom_word: KEYWORD
+custom_callee: SYMBOL -> symbol
+             | VALUE -> value
+custom_vararg: "vararg" "(" TYPE ")" -> present
+             | -> absent
+custom_type: FUNCTION_TYPE -> direct
+           | TYPE "," FUNCTION_TYPE -> indirect
+"""
+        + _BUNDLES
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        *words, (kind, (callee,)), values, (has_vararg, vararg), bundle_node, dictionary, (form, types) = node
+        for (word,) in words:
+            if word.text in TailCallKindAttr.cases:
+                state.attribute("TailCallKind", TailCallKindAttr(word.text))
+            elif word.text in CConvAttr.cases:
+                state.attribute("CConv", CConvAttr(word.text))
+            else:
+                raise state.error(word, f"unknown calling convention or tail call kind '{word.text}'")
+        if kind == "symbol":
+            state.attribute("callee", SymbolRefAttr(callee[0][0], tuple(callee[0][1:])))
+        else:
+            state.operand("callee_operands", callee)
+        state.operands("callee_operands", values or [])
+        if has_vararg == "present":
+            state.attribute("var_callee_type", TypeAttr(vararg[0]))
+        read_bundles(state, bundle_node)
+        for key, value in dictionary.items():
+            state.attribute(key, value)
+        if (form == "indirect") is not (kind == "value"):
+            expected = "the callee's pointer type before" if kind == "value" else "only"
+            raise state.error(None, f"expected {expected} the function type")
+        function = types[-1]
+        state.types("callee_operands", [*types[:-1], *function.inputs])
+        if len(function.results) > 1:
+            raise state.error(None, f"expected function with 0 or 1 results, found {len(function.results)}")
+        state.types("result", list(function.results))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.space()
+        if op.c_conv is not C_CONVENTION:
+            p.write(f"{op.c_conv.value} ")
+        if op.tail_call_kind is not NO_TAIL:
+            p.write(f"{op.tail_call_kind.value} ")
+        arguments = op.callee_operands
+        if op.callee is not None:
+            p.write(symbol_text(op.callee.root))
+        else:
+            p.write(p.name(arguments[0]))
+        passed = arguments if op.callee is not None else arguments[1:]
+        p.write(f"({p.names(passed)})")
+        if op.var_callee_type is not None:
+            p.write(f" vararg({op.var_callee_type})")
+        write_bundles(p, op)
+        p.attr_dict(op, _CALL_ELIDED)
+        p.write(" : ")
+        if op.callee is None:
+            p.write(f"{p.type(arguments[0].type)}, ")
+        p.write(p.function_type([v.type for v in passed], op.result_types))
+
+
+_CALL_ELIDED = frozenset({
+    "callee", "var_callee_type", "CConv", "TailCallKind", "op_bundle_sizes", "op_bundle_tags", "operandSegmentSizes",
+})  # fmt: skip
+
+
+class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
+    """Call a function: `callee`, or the pointer that is the first operand."""
+
+    var_callee_type = attribute(TYPE_ATTR, optional=True)
+    callee = attribute(SYMBOL_REF, optional=True)
+    callee_operands = variadic_operand(ANY)
+    fastmath_flags = fastmath()
+    c_conv = attribute(of_class(CConvAttr), default=C_CONVENTION, key="CConv")
+    tail_call_kind = attribute(of_class(TailCallKindAttr), default=NO_TAIL, key="TailCallKind")
+    memory_effects = attribute(of_class(MemoryEffectsAttr), optional=True)
+    convergent = attribute(UNIT_ATTR, optional=True)
+    no_unwind = attribute(UNIT_ATTR, optional=True)
+    will_return = attribute(UNIT_ATTR, optional=True)
+    op_bundle_operands = variadic_operand(ANY)
+    op_bundle_sizes = attribute(I32_ARRAY, default=NO_BUNDLES)
+    op_bundle_tags = attribute(ARRAY_ATTR, optional=True)
+    arg_attrs = attribute(ARRAY_ATTR, optional=True)
+    res_attrs = attribute(ARRAY_ATTR, optional=True)
+    no_inline = attribute(UNIT_ATTR, optional=True)
+    always_inline = attribute(UNIT_ATTR, optional=True)
+    inline_hint = attribute(UNIT_ATTR, optional=True)
+    access_groups = attribute(ARRAY_ATTR, optional=True)
+    alias_scopes = attribute(ARRAY_ATTR, optional=True)
+    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
+    tbaa = attribute(ARRAY_ATTR, optional=True)
+    result = optional_result(ANY)
+    assembly = "custom<Call>"
+
+    def llvm_ir(self, e: Any) -> None:
+        arguments = self.callee_operands
+        callee = self.callee
+        target = e.symbol(callee.root) if callee is not None else e.names[arguments[0]]
+        passed = arguments if callee is not None else arguments[1:]
+        produced = e.type(self.results[0].type) if self.results else "void"
+        signature = e.type(self.var_callee_type.value) if self.var_callee_type is not None else produced
+        tail = "" if self.tail_call_kind is NO_TAIL else f"{self.tail_call_kind.value} "
+        given = e.call_arguments(passed, self.arg_attrs)
+        before = e.result_attributes(self.res_attrs)
+        flags = "".join(f" {llvm}" for key, llvm in _CALL_FLAGS.items() if key in self.attributes)
+        effects: Any = self.attributes.get("memory_effects")
+        flags += f" {effects.llvm_text()}" if effects is not None else ""
+        text = f"{tail}call {fastmath_text(self)}{self.c_conv.llvm_text()}{before}{signature} {target}({given}){flags}"
+        text += _bundles_text(self, e)
+        if self.results:
+            e.define(self, text)
+        else:
+            e.emit(text)
+
+    def verify_op(self) -> None:
+        arguments = self.callee_operands
+        if self.callee is None and (not arguments or not isinstance(arguments[0].type, PointerType)):
+            raise self.error("must have either a `callee` attribute or at least an operand, a pointer to the callee")
+        function = self.var_callee_type
+        if function is not None and not isinstance(function.value, FunctionType):
+            raise self.error(f"'var_callee_type' must be a function type, but is '{function}'")
+
+
+_CALL_FLAGS = {
+    "convergent": "convergent", "no_unwind": "nounwind", "will_return": "willreturn", "no_inline": "noinline",
+    "always_inline": "alwaysinline", "inline_hint": "inlinehint",
+}  # fmt: skip
+
+
+class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
+    """`"llvm.name"(%a) ["tag"(…)] {…} : (i32) -> f32`."""
+
+    grammar = 'custom: STRING "(" [values] ")" custom_bundles attr_dict ":" FUNCTION_TYPE' + _BUNDLES
+
+    def read(self, state: Any, node: Any) -> None:
+        name, values, bundle_node, dictionary, function = node
+        state.attribute("intrin", StringAttr(name.text))
+        state.operands("args", values or [])
+        read_bundles(state, bundle_node)
+        for key, value in dictionary.items():
+            state.attribute(key, value)
+        state.types("args", list(function.inputs))
+        state.types("output", list(function.results))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f" {quote(op.intrin.value)}({p.names(op.args)})")
+        write_bundles(p, op)
+        p.attr_dict(op, {"intrin", "op_bundle_sizes", "op_bundle_tags", "operandSegmentSizes"})
+        p.write(" : " + p.function_type([v.type for v in op.args], op.result_types))
+
+
+class CallIntrinsic(LLVMOp, name="llvm.call_intrinsic", traits=(READ_WRITE,)):
+    """Call an LLVM intrinsic by its name; the types complete the name of an overloaded one where it is left bare."""
+
+    intrin = attribute(STRING_ATTR)
+    args = variadic_operand(ANY)
+    fastmath_flags = fastmath()
+    op_bundle_operands = variadic_operand(ANY)
+    op_bundle_sizes = attribute(I32_ARRAY, default=NO_BUNDLES)
+    op_bundle_tags = attribute(ARRAY_ATTR, optional=True)
+    arg_attrs = attribute(ARRAY_ATTR, optional=True)
+    res_attrs = attribute(ARRAY_ATTR, optional=True)
+    output = optional_result(ANY)
+    assembly = "custom<CallIntrinsic>"
+
+    def llvm_ir(self, e: Any) -> None:
+        name = self.intrin.value
+        arguments = self.args
+        produced = self.results[0].type if self.results else None
+        suffixes = OVERLOADED.get(name)
+        if suffixes is not None:
+            types = {"result": produced, **{str(i): v.type for i, v in enumerate(arguments)}}
+            name = ".".join([name, *(mangled(types[s]) for s in suffixes if types.get(s) is not None)])  # type: ignore[arg-type]
+        e.call(
+            self, name, e.type(produced) if produced is not None else "void", [e.operand(v) for v in arguments],
+            flags=fastmath_text(self), trailer=_bundles_text(self, e),
+        )  # fmt: skip
+
+    def verify_op(self) -> None:
+        if not self.intrin.value.startswith("llvm."):
+            raise self.error(f"intrinsic name must start with 'llvm.', but is '{self.intrin.value}'")
+
+
+OVERLOADED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("llvm.fma", "llvm.fabs", "llvm.sqrt", "llvm.exp", "llvm.exp2", "llvm.log", "llvm.log2", "llvm.sin",
+         "llvm.cos", "llvm.floor", "llvm.ceil", "llvm.trunc", "llvm.rint", "llvm.round", "llvm.roundeven",
+         "llvm.maxnum", "llvm.minnum", "llvm.maximum", "llvm.minimum", "llvm.copysign", "llvm.pow", "llvm.umin",
+         "llvm.umax", "llvm.smin", "llvm.smax", "llvm.ctpop", "llvm.ctlz", "llvm.cttz", "llvm.abs", "llvm.fshl",
+         "llvm.fshr", "llvm.bswap", "llvm.bitreverse", "llvm.fmuladd", "llvm.expect"),
+        ("result",),
+    ),
+    **dict.fromkeys(
+        ("llvm.vector.reduce.add", "llvm.vector.reduce.mul", "llvm.vector.reduce.and", "llvm.vector.reduce.or",
+         "llvm.vector.reduce.xor", "llvm.vector.reduce.smax", "llvm.vector.reduce.smin", "llvm.vector.reduce.umax",
+         "llvm.vector.reduce.umin", "llvm.vector.reduce.fmax", "llvm.vector.reduce.fmin"),
+        ("0",),
+    ),
+    **dict.fromkeys(
+        ("llvm.nvvm.ldu.global.i", "llvm.nvvm.ldu.global.f", "llvm.nvvm.ldu.global.p"), ("result", "0")
+    ),
+}  # fmt: skip
+"""What completes the name of an intrinsic that is called without suffix: "result" or an argument's number."""
+
+
+class InlineAsm(LLVMOp, name="llvm.inline_asm", traits=(READ_WRITE,)):
+    """Assembly text.  `$0` … are the outputs, then the operands, as `constraints` says."""
+
+    asm_operands = variadic_operand(ANY)
+    asm_string = attribute(STRING_ATTR)
+    constraints = attribute(STRING_ATTR)
+    has_side_effects = attribute(UNIT_ATTR, optional=True)
+    is_align_stack = attribute(UNIT_ATTR, optional=True)
+    tail_call_kind = attribute(enum(TailCallKindAttr, angled=True), default=NO_TAIL)
+    asm_dialect = attribute(ASM_DIALECT, optional=True)
+    operand_attrs = attribute(ARRAY_ATTR, optional=True)
+    res = optional_result(ANY)
+    assembly = (
+        "(`has_side_effects` $has_side_effects^)? (`is_align_stack` $is_align_stack^)? "
+        "(`tail_call_kind` `=` ` ` $tail_call_kind^)? (`asm_dialect` `=` $asm_dialect^)? "
+        "(`operand_attrs` `=` $operand_attrs^)? attr-dict $asm_string `,` $constraints custom<AsmOperands>"
+    )
+
+    def llvm_ir(self, e: Emitter) -> None:
+        marks = ("sideeffect " if self.has_side_effects else "") + ("alignstack " if self.is_align_stack else "")
+        if self.asm_dialect is not None and self.asm_dialect.value == 1:
+            marks += "inteldialect "
+        produced = e.type(self.results[0].type) if self.results else "void"
+        text = f"{_ll_string(self.asm_string.value)}, {_ll_string(self.constraints.value)}"
+        tail = "" if self.tail_call_kind is NO_TAIL else f"{self.tail_call_kind.value} "
+        text = f"{tail}call {produced} asm {marks}{text}({', '.join(map(e.operand, self.operands))})"
+        if self.results:
+            e.define(self, text)
+        else:
+            e.emit(text)
+
+    def verify_op(self) -> None:
+        outputs = sum(c.startswith(("=", "+")) for c in self.constraints.value.split(","))
+        produced = self.results[0].type if self.results else None
+        count = len(produced.types or ()) if isinstance(produced, StructType) else int(produced is not None)
+        if outputs != count:
+            raise self.error(f"has {outputs} outputs in its constraints, but {count} in its result")
+
+
+class AsmOperands(CustomDirective, name="AsmOperands"):
+    """`%a, %b : (i32, i32) -> i32`; a lone space where there are no operands, as upstream prints it."""
+
+    grammar = 'custom: value_list ":" FUNCTION_TYPE'
+
+    def read(self, state: Any, node: Any) -> None:
+        values, function = node
+        state.operands("asm_operands", list(values))
+        state.types("asm_operands", list(function.inputs))
+        state.types("res", list(function.results))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f" {p.names(op.operands)} : {p.function_type(op.operand_types, op.result_types)}")
+
+    def covers(self) -> tuple[set[str], set[str]]:
+        return set(), {"asm_operands", "res"}
+
+
+def _ll_string(text: str) -> str:
+    """A string in LLVM IR: everything that is not plain ASCII, and quotes, as `\\XX`."""
+    out: list[str] = []
+    for byte in text.encode("utf-8", "surrogateescape"):
+        char = chr(byte)
+        out.append(char if 32 <= byte < 127 and char not in '"\\' else f"\\{byte:02X}")
+    return f'"{"".join(out)}"'
+
+
+__all__ = ["Call", "CallIntrinsic", "InlineAsm", "bundles"]
