@@ -73,7 +73,7 @@ def read_elements(state: Any, element: Type, node: Any, type: Type) -> DenseElem
     literals: list[Any] = []
     shape = _flatten(state, node, literals)
     if shape and shape != type.shape:
-        found, expected = ("x".join(map(str, s)) for s in (shape, type.shape))
+        found, expected = (", ".join(map(str, s)) for s in (shape, type.shape))
         raise state.error(
             literals[0], f"inferred shape of elements literal ([{found}]) does not match type ([{expected}])"
         )

@@ -64,7 +64,7 @@ MMAI_RESULT = tile_of((I32,), "mmai acc tile type")
 ANY_TILE = of(TileType, summary="CUDA tile type")
 TENSOR_VIEW = of(TensorViewType, summary="tensor_view with strides")
 PARTITION_VIEW = of(PartitionViewType, summary="partition view type")
-TILE_VIEW = of(TileViewType, summary="tile view")
+TILE_VIEW = of(TileViewType, summary="TileView instance")
 TOKEN_TYPE = of(TokenType, summary="cuda tile token type")
 ANY_CUDA_TILE = TypeConstraint(
     "CUDA tile type or number", lambda t: isinstance(t, CudaTileType) or t in INTEGERS or t in FLOATS

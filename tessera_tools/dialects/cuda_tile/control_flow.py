@@ -505,14 +505,15 @@ class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFEC
 
     def verify_op(self) -> None:
         self._check()
-        dim = self.dim.value
-        for value, found in zip(self.inputs, self.result_types, strict=True):
+        dim, expected = self.dim.value, []
+        for value in self.inputs:
             shape = value.type.shape
-            expected = TileType((*shape[:dim], *shape[dim + 1 :]), value.type.element)
-            if found is not expected:
-                raise self.error(
-                    f"inferred type(s) '{expected}' are incompatible with return type(s) of operation '{found}'"
-                )
+            expected.append(TileType((*shape[:dim], *shape[dim + 1 :]), value.type.element))
+        if expected != self.result_types:
+            raise self.error(
+                f"inferred type(s) {types_text(expected)} are incompatible with return type(s) of operation "
+                f"{types_text(self.result_types)}"
+            )
         self._check_body()
 
 

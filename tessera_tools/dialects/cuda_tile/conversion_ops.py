@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tessera_tools.dialects.cuda_tile.attributes import OverflowAttr, RoundingAttr, SignednessAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_FLOAT_TILE,
@@ -16,11 +18,11 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     check_same_rank,
     check_same_shape,
 )
+from tessera_tools.dialects.cuda_tile.float_ops import IEEE_MODES, NEAREST_EVEN
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import TF32, bit_width, element_type
 from tessera_tools.opdef import PURE, Op, attribute, enum, operand, result
 
-NEAREST_EVEN = RoundingAttr("nearest_even")
 TO_ZERO = RoundingAttr("nearest_int_to_zero")
 
 
@@ -98,6 +100,8 @@ class TruncI(Op, name="cuda_tile.trunci", traits=(PURE,)):
 class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
     """The nearest value of another floating-point type."""
 
+    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
+
     from_ = operand(ANY_FLOAT_TILE)
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
     to = result(ANY_FLOAT_TILE)
@@ -121,6 +125,8 @@ class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
 class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
     """The integer towards zero."""
 
+    rounding_modes: ClassVar[tuple[str, ...]] = ("nearest_int_to_zero",)
+
     from_ = operand(ANY_FLOAT_TILE)
     signedness = attribute(enum(SignednessAttr))
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=TO_ZERO)
@@ -135,6 +141,8 @@ class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
 
 class IToF(Op, name="cuda_tile.itof", traits=(PURE,)):
     """The nearest floating-point value."""
+
+    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
 
     from_ = operand(INT_TILE)
     signedness = attribute(enum(SignednessAttr))

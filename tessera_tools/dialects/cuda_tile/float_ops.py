@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import (
     ComparisonOrderingAttr,
@@ -46,16 +46,15 @@ FULL = RoundingAttr("full")
 IEEE_MODES = ("nearest_even", "zero", "negative_inf", "positive_inf")
 
 
-def check_rounding(op: Any, modes: tuple[str, ...]) -> None:
-    """The op's rounding mode is one of `modes`, and one that its element type has."""
-    mode = op.rounding_mode.value
+def check_rounding(op: Any) -> None:
+    """The op's rounding mode is one of its class's `rounding_modes`, and one that its element type has."""
+    mode, modes = op.rounding_mode.value, op.rounding_modes
     if mode not in modes:
         raise op.error(f"invalid rounding mode specified, expect one of [{', '.join(modes)}]")
     found = element_type(op.result.type)
-    if mode in ("approx", "full") and modes[0] == "nearest_even" and found is not F32:
+    default = op.definition.fields["rounding_mode"].default
+    if mode in ("approx", "full") and op.rounding_mode is not default and found is not F32:
         raise op.error(f"{mode} modifier only supported for f32 data type, but got: '{found}'")
-    if mode == "approx" and found is not F32:
-        raise op.error(f"approx modifier only supported for f32 data type, but got: '{found}'")
 
 
 def check_flush_to_zero(op: Any) -> None:
@@ -79,12 +78,13 @@ class _Binary(Op):
 
 
 class _Rounded(_Binary):
+    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
     flush_to_zero = attribute(UNIT_ATTR, optional=True)
     assembly = "$lhs `,` $rhs custom<Rounding>($rounding_mode) ($flush_to_zero^)? attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
-        check_rounding(self, IEEE_MODES)
+        check_rounding(self)
         check_flush_to_zero(self)
 
 
@@ -103,9 +103,11 @@ class MulF(_Rounded, name="cuda_tile.mulf", traits=(PURE, COMMUTATIVE)):
 class DivF(_Rounded, name="cuda_tile.divf", traits=(PURE,)):
     """Floating-point quotient, elementwise; `approx` and `full` are the faster divisions of f32."""
 
+    rounding_modes = (*IEEE_MODES, "approx", "full")
+
     def verify_op(self) -> None:
         check_flush_to_zero(self)
-        check_rounding(self, (*IEEE_MODES, "approx", "full"))
+        check_rounding(self)
 
 
 class RemF(_Binary, name="cuda_tile.remf", traits=(PURE,)):
@@ -114,6 +116,8 @@ class RemF(_Binary, name="cuda_tile.remf", traits=(PURE,)):
 
 class Fma(Op, name="cuda_tile.fma", traits=(PURE,)):
     """`lhs * rhs + acc`, rounded once, elementwise."""
+
+    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
 
     lhs = operand(FLOAT_TILE)
     rhs = operand(same_as("lhs"))
@@ -124,7 +128,7 @@ class Fma(Op, name="cuda_tile.fma", traits=(PURE,)):
     assembly = "$lhs `,` $rhs `,` $acc custom<Rounding>($rounding_mode) ($flush_to_zero^)? attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
-        check_rounding(self, IEEE_MODES)
+        check_rounding(self)
         check_flush_to_zero(self)
 
 
@@ -203,11 +207,12 @@ class Log2(_Unary, name="cuda_tile.log2", traits=(PURE,)):
 
 
 class _Approximated(_Unary):
+    rounding_modes: ClassVar[tuple[str, ...]] = ("approx", "full")
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=FULL)
     assembly = "$source custom<Rounding>($rounding_mode) attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
-        check_rounding(self, ("approx", "full"))
+        check_rounding(self)
 
 
 class Exp(_Approximated, name="cuda_tile.exp", traits=(PURE,)):
@@ -237,13 +242,15 @@ class Rsqrt(_Flushed, name="cuda_tile.rsqrt", traits=(PURE,)):
 class Sqrt(_Unary, name="cuda_tile.sqrt", traits=(PURE,)):
     """Square root, elementwise."""
 
+    rounding_modes: ClassVar[tuple[str, ...]] = (*IEEE_MODES, "approx")
+
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
     flush_to_zero = attribute(UNIT_ATTR, optional=True)
     assembly = "$source custom<Rounding>($rounding_mode) ($flush_to_zero^)? attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
         check_flush_to_zero(self)
-        check_rounding(self, (*IEEE_MODES, "approx"))
+        check_rounding(self)
 
 
 class Pow(Op, name="cuda_tile.pow", traits=(PURE,)):

@@ -52,8 +52,9 @@ class Rounding(CustomDirective, name="Rounding"):
         (mode,) = node
         if mode is None:
             return
-        if mode.text not in RoundingAttr.cases:
-            modes = ", ".join(f"'{case}'" for case in RoundingAttr.cases)
+        allowed = state.definition.op_class.rounding_modes
+        if mode.text not in allowed:
+            modes = ", ".join(f"'{case}'" for case in allowed)
             raise state.error(mode, f"expected rounding mode to be one of: {modes}, got: '{mode.text}'")
         state.attribute(self.arguments[0], RoundingAttr(mode.text))
 

@@ -104,7 +104,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
     def write(self, p: Any, op: Any) -> None:
         values = op.operands if op.token is None else op.operands[:-1]
         p.write(f"{ordering_text(op)} ")
-        p.names(values)
+        p.write(p.names(values))
         write_pointer_tail(p, op)
         p.write(f" : {short_types(value_types(values))} -> {short_types(op.result_types)}")
 
@@ -228,7 +228,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
         values = [v for v in op.operands if v is not op.token]
         mode = f", {ATOMIC_MODE.text(op.mode)}" if "mode" in op.definition.fields else ""
         p.write(f"{ordering_text(op)} {p.name(values[0])}{mode}, ")
-        p.names(values[1:])
+        p.write(p.names(values[1:]))
         write_pointer_tail(p, op)
         spelled = [op.pointers, values[2 if not mode else 1], *([op.mask] if op.mask is not None else [])]
         p.write(f" : {short_types(value_types(spelled))} -> {short_types(op.result_types)}")

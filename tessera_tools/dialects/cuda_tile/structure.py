@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
-from tessera_tools.dialects.cuda_tile.constraints import SCALAR_POINTER
+from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE, SCALAR_POINTER
 from tessera_tools.dialects.cuda_tile.core_ops import TILE_ELEMENTS
 from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints
 from tessera_tools.dialects.cuda_tile.types import TileType, short_text
@@ -43,6 +43,7 @@ from tessera_tools.opdef import (
     of_class,
     region,
     result,
+    variadic_operand,
 )
 
 DEFAULT_MODULE_NAME = "kernels"
@@ -139,9 +140,10 @@ class Return(
     name="cuda_tile.return",
     traits=(RETURN_LIKE, HasParent("cuda_tile.entry", "cuda_tile.if")),
 ):
-    """Ends the kernel for this tile block."""
+    """Ends the kernel for this tile block; a kernel returns nothing."""
 
-    assembly = "attr-dict"
+    values = variadic_operand(ANY_CUDA_TILE)
+    assembly = "attr-dict ($values^ `:` type($values))?"
 
     def verify_op(self) -> None:
         parent = self.parent_op
@@ -149,6 +151,10 @@ class Return(
             parent = parent.parent_op
         if not isinstance(parent, Entry):
             raise self.error("must be used within a cuda_tile.entry, or cuda_tile.if operation")
+        count, name = len(self.values), parent.sym_name.value
+        results = len(parent.function_type.value.results)
+        if count != results:
+            raise self.error(f"has {count} operands, but enclosing function (@{name}) returns {results}")
 
 
 class Entry(

@@ -249,7 +249,7 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
         s.expect("tile")
         s.expect("=")
         s.expect("(")
-        tile = (*s.dimensions(), s.integer())
+        tile = () if s.peek(")") else (*s.dimensions(), s.integer())
         s.expect(")")
         s.expect(",")
         padding = None
