@@ -50,7 +50,7 @@ class Session:
         self.options = options
         self.timing = Timing(begin)
         if options["mlir_timing"]:
-            self.timing.started(start_seconds(begin))
+            self.timing.started(start_seconds(begin), begin)
         self.statistics = Statistics()
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")

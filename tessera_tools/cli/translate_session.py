@@ -63,7 +63,7 @@ class Session:
         self.until = until
         self.timing = Timing(begin)
         if options["mlir_timing"]:
-            self.timing.started(start_seconds(begin))
+            self.timing.started(start_seconds(begin), begin)
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
         self.doing = "reading"

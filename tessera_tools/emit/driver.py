@@ -165,7 +165,8 @@ class _Run:
         options = self.options
         if self.reached("llvmir", ir):
             return
-        assembler = self.assembler()
+        with self.scope("ptxas"):
+            assembler = self.assembler()
         with self.scope("LLVM"):
             info = self.worker.info()
             version = choose_ptx_version(info, options.target, assembler.max_ptx if assembler else None)

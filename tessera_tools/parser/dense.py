@@ -26,8 +26,10 @@ def read_dense(s: Scanner, start: int) -> Attribute:
     elif not empty:
         shape = _read_nested(s, literals)
     s.expect(">")
-    s.expect(":")
-    type = s.type()
+    type = _implied_type(s) if s.implied is not None and not s.peek(":") else None
+    if type is None:
+        s.expect(":")
+        type = s.type()
     shaped: Any = type if isinstance(type, ty.ShapedType) else None
     if shaped is None or not shaped.is_static:
         raise s.error(f"elements literal must have a static shaped type, found {type}", start)
@@ -43,6 +45,12 @@ def read_dense(s: Scanner, start: int) -> Attribute:
         size = 8 * ba.element_bytes(shaped.element.element)
         bits = [bits[i] | bits[i + 1] << size for i in range(0, len(bits), 2)]
     return s.guarded(lambda: ba.DenseElementsAttr.of(shaped, bits), start)
+
+
+def _implied_type(s: Scanner) -> Type | None:
+    """The tensor type of a literal that spells none: the shape and elements of the type that stands before it."""
+    implied = s.implied
+    return ty.RankedTensorType(implied.shape, implied.element) if isinstance(implied, ty.ShapedType) else None
 
 
 def _read_nested(s: Scanner, literals: list[tuple[str, int]]) -> tuple[int, ...]:

@@ -57,13 +57,15 @@ _SHAPED = {"tensor", "vector", "memref", "tuple", "complex"}
 class Scanner:
     """Reads types and attributes of `source` from `at` on; shared state (aliases) lives in `aliases`."""
 
-    __slots__ = ("aliases", "allow_unregistered", "at", "depth", "source", "text")
+    __slots__ = ("aliases", "allow_unregistered", "at", "depth", "implied", "source", "text")
 
     def __init__(self, source: Source, at: int = 0, *, aliases: Aliases | None = None, allow_unregistered: bool = False):
         self.source = source
         self.text = source.text
         self.at = at
         self.depth = 0
+        self.implied: Type | None = None
+        """The last shaped type that the op's format spelled: what `dense<…>` without a type is of (`memref.global`)."""
         self.allow_unregistered = allow_unregistered
         self.aliases = aliases if aliases is not None else Aliases(source, allow_unregistered)
 
@@ -509,6 +511,15 @@ class Scanner:
                     start,
                 )
             return ba.OpaqueAttr(dialect_name, word + (self.balanced() if self.text.startswith("<", self.at) else ""))
+        if not word:
+            # `#gpu<dim x>`: the word stands inside the brackets.
+            self.expect("<")
+            word = self.word()
+            if word in dialect.attributes and hasattr(dialect.attributes[word], "parse_inside"):
+                found = dialect.attributes[word].parse_inside(self)
+                self.expect(">")
+                return found
+            raise self.error(f"unknown attribute '#{name}<{word} …>' in dialect '{dialect_name}'", start)
         while word:
             if word in dialect.attributes:
                 self.at = start + 1 + len(dialect_name) + 1 + len(word)

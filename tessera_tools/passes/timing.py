@@ -46,10 +46,10 @@ class Timing:
         self._root = _Node("root")
         self._stack = [self._root]
 
-    def started(self, seconds: float) -> None:
-        """Say that the process had run for `seconds` when the command began: its first line, `Start`."""
-        self._begin -= seconds
-        self.add("Start", seconds)
+    def started(self, seconds: float, begin: float) -> None:
+        """Write the first line, `Start`: the process had run for `seconds` at `begin`, and loaded code until now."""
+        self._begin = begin - seconds
+        self.add("Start", time.perf_counter() - self._begin)
 
     @contextmanager
     def scope(self, name: str, key: object = None) -> Iterator[None]:

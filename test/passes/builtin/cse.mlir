@@ -1,0 +1,114 @@
+// RUN: tessera-opt %s --cse | filecheck %s
+// RUN: tessera-opt %s --cse --cse --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATS
+
+// STATS: Pass statistics report
+// STATS: CSE
+// STATS-NEXT: (S) {{[1-9][0-9]*}} num-cse'd - Number of operations CSE'd
+// STATS-NEXT: (S) {{[0-9 ]*[0-9]}} num-dce'd - Number of operations DCE'd
+// STATS: CSE
+// STATS-NEXT: (S) 0 num-cse'd
+// STATS-NEXT: (S) 0 num-dce'd
+
+// CHECK-LABEL: func.func @equal_constants
+func.func @equal_constants() -> (i32, i32) {
+  // CHECK-NEXT: %[[C:.*]] = arith.constant 1 : i32
+  // CHECK-NEXT: return %[[C]], %[[C]] : i32, i32
+  %0 = arith.constant 1 : i32
+  %1 = arith.constant 1 : i32
+  return %0, %1 : i32, i32
+}
+
+// Operands of a commutative operation may change places; of another they may not.
+// CHECK-LABEL: func.func @operand_order
+// CHECK-SAME: %[[A:.*]]: i32, %[[B:.*]]: i32
+func.func @operand_order(%a: i32, %b: i32) -> (i32, i32, i32, i32) {
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[A]], %[[B]] : i32
+  // CHECK-NEXT: %[[AB:.*]] = arith.subi %[[A]], %[[B]] : i32
+  // CHECK-NEXT: %[[BA:.*]] = arith.subi %[[B]], %[[A]] : i32
+  // CHECK-NEXT: return %[[SUM]], %[[SUM]], %[[AB]], %[[BA]]
+  %0 = arith.addi %a, %b : i32
+  %1 = arith.addi %b, %a : i32
+  %2 = arith.subi %a, %b : i32
+  %3 = arith.subi %b, %a : i32
+  return %0, %1, %2, %3 : i32, i32, i32, i32
+}
+
+// Attributes and result types are part of what is computed.
+// CHECK-LABEL: func.func @different_attributes
+func.func @different_attributes(%a: i32, %b: i32) -> (i1, i1, i64, i48) {
+  // CHECK: arith.cmpi slt
+  // CHECK: arith.cmpi ult
+  // CHECK: arith.extsi {{.*}} to i64
+  // CHECK: arith.extsi {{.*}} to i48
+  %0 = arith.cmpi slt, %a, %b : i32
+  %1 = arith.cmpi ult, %a, %b : i32
+  %2 = arith.extsi %a : i32 to i64
+  %3 = arith.extsi %a : i32 to i48
+  return %0, %1, %2, %3 : i1, i1, i64, i48
+}
+
+// CHECK-LABEL: func.func @dead
+func.func @dead(%a: i32) {
+  // CHECK-NEXT: return
+  %0 = arith.addi %a, %a : i32
+  return
+}
+
+// What a dominating block computed is known; what a sibling computed is not.
+// CHECK-LABEL: func.func @dominance
+func.func @dominance(%a: i32, %c: i1) -> i32 {
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addi
+  // CHECK-NEXT: cf.cond_br
+  %0 = arith.addi %a, %a : i32
+  cf.cond_br %c, ^left, ^right
+^left:
+  // CHECK: %[[L:.*]] = arith.muli %[[SUM]], %[[SUM]]
+  // CHECK-NEXT: cf.br {{.*}}(%[[L]] : i32)
+  %1 = arith.addi %a, %a : i32
+  %2 = arith.muli %1, %1 : i32
+  cf.br ^join(%2 : i32)
+^right:
+  // CHECK: %[[R:.*]] = arith.muli %[[SUM]], %[[SUM]]
+  // CHECK-NEXT: cf.br {{.*}}(%[[R]] : i32)
+  %3 = arith.muli %0, %0 : i32
+  cf.br ^join(%3 : i32)
+^join(%r: i32):
+  // CHECK: %[[J:.*]] = arith.muli %[[SUM]], %[[SUM]]
+  // CHECK-NEXT: arith.addi
+  %4 = arith.muli %0, %0 : i32
+  %5 = arith.addi %4, %r : i32
+  return %5 : i32
+}
+
+// A region sees what stands before its op, and two equal regions compute the same.
+// CHECK-LABEL: func.func @regions
+func.func @regions(%a: i32, %c: i1) -> (i32, i32) {
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addi
+  // CHECK-NEXT: %[[IF:.*]] = scf.if
+  // CHECK-NEXT: scf.yield %[[SUM]]
+  // CHECK: return %[[IF]], %[[IF]]
+  %0 = arith.addi %a, %a : i32
+  %1 = scf.if %c -> i32 {
+    %3 = arith.addi %a, %a : i32
+    scf.yield %3 : i32
+  } else {
+    scf.yield %a : i32
+  }
+  %2 = scf.if %c -> i32 {
+    scf.yield %0 : i32
+  } else {
+    scf.yield %a : i32
+  }
+  return %1, %2 : i32, i32
+}
+
+// Operations whose effects are unknown stay, all of them.
+// CHECK-LABEL: func.func @calls
+func.func private @opaque() -> i32
+func.func @calls() -> (i32, i32) {
+  // CHECK: call @opaque
+  // CHECK: call @opaque
+  %0 = call @opaque() : () -> i32
+  %1 = call @opaque() : () -> i32
+  return %0, %1 : i32, i32
+}

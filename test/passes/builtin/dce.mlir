@@ -1,0 +1,80 @@
+// RUN: tessera-opt %s --dce | filecheck %s
+
+// CHECK-LABEL: func.func @unused_chain
+func.func @unused_chain(%a: i32) {
+  // CHECK-NEXT: return
+  %0 = arith.addi %a, %a : i32
+  %1 = arith.muli %0, %0 : i32
+  return
+}
+
+// CHECK-LABEL: func.func @effects_stay
+func.func private @effect(i32) -> i32
+func.func @effects_stay(%a: i32) {
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addi
+  // CHECK-NEXT: call @effect(%[[SUM]])
+  // CHECK-NEXT: return
+  %0 = arith.addi %a, %a : i32
+  %1 = call @effect(%0) : (i32) -> i32
+  return
+}
+
+// CHECK-LABEL: func.func @pure_region
+func.func @pure_region(%c: i1, %a: i32) {
+  // CHECK-NEXT: return
+  %0 = scf.if %c -> i32 {
+    %1 = arith.addi %a, %a : i32
+    scf.yield %1 : i32
+  } else {
+    scf.yield %a : i32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @region_with_an_effect
+func.func @region_with_an_effect(%c: i1, %a: i32) {
+  // CHECK-NEXT: scf.if
+  // CHECK-NEXT: call @effect
+  // CHECK-NOT: arith.muli
+  // CHECK: return
+  scf.if %c {
+    %1 = func.call @effect(%a) : (i32) -> i32
+    %2 = arith.muli %1, %a : i32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @unreachable
+func.func @unreachable(%a: i32) -> i32 {
+  // CHECK-NEXT: return
+  // CHECK-NEXT: }
+  return %a : i32
+^never(%x: i32):
+  %0 = arith.addi %x, %a : i32
+  cf.br ^never(%0 : i32)
+}
+
+// Values that only feed each other around a loop.
+// CHECK-LABEL: func.func @cycle
+func.func @cycle(%a: i32, %c: i1) {
+  // CHECK-NEXT: cf.br ^[[LOOP:.*]]{{$}}
+  // CHECK-NOT: arith
+  // CHECK: cf.cond_br %{{.*}}, ^[[LOOP]], ^
+  cf.br ^loop(%a : i32)
+^loop(%x: i32):
+  %0 = arith.addi %x, %a : i32
+  cf.cond_br %c, ^loop(%0 : i32), ^end
+^end:
+  return
+}
+
+// The live argument of two keeps its place.
+// CHECK-LABEL: func.func @one_of_two_arguments
+func.func @one_of_two_arguments(%a: i32, %b: i32) -> i32 {
+  // CHECK-NEXT: cf.br ^[[END:.*]](%{{.*}} : i32)
+  // CHECK: ^[[END]](%[[Y:.*]]: i32)
+  // CHECK-NEXT: return %[[Y]]
+  cf.br ^end(%a, %b : i32, i32)
+^end(%x: i32, %y: i32):
+  return %y : i32
+}

@@ -1,0 +1,66 @@
+// RUN: tessera-opt %s --loop-invariant-code-motion | filecheck %s
+
+func.func private @use(i32)
+
+// CHECK-LABEL: func.func @out_of_two_loops
+func.func @out_of_two_loops(%a: i32, %lo: index, %hi: index, %step: index) {
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addi
+  // CHECK-NEXT: %[[PRODUCT:.*]] = arith.muli %[[SUM]], %[[SUM]]
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: func.call @use(%[[PRODUCT]])
+  scf.for %i = %lo to %hi step %step {
+    scf.for %j = %lo to %hi step %step {
+      %0 = arith.addi %a, %a : i32
+      %1 = arith.muli %0, %0 : i32
+      func.call @use(%1) : (i32) -> ()
+    }
+  }
+  return
+}
+
+// What depends on the induction variable leaves only the inner loop.
+// CHECK-LABEL: func.func @out_of_one_loop
+func.func @out_of_one_loop(%lo: index, %hi: index, %step: index) {
+  // CHECK-NEXT: scf.for %[[I:.*]] =
+  // CHECK-NEXT: %[[CAST:.*]] = arith.index_cast %[[I]]
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: func.call @use(%[[CAST]])
+  scf.for %i = %lo to %hi step %step {
+    scf.for %j = %lo to %hi step %step {
+      %0 = arith.index_cast %i : index to i32
+      func.call @use(%0) : (i32) -> ()
+    }
+  }
+  return
+}
+
+// A division by a value that may be zero must not run where it did not run before.
+// CHECK-LABEL: func.func @division
+func.func @division(%a: i32, %b: i32, %lo: index, %hi: index, %step: index) {
+  // CHECK: scf.for
+  // CHECK-NEXT: arith.divsi
+  scf.for %i = %lo to %hi step %step {
+    %0 = arith.divsi %a, %b : i32
+    func.call @use(%0) : (i32) -> ()
+  }
+  return
+}
+
+// An op with a region leaves with all that is in it.
+// CHECK-LABEL: func.func @region
+func.func @region(%a: i32, %c: i1, %lo: index, %hi: index, %step: index) {
+  // CHECK-NEXT: scf.if
+  // CHECK: scf.for
+  // CHECK-NEXT: func.call @use
+  scf.for %i = %lo to %hi step %step {
+    %0 = scf.if %c -> i32 {
+      %1 = arith.addi %a, %a : i32
+      scf.yield %1 : i32
+    } else {
+      scf.yield %a : i32
+    }
+    func.call @use(%0) : (i32) -> ()
+  }
+  return
+}
