@@ -362,9 +362,16 @@ class Scanner:
             raise self.error("dimension is too large: it must fit in 63 bits")
         return int(digits)
 
+    def _unranked(self) -> bool:
+        """Skip the `*x` of an unranked type."""
+        if not self.text.startswith("*x", self.skip()):
+            return False
+        self.at = self.skip() + 2
+        return True
+
     def _tensor_type(self, start: int) -> Type:
         self.expect("<")
-        if self.optional("*x") or self.optional("*"):
+        if self._unranked():
             element = self.type()
             self.expect(">")
             return ty.UnrankedTensorType(element)
@@ -390,7 +397,7 @@ class Scanner:
 
     def _memref_type(self, start: int) -> Type:
         self.expect("<")
-        unranked = self.optional("*x")
+        unranked = self._unranked()
         shape = () if unranked else self.dimensions()
         element = self.type()
         extras: list[Attribute] = []
@@ -405,7 +412,7 @@ class Scanner:
                 space = extra
             else:
                 raise self.error(f"unexpected memref parameter '{extra}'", start)
-        if isinstance(layout, ba.AffineMapAttr) and layout.map.is_identity():
+        if isinstance(layout, ba.AffineMapAttr) and layout.map.is_identity:
             layout = None
         if space is not None and isinstance(space, ba.IntegerAttr) and space.value == 0:
             space = None
