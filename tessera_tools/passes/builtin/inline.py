@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tessera_tools.dialects.func import Call, Func, Return
 from tessera_tools.ir.core import Block, IRMapping, Operation, UnregisteredOp, Value
-from tessera_tools.ir.location import CallSiteLoc
+from tessera_tools.ir.location import CallSiteLoc, Location
 from tessera_tools.ir.symbols import SymbolTables, symbol_references
 from tessera_tools.ir.traits import SingleBlock
 from tessera_tools.opdef.dialect import find_dialect
@@ -223,8 +223,15 @@ def _inline(call: Call, callee: Func) -> None:
 
 def _relocate(copy: Operation, call: Operation) -> None:
     """Say that the copied operations came through the call."""
-    for op in (copy, *copy.walk()):
-        op.location = CallSiteLoc(op.location, call.location)
+    for op in (copy, *copy.walk()) if copy.regions else (copy,):
+        op.location = _through(op.location, call.location)
+
+
+def _through(location: Location, call: Location) -> Location:
+    """`location` as reached through `call`: the outermost frame of what was inlined before gets a caller."""
+    if isinstance(location, CallSiteLoc):
+        return CallSiteLoc(location.callee, _through(location.caller, call))
+    return CallSiteLoc(location, call)
 
 
 def _callees_first(graph: dict[Func, list[Func]]) -> Iterator[Func]:

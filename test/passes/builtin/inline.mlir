@@ -17,7 +17,7 @@ func.func @one_block(%a: i32) -> i32 {
   // CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[A]], %[[A]] : i32
   // CHECK-NEXT: return %[[SUM]]
   // LOC-LABEL: @one_block
-  // LOC: arith.addi {{.*}} loc(callsite("{{.*}}inline.mlir":12:8 at "{{.*}}inline.mlir":[[# @LINE + 1]]:8))
+  // LOC: arith.addi {{.*}} loc(callsite("{{.*}}inline.mlir":10:8 at "{{.*}}inline.mlir":21:8))
   %0 = call @add(%a, %a) : (i32, i32) -> i32
   return %0 : i32
 }
@@ -49,7 +49,7 @@ func.func @several_blocks(%c: i1, %x: i32, %y: i32) -> i32 {
   // CHECK: ^[[LEFT]]:
   // CHECK-NEXT: call @effect
   // CHECK-NEXT: cf.br ^[[END:.*]](%[[X]] : i32)
-  // CHECK: ^[[END]](%[[R:.*]]: i32)
+  // CHECK: ^[[END]](%[[R:[a-z0-9]+]]: i32):
   // CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[R]], %[[X]]
   // CHECK-NEXT: return %[[SUM]]
   %0 = call @choose(%c, %x, %y) : (i1, i32, i32) -> i32
