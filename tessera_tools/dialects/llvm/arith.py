@@ -27,6 +27,7 @@ from tessera_tools.dialects.llvm.base import (
 from tessera_tools.dialects.llvm.types import StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, with_element
 from tessera_tools.opdef import (
     COMMUTATIVE,
@@ -311,7 +312,12 @@ class _Cast(LLVMOp):
         (use,) = self._operands
         value = use.value
         target = e.type(self.results[0].type)
-        e.define(self, f"{self.llvm_instruction}{self.flags_text()} {e.type(value.type)} {e.names[value]} to {target}")
+        text = f"{self.llvm_instruction}{self.flags_text()} {e.type(value.type)} {e.names[value]} to {target}"
+        e.define(self, text + self.metadata_text(e) if self.attributes else text)
+
+    def metadata_text(self, e: Emitter) -> str:
+        """The cast's metadata, each with a comma before it."""
+        return ""
 
     def flags_text(self) -> str:
         return ""
@@ -329,6 +335,16 @@ class _Cast(LLVMOp):
             grows = _width(before) < _width(after)
             if narrow == wide or grows is not (self.rule == "wider"):
                 raise self.error(f"needs a {self.rule} result than argument, but casts '{before}' to '{after}'")
+
+
+def dereferenceable_text(op: Operation, e: Emitter) -> str:
+    """`, !dereferenceable !3` for an op with that attribute."""
+    bound = op.attributes.get("dereferenceable")
+    if not isinstance(bound, DereferenceableAttr):
+        return ""
+    name = "dereferenceable_or_null" if bound.mayBeNull else "dereferenceable"
+    node = e.metadata(f"!{{i64 {bound.bytes}}}")
+    return f", !{name} {node}"
 
 
 def _width(type: Type) -> int:
@@ -400,6 +416,9 @@ class IntToPtr(_Cast, name="llvm.inttoptr", traits=(PURE,)):
     dereferenceable = attribute(DEREFERENCEABLE, optional=True)
     res = result(POINTERS)
     assembly = "$arg custom<Dereferenceable>($dereferenceable) attr-dict `:` type($arg) `to` type($res)"
+
+    def metadata_text(self, e: Emitter) -> str:
+        return dereferenceable_text(self, e)
 
 
 class SExt(_Cast, name="llvm.sext", traits=(PURE,)):

@@ -129,6 +129,11 @@ def fastmath_text(op: Operation) -> str:
     return flags.llvm_text() if isinstance(flags, FastmathFlagsAttr) else ""
 
 
+def call_fastmath_text(op: Operation) -> str:
+    """As `fastmath_text`, for calls: LLVM allows the flags only where the result is of floating-point type."""
+    return fastmath_text(op) if op.results and FLOATS.accepts(op.results[0].type) else ""
+
+
 class LLVMOp(Op):
     """The base: `llvm_instruction` is LLVM's name for an op that is one instruction."""
 

@@ -10,7 +10,7 @@ from tessera_tools.dialects.llvm.attributes import (
     MemoryEffectsAttr,
     TailCallKindAttr,
 )
-from tessera_tools.dialects.llvm.base import ANY, Emitter, LLVMOp, fastmath, fastmath_text, mangled
+from tessera_tools.dialects.llvm.base import ANY, Emitter, LLVMOp, call_fastmath_text, fastmath, mangled
 from tessera_tools.dialects.llvm.types import FunctionType, PointerType, StructType
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
@@ -210,7 +210,7 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
         flags = "".join(f" {llvm}" for key, llvm in _CALL_FLAGS.items() if key in self.attributes)
         effects: Any = self.attributes.get("memory_effects")
         flags += f" {effects.llvm_text()}" if effects is not None else ""
-        text = f"{tail}call {fastmath_text(self)}{self.c_conv.llvm_text()}{before}{signature} {target}({given}){flags}"
+        text = f"{tail}call {call_fastmath_text(self)}{self.c_conv.llvm_text()}{before}{signature} {target}({given}){flags}"
         text += _bundles_text(self, e)
         if self.results:
             e.define(self, text)
@@ -278,7 +278,7 @@ class CallIntrinsic(LLVMOp, name="llvm.call_intrinsic", traits=(READ_WRITE,)):
             name = ".".join([name, *(mangled(types[s]) for s in suffixes if types.get(s) is not None)])  # type: ignore[arg-type]
         e.call(
             self, name, e.type(produced) if produced is not None else "void", [e.operand(v) for v in arguments],
-            flags=fastmath_text(self), trailer=_bundles_text(self, e),
+            flags=call_fastmath_text(self), trailer=_bundles_text(self, e),
         )  # fmt: skip
 
     def verify_op(self) -> None:

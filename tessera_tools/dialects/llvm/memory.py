@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.llvm.arith import dereferenceable_text
 from tessera_tools.dialects.llvm.attributes import (
     ATOMIC_OPERATION,
     ATOMIC_OPERATIONS,
@@ -126,11 +127,7 @@ class _Access(LLVMOp):
             text += f", !invariant.load {e.metadata('!{}')}"
         if "invariantGroup" in self.attributes:
             text += f", !invariant.group {e.metadata('!{}')}"
-        bound = self.attributes.get("dereferenceable")
-        if isinstance(bound, DereferenceableAttr):
-            name = "dereferenceable_or_null" if bound.mayBeNull else "dereferenceable"
-            text += f", !{name} {e.metadata(f'!{{i64 {bound.bytes}}}')}"
-        return text
+        return text + dereferenceable_text(self, e)
 
     def verify_op(self) -> None:
         _verify_alignment(self)

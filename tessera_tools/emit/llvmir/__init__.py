@@ -1,0 +1,13 @@
+"""From the llvm and nvvm dialects to LLVM IR text.
+
+    module.py     header, globals, functions, metadata sections     function.py   blocks, phi nodes, instructions
+    types.py      constants.py   parameters.py   names.py           metadata.py   nodes, loops, debug information
+
+What one op becomes stands on its class: `llvm_ir(emitter)`, mostly from `llvm_instruction` or `intrinsic` alone.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.emit.llvmir.module import emit_llvm_ir
+
+__all__ = ["emit_llvm_ir"]

@@ -1,0 +1,255 @@
+"""Modules: header, type definitions, globals, functions, declarations of intrinsics, metadata."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tessera_tools.dialects.llvm.attributes import FLAG_BEHAVIORS, ModuleFlagAttr
+from tessera_tools.dialects.llvm.module_ops import (
+    UNNAMED,
+    VISIBILITIES,
+    Comdat,
+    ComdatSelector,
+    Global,
+    LLVMFunc,
+    ModuleFlags,
+)
+from tessera_tools.emit.llvmir import names as ll
+from tessera_tools.emit.llvmir.constants import constant_text
+from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_translation
+from tessera_tools.emit.llvmir.metadata import DebugInfo, Metadata
+from tessera_tools.emit.llvmir.parameters import attributes_text, function_attributes
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr
+from tessera_tools.ir.core import Operation
+
+DebugLevel = Literal["none", "directives", "lines"]
+MODULES = ("builtin.module", "gpu.module")
+COMDAT_WORDS = ("any", "exactmatch", "largest", "nodeduplicate", "samesize")
+
+
+def emit_llvm_ir(module: Operation, *, debug: DebugLevel = "none") -> str:
+    """LLVM IR text of a `builtin.module` or `gpu.module` whose ops are all of the llvm and nvvm dialects.
+
+    debug: "none"; "directives", positions for `.loc` lines only, so that what is said of a PTX line maps back;
+    "lines", a line table.  Raises DiagnosticError at the first op without translation, naming the pass to run.
+    """
+    return ModuleEmitter(debug).run(module)
+
+
+class ModuleEmitter:
+    """Writes one module."""
+
+    def __init__(self, debug: DebugLevel) -> None:
+        self.metadata = Metadata()
+        self.debug = DebugInfo(self.metadata, debug) if debug != "none" else None
+        self.shared = Shared(self.metadata, self.debug)
+        self.head: list[str] = []
+        self.comdats: list[str] = []
+        self.globals: list[str] = []
+        self.functions: list[str] = []
+        self.flags: list[str] = []
+
+    def run(self, module: Operation) -> str:
+        """The text."""
+        if module.name not in MODULES:
+            raise module.error(f"is no module to translate; expected {' or '.join(MODULES)}")
+        self._operations(module)
+        if self.debug is not None:
+            self.flags.append(self.metadata.node('!{i32 2, !"Debug Info Version", i32 3}'))
+        sections = [
+            self.head,
+            [f"%{ll.symbol(name)} = type {body}" for name, body in self.shared.types.identified.items()],
+            self.comdats,
+            self.globals,
+            self.functions,
+            [text for name, text in self.shared.declarations.items() if name not in self.shared.defined],
+            self._metadata_lines(),
+        ]
+        return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+    def _metadata_lines(self) -> list[str]:
+        lines: list[str] = []
+        if self.debug is not None and self.debug.unit:
+            lines.append(f"!llvm.dbg.cu = !{{{self.debug.unit}}}")
+        if self.flags:
+            lines.append(f"!llvm.module.flags = !{{{', '.join(self.flags)}}}")
+        return lines + self.metadata.lines
+
+    def _operations(self, module: Operation) -> None:
+        for key, text in (("llvm.data_layout", "datalayout"), ("llvm.target_triple", "triple")):
+            value = module.attributes.get(key)
+            if isinstance(value, StringAttr) and value.value:
+                line = f"target {text} = {ll.quoted(value.value)}"
+                if line not in self.head:
+                    self.head.append(line)
+        for block in module.regions[0].blocks:
+            for op in block.operations:
+                self._operation(op)
+
+    def _operation(self, op: Operation) -> None:
+        try:
+            if isinstance(op, LLVMFunc):
+                self._function(op)
+            elif isinstance(op, Global):
+                self._global(op)
+            elif isinstance(op, Comdat):
+                for inner in op.body.block.operations if op.body.blocks else ():
+                    if isinstance(inner, ComdatSelector):
+                        name = ll.symbol(inner.sym_name.value)
+                        self.comdats.append(f"${name} = comdat {COMDAT_WORDS[inner.comdat.value]}")
+            elif isinstance(op, ModuleFlags):
+                for flag in op.flags:
+                    self._flag(op, flag)
+            elif op.name in MODULES:
+                self._operations(op)
+            else:
+                raise no_translation(op)
+        except ValueError as problem:
+            raise op.error(str(problem)) from None
+
+    def _flag(self, op: Operation, flag: Attribute) -> None:
+        if not isinstance(flag, ModuleFlagAttr):
+            raise op.error(f"has the entry '{flag}'; expected #llvm.mlir.module_flag<…>")
+        value = flag.value
+        if isinstance(value, IntegerAttr):
+            text = f"{value.type} {value.value}"
+        elif isinstance(value, StringAttr):
+            text = f"!{ll.quoted(value.value)}"
+        else:
+            raise op.error(f"has the module flag value '{value}'; expected an integer or a string")
+        self.flags.append(self.metadata.node(f"!{{i32 {FLAG_BEHAVIORS[flag.behavior]}, !{ll.quoted(flag.key)}, {text}}}"))
+
+    # -- globals
+
+    def _global(self, op: Global) -> None:
+        types = self.shared.types
+        type = op.global_type.value
+        name = op.sym_name.value
+        self.shared.defined.add(name)
+        words: list[str] = []
+        value = self._initial_value(op)
+        linkage = op.linkage.value
+        if linkage != "external" or value is None:
+            words.append(linkage)
+        words += ["dso_local"] if op.dso_local is not None else []
+        words += [word for word in (VISIBILITIES[op.visibility_.value], UNNAMED[op.unnamed_addr.value]) if word]
+        if op.thread_local_ is not None:
+            words.insert(len(words) - (1 if op.unnamed_addr.value else 0), "thread_local")
+        words += [f"addrspace({op.addr_space.value})"] if op.addr_space.value else []
+        words += ["externally_initialized"] if op.externally_initialized is not None else []
+        words.append("constant" if op.constant is not None else "global")
+        text = f"@{ll.symbol(name)} = {' '.join(words)} {types.text(type)}"
+        text += f" {value}" if value is not None else ""
+        text += f", section {ll.quoted(op.section.value)}" if op.section is not None else ""
+        text += _comdat_text(op.comdat, ", ")
+        text += f", align {op.alignment.value}" if op.alignment is not None else ""
+        self.globals.append(text)
+
+    def _initial_value(self, op: Global) -> str | None:
+        """The initial value; None for a declaration."""
+        if op.value is not None:
+            return constant_text(self.shared.types, op.value, op.global_type.value)
+        if op.initializer.blocks:
+            return ConstantRegion(self.shared).value(op)
+        if op.linkage.value in ("external", "extern_weak"):
+            return None
+        return "undef"
+
+    # -- functions
+
+    def _function(self, op: LLVMFunc) -> None:
+        types = self.shared.types
+        name = op.sym_name.value
+        self.shared.defined.add(name)
+        emitter = FunctionEmitter(self.shared)
+        function = op.signature
+        declared = not op.body.blocks
+        parameters: list[str] = []
+        for i, type in enumerate(function.parameters):
+            text = types.text(type)
+            given = op.argument_attributes(i)
+            if given:
+                attributes = attributes_text(DictionaryAttr.of(given), types)
+                text += f" {attributes}" if attributes else ""
+            parameters.append(text if declared else f"{text} {emitter.argument(op.arguments[i])}")
+        if function.variadic:
+            parameters.append("...")
+        words = ["declare" if declared else "define"]
+        if op.linkage.value != "external":
+            words.append(op.linkage.value)
+        words += ["dso_local"] if op.dso_local is not None else []
+        words += [VISIBILITIES[op.visibility_.value]] if op.visibility_.value else []
+        convention = "ptx_kernel " if "nvvm.kernel" in op.attributes else op.c_conv.llvm_text()
+        words += [convention[:-1]] if convention else []
+        result = op.result_attributes()
+        words += [attributes_text(DictionaryAttr.of(result), types)] if result else []
+        words.append(f"{types.text(function.result)} @{ll.symbol(name)}({', '.join(parameters)})")
+        words += [UNNAMED[op.unnamed_addr.value]] if op.unnamed_addr.value else []
+        header = " ".join(words) + function_attributes(op)
+        header += f" section {ll.quoted(op.section.value)}" if op.section is not None else ""
+        header += _comdat_text(op.comdat, " ")
+        header += f" align {op.alignment.value}" if op.alignment is not None else ""
+        self.functions.append("")
+        if declared:
+            self.functions.append(header)
+            return
+        if self.debug is not None:
+            header += self.debug.function(name, op.location)
+        self.functions.append(f"{header} {{")
+        self.functions += emitter.body(op.body)
+        self.functions.append("}")
+
+
+def _comdat_text(comdat: SymbolRefAttr | None, before: str) -> str:
+    if comdat is None:
+        return ""
+    return f"{before}comdat(${ll.symbol((comdat.root, *comdat.nested)[-1])})"
+
+
+class ConstantRegion(FunctionEmitter):
+    """The initial value of a global whose region computes it: constants and constant expressions."""
+
+    def value(self, op: Any) -> str:
+        """The value that the region returns."""
+        for inner in op.initializer.block.operations:
+            if inner.name == "llvm.return":
+                return self.names[inner.operands[0]]
+            expression = getattr(inner, "llvm_constant", None)
+            if expression is not None:
+                self.names[inner.results[0]] = expression(self)
+            elif inner.name == "llvm.insertvalue":
+                self.names[inner.results[0]] = self._inserted(inner)
+            else:
+                before = len(self.lines)
+                inner.llvm_ir(self)  # type: ignore[attr-defined]
+                if len(self.lines) != before:
+                    raise inner.error("is no constant expression; a global's initial value must be one")
+        raise op.error("initializer region has no llvm.return")
+
+    def _inserted(self, op: Any) -> str:
+        container, value = op.operands
+        parts = self._parts(self.names[container], container.type)
+        (index, *rest) = op.position.values
+        if rest:
+            raise op.error("inserts into a nested aggregate, which a global's initial value cannot express")
+        parts[index] = self.operand(value)
+        return self._joined(parts, container.type)
+
+    def _parts(self, text: str, type: Any) -> list[str]:
+        types = getattr(type, "types", None)
+        elements = list(types) if types is not None else [type.element] * type.count
+        if text in ("undef", "poison", "zeroinitializer"):
+            return [f"{self.type(t)} {text}" for t in elements]
+        return self._aggregates[text]
+
+    def _joined(self, parts: list[str], type: Any) -> str:
+        packed = getattr(type, "packed", None)
+        brackets = ("[", "]") if packed is None else ("<{ ", " }>") if packed else ("{ ", " }")
+        text = brackets[0] + ", ".join(parts) + brackets[1]
+        self._aggregates[text] = list(parts)
+        return text
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._aggregates: dict[str, list[str]] = {}
