@@ -136,7 +136,7 @@ class _Allocation(Op):
         type = self.memref.type
         if len(self.dynamic_sizes) != type.shape.count(DYNAMIC):
             raise self.error("dimension operand count does not equal memref dynamic dimension count")
-        symbols = type.layout.map.symbols if isinstance(type.layout, AffineMapAttr) else 0
+        symbols = type.layout.map.num_symbols if isinstance(type.layout, AffineMapAttr) else 0
         if len(self.symbol_operands) != symbols:
             raise self.error(
                 f"symbol operand count does not equal memref symbol count: expected {symbols}, "
@@ -371,13 +371,18 @@ class ExtractStridedMetadata(Op, name="memref.extract_strided_metadata", traits=
     source = operand(ANY_MEMREF)
     base_buffer = result(derived("a memref of rank 0 with the element type of 'source'", _base_buffer, "source"))
     offset = result(exactly(INDEX))
-    sizes = variadic_result(ANY_INDEX)
-    strides = variadic_result(ANY_INDEX)
-    assembly = "custom<Metadata>($source, $base_buffer, $offset, $sizes, $strides) attr-dict"
+    extents = variadic_result(ANY_INDEX, "the sizes, then the strides")
+    assembly = "custom<Metadata>($source, $base_buffer, $offset, $extents) attr-dict"
 
-    def __init__(self, source: Value, **kwargs: Any) -> None:
-        rank = [INDEX] * len(source.type.shape)  # type: ignore[attr-defined]
-        super().__init__(source, sizes=rank, strides=rank, **kwargs)
+    @property
+    def sizes(self) -> list[Value]:
+        """The extents, one result a dimension."""
+        return list(self.results[2 : 2 + len(self.source.type.shape)])
+
+    @property
+    def strides(self) -> list[Value]:
+        """The strides in elements, one result a dimension."""
+        return list(self.results[2 + len(self.source.type.shape) :])
 
     def verify_op(self) -> None:
         rank = len(self.source.type.shape)
@@ -399,8 +404,7 @@ class Metadata(CustomDirective, name="Metadata"):
         state.types("source", [source])
         state.types("base_buffer", types[:1])
         state.types("offset", types[1:2])
-        state.types("sizes", types[2 : 2 + rank])
-        state.types("strides", types[2 + rank :])
+        state.types("extents", types[2:])
 
     def write(self, p: Any, op: ExtractStridedMetadata) -> None:
         p.write(f" {p.name(op.source)} : {p.type(op.source.type)} -> {', '.join(map(p.type, op.result_types))}")
