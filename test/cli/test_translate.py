@@ -1,0 +1,151 @@
+"""`tessera-translate` as its user sees it, from LLVM IR and PTX down; the way from IR is tested with its passes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from emit.kernels import VECTOR_ADD
+from oracles import require_tool
+from tessera_tools.cli.translate import FLAGS, OUTPUTS, VALUES, run
+
+IR = VECTOR_ADD.encode()
+
+
+def translate(*argv: str, stdin: bytes = IR, cwd: Path | None = None, status: int = 0) -> tuple[bytes, str]:
+    """stdout and stderr of a run that ends with `status`."""
+    result = run(list(argv), stdin, None if cwd is None else str(cwd))
+    assert result.exit_code == status, result.stderr.decode()
+    assert b"Traceback" not in result.stderr
+    return result.stdout, result.stderr.decode()
+
+
+def test_help_lists_every_option() -> None:
+    out, _ = translate("--help")
+    for name in (*OUTPUTS, *FLAGS, *VALUES):
+        assert f"-{name}".encode() in out
+
+
+def test_ptx_for_the_gpu_that_is_named() -> None:
+    out, _ = translate("--mlir-to-ptx", "--gpu-name=sm_90")
+    assert b".target sm_90a" in out
+    assert b".entry vector_add" in out
+
+
+def test_ptx_is_for_sm_80_unless_told() -> None:
+    out, _ = translate("--mlir-to-ptx")
+    assert b".target sm_80" in out
+
+
+def test_mir() -> None:
+    out, _ = translate("--mlir-to-mir")
+    assert b"name:            vector_add" in out
+
+
+def test_llvm_ir_passes_through() -> None:
+    assert translate("--mlir-to-llvmir")[0] == IR
+
+
+def test_a_cubin_has_its_manifest_beside_it(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    translate("--mlir-to-cubin", "-o", "add.cubin", cwd=tmp_path)
+    assert (tmp_path / "add.cubin").read_bytes().startswith(b"\x7fELF")
+    manifest = json.loads((tmp_path / "add.json").read_text())
+    (kernel,) = manifest["kernels"]
+    assert kernel["name"] == "vector_add"
+    assert [p["type"] for p in kernel["parameters"]] == ["ptr", "ptr", "ptr", "i32"]
+    assert [p["offset"] for p in kernel["parameters"]] == [0, 8, 16, 24]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["add.cubin", "add.json"]
+
+
+def test_ptx_is_an_input_too(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    ptx, _ = translate("--mlir-to-ptx")
+    translate("--mlir-to-cubin", "-o", "add.cubin", stdin=ptx, cwd=tmp_path)
+    assert (tmp_path / "add.cubin").exists()
+
+
+def test_sass() -> None:
+    require_tool("ptxas")
+    require_tool("nvdisasm")
+    assert b"FADD" in translate("--mlir-to-sass")[0]
+
+
+def test_every_stage_is_saved(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    require_tool("nvdisasm")
+    translate("--mlir-to-sass", "--save-temps=stages", cwd=tmp_path)
+    names = {path.name for path in (tmp_path / "stages").iterdir()}
+    assert names == {"4b-llvm.ll", "5-mir.mir", "6-ptx.ptx", "7-cubin.cubin", "7-cubin.json", "7-sass.sass"}
+
+
+def test_the_stages_before_a_failure_are_saved(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    argv = ["--mlir-to-cubin", "--save-temps=stages", "--ptxas-options=--no-such-option", "-o", "x.cubin"]
+    translate(*argv, cwd=tmp_path, status=1)
+    assert (tmp_path / "stages" / "6-ptx.ptx").exists()
+    assert not (tmp_path / "x.cubin").exists()
+
+
+def test_resource_usage() -> None:
+    require_tool("ptxas")
+    _, err = translate("--mlir-to-cubin", "--gpu-name=sm_80", "--resource-usage")
+    assert re.search(
+        r"kernel 'vector_add' for sm_80: \d+ registers, 0 bytes smem, .* 0 bytes spill stores, 0 bytes spill loads", err
+    )
+
+
+def test_timing_is_split_by_tool() -> None:
+    require_tool("ptxas")
+    _, err = translate("--mlir-to-cubin", "--mlir-timing")
+    names = re.findall(r"^ +\d+\.\d{4} \( *\d+\.\d%\)  (\w.*)$", err, re.MULTILINE)
+    assert [name for name in names if name in ("LLVM", "ptxas", "Total")] == ["ptxas", "LLVM", "Total"] or [
+        name for name in names if name in ("LLVM", "ptxas", "Total")
+    ] == ["LLVM", "ptxas", "Total"]
+
+
+def test_lineinfo_reaches_ptxas(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    translate("--mlir-to-cubin", "--lineinfo", "-O0", "-o", "a.cubin", cwd=tmp_path)
+    assert (tmp_path / "a.cubin").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ([], "expected one of --mlir-to-llvmir"),
+        (["--mlir-to-ptx", "--mlir-to-mir"], "found several"),
+        (["--mlir-to-ptx", "--gpu-name=sm_91"], "unknown GPU 'sm_91'"),
+        (["--mlir-to-ptx", "-O4"], "'4' is not one of"),
+        (["--mlir-to-ptx", "--ptxas=/nowhere/ptxas"], "ptxas is not at '/nowhere/ptxas'"),
+        (["--mlir-to-ptx", "--ptxas-options='x"], "--ptxas-options: no closing quotation"),
+        (["--mlir-to-ptx", "--ptxas-timeout=-1"], "ptxas-timeout"),
+        (["--mlir-to-ptx", "-o", "/nowhere/x.ptx"], "cannot be written"),
+        (["--mlir-to-ptx", "-o", "/"], "is a directory"),
+        (["--mlir-to-ptx", "/"], "is a directory"),
+        (["--mlir-to-ptx", "/nowhere.ll"], "no such file"),
+        (["--mlir-to-ptx", "--gpu-nam=sm_80"], "did you mean '--gpu-name'?"),
+    ],
+)
+def test_wrong_options_are_refused(argv: list[str], says: str) -> None:
+    out, err = translate(*argv, status=1)
+    assert says in err
+    assert out == b""
+
+
+def test_broken_llvm_ir_is_refused() -> None:
+    _, err = translate("--mlir-to-ptx", stdin=b"define void @f() {\n  nonsense\n}\n", status=1)
+    assert "error: LLVM does not read its IR" in err
+
+
+def test_ptx_cannot_be_raised() -> None:
+    _, err = translate("--mlir-to-llvmir", stdin=b".version 8.0\n.target sm_80\n", status=1)
+    assert "cannot be turned back" in err
+
+
+def test_broken_ir_is_refused_at_its_place() -> None:
+    _, err = translate("--mlir-to-ptx", stdin=b"func.func @f() {\n  nonsense\n}\n", status=1)
+    assert err.startswith("<stdin>:2:3: error: ")
