@@ -1,0 +1,290 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{entry op must not return values}}
+entry @e(%a: tile<f32>) -> tile<f32> {
+  return %a : tile<f32>
+}
+
+// -----
+
+// expected-error @below {{entry op must have scalar types (rank 0 !cuda_tile.tile)}}
+entry @e(%a: tile<2xf32>) {
+}
+
+// -----
+
+// expected-error @below {{duplicate optimization_hints key `sm_90`}}
+entry @e() optimization_hints=<sm_90 = {}, sm_90 = {}> {
+}
+
+// -----
+
+cuda_tile.module @m {
+  // expected-error @below {{type must have rank 1}}
+  global @g <f32: 1.0> : tile<f32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{expected integer value, found '1.5'}}
+  %a = constant <i32: 1.5> : tile<i32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{expected a floating point literal, found '1'}}
+  %a = constant <f32: 1> : tile<f32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{integer constant out of range for type 'i8'}}
+  %a = constant <i8: 256> : tile<i8>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{mismatch between the element type: 'i8' and the tile element type 'i32'}}
+  %a = constant <i8: 1> : tile<i32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{inferred shape of elements literal ([2]) does not match type ([4])}}
+  %a = constant <i8: [1, 2]> : tile<4xi8>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{tensor literal is invalid; ranks are not consistent between elements}}
+  %a = constant <i8: [[1, 2], [1]]> : tile<2x2xi8>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{expects result type to be 1-d tile}}
+  %a = iota : tile<2x2xi32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{the number of elements 512 exceeds the maximum value of element type 'i8'}}
+  %a = iota : tile<512xi8>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{expected source tile and result tile to have the same number of elements}}
+  %a = reshape %f : tile<f32> -> tile<2xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{requires the same element type for all operands and results}}
+  %a = reshape %f : tile<f32> -> tile<1xi32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{expects the shape of source tile to be compatible with that of the result tile, but got: 2, 4 and 4, 4}}
+  %b = broadcast %a : tile<2x4xf32> -> tile<4x4xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{failed to verify that all of {source, result} have same rank}}
+  %b = broadcast %f : tile<f32> -> tile<4xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{expect permutation elements to be unique}}
+  %b = permute %a [1, 1] : tile<2x4xf32> -> tile<4x2xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{result shape invalid at index 0, expected: 4, but got: 2}}
+  %b = permute %a [1, 0] : tile<2x4xf32> -> tile<2x4xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{invalid concat at position 0, expected: 4 but got: 8}}
+  %b = cat %a, %a dim = 0 : tile<2x4xf32>, tile<2x4xf32> -> tile<8x4xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{expected 2 indices, but got 1}}
+  %b = extract %a[%n] : tile<2x4xf32> -> tile<1x4xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i1: true> : tile<2xi1>
+  // expected-error @below {{failed to verify that all of {cond, val_if_true, val_if_false, result} have same shape}}
+  %b = select %a, %f, %f : tile<2xi1>, tile<f32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{operand #0 must be 0D tile of i1 values, but got '!cuda_tile.tile<i32>'}}
+  if %n {
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{has non-empty return type, must define else branch}}
+  %a = if %c -> (tile<f32>) {
+    yield %f : tile<f32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{type does not match yield type, else branch yields '!cuda_tile.tile<i32>' but op result type is '!cuda_tile.tile<f32>'}}
+  %a = if %c -> (tile<f32>) {
+    yield %f : tile<f32>
+  } else {
+    yield %n : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{expects parent to one of 'cuda_tile.if', 'cuda_tile.loop'}}
+  break
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-note @below {{see unexpected ancestor operation}}
+  for %i in (%n to %n, step %n) : tile<i32> {
+    if %c {
+      // expected-error @below {{can only be nested within a ancestor chain of 'cuda_tile.loop', 'cuda_tile.if' operations}}
+      break
+    }
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  for %i in (%n to %n, step %n) : tile<i32> {
+    // expected-error @below {{`for` is missing a valid terminator. `continue` op should have operand types that match the parent loop return types: (), but found: ('!cuda_tile.tile<i32>')}}
+    continue %i : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = loop : tile<f32> {
+    // expected-error @below {{operand types must correspond to the parent loop result types: ('!cuda_tile.tile<i32>') vs ('!cuda_tile.tile<f32>')}}
+    break %n : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{mismatch in number of loop-carried values and defined values}}
+  %a = for %i in (%n to %n, step %n) : tile<i32> iter_values(%x = %f) -> (tile<f32>, tile<f32>) {
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = iota : tile<8xi32>
+  // expected-error @below {{dimension (1) is out of bound [0, 1)}}
+  %b = reduce %a dim=1 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = iota : tile<8xi32>
+  // expected-error @below {{expect same type for operand at index: 0 and identity at index: 0 but got: 'i32' and 'i64'}}
+  %b = reduce %a dim=0 identities=[0 : i64] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = iota : tile<8xi32>
+  // expected-error @below {{inferred type(s) '!cuda_tile.tile<i32>' are incompatible with return type(s) of operation '!cuda_tile.tile<1xi32>'}}
+  %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<1xi32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = iota : tile<8xi32>
+  // expected-error @below {{expect 2 block arguments but got: 1}}
+  %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = iota : tile<8xi32>
+  %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    // expected-error @below {{only pure operations are allowed inside 'cuda_tile.reduce'}}
+    %t = print_tko "no" -> token
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = iota : tile<8xi32>
+  // expected-error @below {{'scan' takes a 'reverse' flag}}
+  %b = scan %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<8xi32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}

@@ -1,0 +1,201 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{expected pointer to}}
+  %v = "cuda_tile.make_tensor_view"(%p, %n) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!cuda_tile.tile<ptr<f32>>, !cuda_tile.tile<i32>) -> !cuda_tile.tensor_view<?xf16, strides=[1]>
+}
+
+// -----
+
+// expected-note @below {{prior use here}}
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{use of value '%p' expects different type than prior uses: '!cuda_tile.tile<ptr<f16>>' vs '!cuda_tile.tile<ptr<f32>>'}}
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf16, strides=[1]>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{expected shape declaration to contain 1 elements due to tensor_view type, but 2 were provided}}
+  %v = make_tensor_view %p, shape = [%n, %n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{input stride dimension 0 does not match tensor_view type (expected 2, got 1)}}
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[2]>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{input shape dimension 0 does not match tensor_view type (expected 4, got dynamic)}}
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<4xf32, strides=[1]>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{expected 'tensor_view' type, but got '!cuda_tile.tile<f32>'}}
+  %v = make_tensor_view %p, shape = [], strides = [] : tile<f32>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  // expected-error @below {{expected 'partition_view' type, but got '!cuda_tile.tensor_view<?xf32, strides=[1]>'}}
+  %x = make_partition_view %v : tensor_view<?xf32, strides=[1]>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>
+  // expected-error @below {{expected 1 index operands (based on view type), got 2}}
+  %x, %t = load_view_tko weak %w[%n, %n] : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<8xf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>
+  // expected-error @below {{expected tile type to be '!cuda_tile.tile<8xf32>' (based on view type), got '!cuda_tile.tile<4xf32>'}}
+  %x, %t = load_view_tko weak %w[%n] : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<4xf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>
+  // expected-error @below {{expect one of: weak, relaxed, or acquire, but got: release}}
+  %x, %t = load_view_tko release sys %w[%n] : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<8xf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>
+  // expected-error @below {{memory scope is required for relaxed load}}
+  %x, %t = load_view_tko relaxed %w[%n] : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<8xf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>
+  // expected-error @below {{operation specifies weak memory ordering semantics, but then provides "sys" scope, expected no memory scope.}}
+  %x, %t = load_view_tko weak sys %w[%n] : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<8xf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>
+  // expected-error @below {{invalid memory_ordering_semantics attribute specification. Got "strong" but expect one of: weak, relaxed, acquire, release, acq_rel}}
+  %x, %t = load_view_tko strong %w[%n] : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>, tile<i32> -> tile<8xf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i32> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<?xf32, strides=[1]>>
+  // expected-error @below {{expected tile view, got '!cuda_tile.tensor_view<?xf32, strides=[1]>'}}
+  %x = get_index_space_shape %v : tensor_view<?xf32, strides=[1]> -> tile<i32>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %q = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+  // expected-error @below {{failed to verify that `source` type is expected a pointer type of `result` type}}
+  %x, %t = load_ptr_tko weak %q : tile<1xptr<f32>> -> tile<1xf16>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %q = constant <i1: true> : tile<2xi1>
+  // expected-error @below {{failed to verify that shape of 'mask' must match the shape of 'source'}}
+  %x, %t = load_ptr_tko weak %p, %q : tile<ptr<f32>>, tile<2xi1> -> tile<f32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{expected pointee type ('f32') to match element type of 'arg' ('i32')}}
+  %x, %t = atomic_rmw_tko relaxed device %p, add, %n : tile<ptr<f32>>, tile<i32> -> tile<i32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %q = constant <f32: 0.0> : tile<f32>
+  // expected-error @below {{'add' works only with integers i32 and i64}}
+  %x, %t = atomic_rmw_tko relaxed device %p, add, %q : tile<ptr<f32>>, tile<f32> -> tile<f32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %t = make_token : token
+  // expected-error @below {{expect two or more tokens}}
+  %u = join_tokens %t : token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{incorrect number of operands: expected 1, found 0}}
+  %u = print_tko "%d" -> token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{'g' does not reference a valid global}}
+  %u = get_global @g : tile<ptr<f32>>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{'cuda_tile.div_by' divisor must be a power of 2}}
+  %u = assume div_by<3>, %n : tile<i32>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{'cuda_tile.div_by' 'every'/'along' cannot be used if the constrained value is a 0D tile}}
+  %u = assume div_by<4, every 1 along 0>, %n : tile<i32>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{'cuda_tile.bounded' is valid only for tile of integer values}}
+  %u = assume bounded<0, ?>, %p : tile<ptr<f32>>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{'cuda_tile.bounded' expects lower bound to be less than or equal to upper bound}}
+  %u = assume bounded<4, 3>, %n : tile<i32>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{expected number of values in 'cuda_tile.same_elements' (1) to match rank of constrained tile (0)}}
+  %u = assume same_elements<[1]>, %n : tile<i32>
+}
