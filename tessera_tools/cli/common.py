@@ -133,7 +133,12 @@ def write_stderr(text: str) -> None:
 
 def report(diagnostics: Sequence[Diagnostic], sources: Sources | None, color: bool = False) -> None:
     """Print diagnostics with source line and caret."""
-    write_stderr("".join(render(diagnostic, sources, color=color) for diagnostic in diagnostics))
+    for diagnostic in diagnostics:
+        text = render(diagnostic, sources, color=color)
+        if diagnostic.location is None:
+            # It is about the command, not about a place that nobody knows.
+            text = text.replace("<unknown>:0: ", "")
+        write_stderr(text)
 
 
 def use_color(choice: str) -> bool:

@@ -58,8 +58,8 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "mlir-print-ir-tree-dir": ("DIR", "print the IR into a tree of files there", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
     "pass-pipeline": ("TEXT", "the passes to run, as in 'builtin.module(func.func(canonicalize,cse))'", None),
-    "split-input-file": ("MARKER", f"process the chunks between lines '{SPLIT_MARKER}' (or MARKER) each alone", SPLIT_MARKER),
-    "verify-diagnostics": ("WHICH", "check errors against the input's expected-… comments: all or only-expected", "all"),
+    "split-input-file": ("MARKER", f"process the chunks between lines '{SPLIT_MARKER}' (MARKER) alone", SPLIT_MARKER),
+    "verify-diagnostics": ("WHICH", "check errors against expected-… comments: all or only-expected", "all"),
     "verify-each": ("BOOL", "verify the IR after each pass (true)", "true"),
 }  # fmt: skip
 
@@ -116,7 +116,7 @@ def _command() -> click.Command:
 def execute(argv: list[str]) -> int:
     """Run the command; its exit status. See `run`."""
     begin = time.perf_counter()
-    bare: dict[str, str | None] = {name: "true" for name in FLAGS}
+    bare: dict[str, str | None] = dict.fromkeys(FLAGS, "true")
     bare |= {name: value for name, (_, _, value) in VALUES.items()}
     bare |= {"help": "", "h": "", "version": ""}
     for alias, name in ALIASES.items():

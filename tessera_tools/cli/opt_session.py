@@ -9,7 +9,6 @@ from typing import Any
 
 from tessera_tools.cli.common import (
     FAILED,
-    fail,
     internal_fault,
     progress,
     read_input,
@@ -86,7 +85,8 @@ class Session:
             text, reproducer = strip_resources(text, name)
         if options["run_reproducer"]:
             if reproducer is None:
-                raise error(Position(name, 1, 1), "the input holds no reproducer; expected `{-# … mlir_reproducer … #-}`")
+                message = "the input holds no reproducer; expected `{-# … mlir_reproducer … #-}`"
+                raise error(Position(name, 1, 1), message)
             self.sources.add(SOURCE, reproducer.pipeline)
             pipeline = parse_pipeline(reproducer.pipeline)
             if options["verify_each"] is None:

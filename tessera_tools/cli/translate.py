@@ -97,7 +97,7 @@ def _command() -> click.Command:
 def execute(argv: list[str]) -> int:
     """Run the command; its exit status. See `run`."""
     begin = time.perf_counter()
-    bare: dict[str, str | None] = {name: "true" for name in (*OUTPUTS, *FLAGS)}
+    bare: dict[str, str | None] = dict.fromkeys((*OUTPUTS, *FLAGS), "true")
     bare |= {name: value for name, (_, _, value) in VALUES.items()}
     bare |= {"help": "", "h": "", "version": ""}
     arguments = normalize(argv, bare, {})

@@ -25,11 +25,21 @@ from tessera_tools.passes.table import STAGES, pipeline_for
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:
+    from tessera_tools.emit.llvmir.module import DebugLevel
     from tessera_tools.emit.resources import Report
     from tessera_tools.passes.manager import Observer
     from tessera_tools.passes.timing import Timing
 
-__all__ = ["FORMATS", "Compiled", "Options", "Stage", "compile_module", "compile_text", "remaining_pipeline", "stage_of"]
+__all__ = [
+    "FORMATS",
+    "Compiled",
+    "Options",
+    "Stage",
+    "compile_module",
+    "compile_text",
+    "remaining_pipeline",
+    "stage_of",
+]
 
 FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
 """What `until` may name, in order."""
@@ -154,7 +164,7 @@ class _Run:
                     pipeline, verify_each=options.verify_each, observers=observers, timing=self.timing
                 ).run(module)
 
-    def llvm_ir(self, module: Operation, debug: bool) -> str:
+    def llvm_ir(self, module: Operation, debug: DebugLevel) -> str:
         from tessera_tools.emit.llvmir import emit_llvm_ir
 
         with self.scope("LLVM IR"):
@@ -317,8 +327,8 @@ def compile_module(
     try:
         run.lower(module, tuple(observers))
         run.kernels = kernels_of_module(module)
-        ir = run.llvm_ir(module, options.lineinfo)
-        run.from_llvm_ir(ir, None if options.lineinfo else lambda: run.llvm_ir(module, True))
+        ir = run.llvm_ir(module, "lines" if options.lineinfo else "none")
+        run.from_llvm_ir(ir, None if options.lineinfo else lambda: run.llvm_ir(module, "directives"))
     finally:
         if worker is None and run._worker is not None:
             run._worker.close()

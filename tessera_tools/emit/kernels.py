@@ -1,6 +1,6 @@
 """The kernels of a module, as the launch manifest lists them: from the llvm dialect, or from PTX.
 
-    llvm.func @k(!llvm.ptr<1>, i32) {nvvm.kernel, nvvm.reqntid = …}  ─▶  Kernel("k", (ptr @ 0, i32 @ 8), block=(128, 1, 1))
+    llvm.func @k(!llvm.ptr<1>, i32) {nvvm.kernel, nvvm.reqntid = …}  ─▶  Kernel("k", (ptr, i32), block=(128, 1, 1))
 """
 
 from __future__ import annotations

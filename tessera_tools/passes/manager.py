@@ -110,7 +110,7 @@ class PassManager:
     def _run_pass(self, pass_: Pass, op: Operation) -> None:
         for observer in self._observers:
             observer.before(pass_, op)
-        context = PassContext(self.statistics.of(pass_), lambda text, inner: self._run_text(text, inner))
+        context = PassContext(self.statistics.of(pass_), self._run_text)
         with self._scope(pass_.shown, id(pass_)):
             try:
                 changed = pass_.run(op, context)

@@ -63,7 +63,7 @@ def test_a_full_disk_behind_stdout(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert b"Traceback" not in done.stderr
     assert b"error: " in done.stderr
-    assert b"No space left" in done.stderr
+    assert b"no space left" in done.stderr
 
 
 def test_a_disk_that_fills_while_the_output_is_written(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def test_a_comment_matches_its_line(text: str, line: int) -> None:
 
 
 def test_above_and_below_skip_other_comments() -> None:
-    text = "x\n// expected-error@above {{a}}\n// expected-error@above {{b}}\n// expected-note@below {{c}}\n// expected-note@below {{d}}\ny"
+    above = "x\n// expected-error@above {{a}}\n// expected-error@above {{b}}\n"
+    text = above + "// expected-note@below {{c}}\n// expected-note@below {{d}}\ny"
     found = [at(1, "a"), at(1, "b"), at(6, "c", "note"), at(6, "d", "note")]
     assert not check(found, "f", text)
 

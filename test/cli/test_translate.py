@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from emit.kernels import VECTOR_ADD
+
 from oracles import require_tool
 from tessera_tools.cli.translate import FLAGS, OUTPUTS, VALUES, run
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
@@ -36,7 +39,7 @@ class Note(Pass):
     """Writes down what it runs on."""
 
     name = "note"
-    statistics = {"runs": "Number of runs"}
+    statistics: ClassVar[Mapping[str, str]] = {"runs": "Number of runs"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         seen.append(symbol_of(op) or op.name)
@@ -176,10 +179,8 @@ def test_the_caller_adds_a_note_to_a_failure() -> None:
 def printed(options: PrintOptions, pipeline: Pipeline) -> str:
     out: list[str] = []
     manager = PassManager(pipeline, observers=(IRPrinting(options, out.append, lambda *_: None),))
-    try:
+    with contextlib.suppress(DiagnosticError):
         manager.run(module())
-    except DiagnosticError:
-        pass
     return "".join(line for text in out for line in text.splitlines(True) if line.startswith("//"))
 
 

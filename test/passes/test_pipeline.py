@@ -40,7 +40,7 @@ def test_options_print_with_their_defaults() -> None:
 
 def test_a_pipeline_in_an_option_survives_the_round_trip() -> None:
     inline = parse_pass("inline{default-pipeline={canonicalize{top-down=false},cse}}")
-    assert getattr(inline, "default_pipeline") == "canonicalize{top-down=false},cse"
+    assert inline.default_pipeline == "canonicalize{top-down=false},cse"
     assert parse_pass(inline.text()) == inline
 
 

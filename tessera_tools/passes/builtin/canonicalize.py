@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.greedy import apply_greedily
@@ -27,7 +27,7 @@ class Canonicalize(Pass):
     title = "Canonicalizer"
     summary = "fold, simplify, and drop what is unused"
     ensures = "no operation folds, no canonicalization pattern applies (unless a limit was hit)"
-    statistics = {
+    statistics: ClassVar[Mapping[str, str]] = {
         "num-rewrites": "Number of folds, patterns and removals applied",
         "num-blocks": "Number of unreachable blocks erased",
     }
@@ -99,7 +99,7 @@ def canonicalization_patterns() -> Sequence[RewritePattern]:
 
 
 def _canonicalizers(module: str, dialect: Any) -> Sequence[Any]:
-    found = getattr(dialect, "canonicalizers", None)
+    found: Any = getattr(dialect, "canonicalizers", None)
     if callable(found):
         found = found()
     if found is None:

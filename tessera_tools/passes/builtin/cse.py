@@ -11,8 +11,9 @@ the dominator tree.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region, reverse_postorder
@@ -34,7 +35,7 @@ class CSE(Pass):
     title = "CSE"
     summary = "merge operations that compute the same value"
     ensures = "of two equal operations without effects, one dominating the other, one is left"
-    statistics = {
+    statistics: ClassVar[Mapping[str, str]] = {
         "num-cse'd": "Number of operations CSE'd",
         "num-dce'd": "Number of operations DCE'd",
     }

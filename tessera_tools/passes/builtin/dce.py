@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
@@ -21,7 +23,7 @@ class DCE(Pass):
     title = "DCE"
     summary = "drop operations whose results and effects nobody needs"
     ensures = "every operation that is left has an effect, or a result that one with an effect depends on"
-    statistics = {
+    statistics: ClassVar[Mapping[str, str]] = {
         "num-dce'd": "Number of operations erased",
         "num-arguments": "Number of block arguments erased",
         "num-blocks": "Number of unreachable blocks erased",

@@ -10,8 +10,9 @@ Functions that call themselves, directly or through others, are left as calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tessera_tools.dialects.func import Call, Func, Return
 from tessera_tools.ir.core import Block, IRMapping, Operation, UnregisteredOp, Value
@@ -34,7 +35,7 @@ class Inline(Pass):
     summary = "replace calls by the bodies of the functions called"
     requires = "the operation is a symbol table"
     ensures = "what is left of calls is recursive, external, marked no_inline, or where blocks may not be split"
-    statistics = {
+    statistics: ClassVar[Mapping[str, str]] = {
         "num-inlined": "Number of calls replaced by bodies",
         "num-dce'd": "Number of functions erased because no call was left",
     }
@@ -246,13 +247,13 @@ def _components(graph: dict[Func, list[Func]]) -> list[list[Func]]:
     stack: list[Func] = []
     on_stack: set[Func] = set()
     found: list[list[Func]] = []
-    for start in graph:
+    for start, first in graph.items():
         if start in index:
             continue
         index[start] = low[start] = len(index)
         stack.append(start)
         on_stack.add(start)
-        path = [(start, iter(graph[start]))]
+        path = [(start, iter(first))]
         while path:
             node, callees = path[-1]
             following = next(callees, None)

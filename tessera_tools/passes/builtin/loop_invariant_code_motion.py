@@ -10,8 +10,9 @@ Moved are operations without effects that are harmless when the loop runs not ev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.ir.core import Operation, Region, Value
 from tessera_tools.ir.traits import Pure, RecursiveMemoryEffects, Terminator
@@ -29,7 +30,7 @@ class LoopInvariantCodeMotion(Pass):
     title = "LoopInvariantCodeMotion"
     summary = "move what does not change in a loop to before it"
     ensures = "no operation in a loop's body that can run any time has only operands from outside"
-    statistics = {"num-hoisted": "Number of operations moved out of a loop"}
+    statistics: ClassVar[Mapping[str, str]] = {"num-hoisted": "Number of operations moved out of a loop"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         loops = [inner for inner in op.walk(post_order=True) if getattr(inner, "is_loop", False)]
@@ -40,7 +41,7 @@ class LoopInvariantCodeMotion(Pass):
 
 def _regions(loop: Any) -> list[Region]:
     """The regions that run again and again."""
-    body = getattr(loop, "loop_body", None)
+    body: Any = getattr(loop, "loop_body", None)
     body = body() if callable(body) else body
     if isinstance(body, Region):
         return [body]

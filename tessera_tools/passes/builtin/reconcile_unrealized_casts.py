@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import Pass, PassContext
@@ -23,7 +24,7 @@ class ReconcileUnrealizedCasts(Pass):
     title = "ReconcileUnrealizedCasts"
     summary = "remove chains of unrealized casts that lead back to their type"
     ensures = "no unrealized cast is left whose result has the type of what its chain begins with"
-    statistics = {"num-casts": "Number of casts removed"}
+    statistics: ClassVar[Mapping[str, str]] = {"num-casts": "Number of casts removed"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         casts = [inner for inner in op.walk() if inner.name == _CAST]

@@ -5,13 +5,15 @@ A symbol is needed if it is public in a table that others can see, or if somethi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import StringAttr, SymbolRefAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.symbols import SymbolTables, is_symbol_table, symbol_name, symbol_references
-from tessera_tools.passes.base import Pass, PassContext, PassFailure
+from tessera_tools.passes.base import Pass, PassContext
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,11 @@ class SymbolDCE(Pass):
     summary = "drop private symbols that nobody refers to"
     requires = "the operation is a symbol table"
     ensures = "every private symbol is referred to by something that is needed"
-    statistics = {"num-dce'd": "Number of symbols DCE'd"}
+    statistics: ClassVar[Mapping[str, str]] = {"num-dce'd": "Number of symbols DCE'd"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         if not is_symbol_table(op):
-            raise PassFailure(f"'{op.name}' op was scheduled to run under SymbolDCE, but is no symbol table", op.location)
+            raise op.error("was scheduled to run under SymbolDCE, but is no symbol table")
         work = _Work(op)
         work.table(op, hidden=_is_hidden(op))
         work.run()
