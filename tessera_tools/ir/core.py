@@ -121,7 +121,7 @@ class OpResult(Value):
 
     def __init__(self, op: Operation, index: int, type: Type) -> None:
         self.type = type
-        self.name_hint = None
+        self.name_hint: str | None = None
         self._first_use = None
         self.op = op
         self.index = index
@@ -248,11 +248,16 @@ class Operation:
             use._unlink()
         self._operands = [OpOperand(self, i, value) for i, value in enumerate(values)]
 
-    @property
-    def result(self) -> OpResult:
-        """The only result."""
-        (only,) = self.results
-        return only
+    if TYPE_CHECKING:
+        # Op classes declare a field of this name; to a type checker it is whatever they make of it.
+        result: Any
+    else:
+
+        @property
+        def result(self) -> OpResult:
+            """The only result."""
+            (only,) = self.results
+            return only
 
     @property
     def result_types(self) -> list[Type]:

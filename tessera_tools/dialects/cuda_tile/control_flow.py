@@ -135,7 +135,7 @@ class _Structured(Op):
 def write_body(p: Any, op: Any, body: Region) -> None:
     """Write ` { … }`, without the terminator where it is the implicit one."""
     last = body.blocks[-1].last_op if body.blocks else None
-    silent = op.implicit is not None and isinstance(last, op.implicit) and not last.operands
+    silent = last is not None and isinstance(last, op.implicit or ()) and not last.operands
     p.write(" ")
     p.region(body, arguments=False, terminator=not silent)
 
