@@ -1,0 +1,80 @@
+"""Ops of cuda_tile made in Python, folded and upgraded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.cuda_tile import (
+    DIALECT,
+    AddF,
+    Assume,
+    CmpF,
+    ComparisonOrderingAttr,
+    ComparisonPredicateAttr,
+    Constant,
+    DivByAttr,
+    RoundingAttr,
+    TileType,
+    upgrade_legacy,
+)
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr, FloatAttr
+from tessera_tools.ir.core import Block, Builder
+from tessera_tools.ir.types import F32, I1
+from tessera_tools.ir.verifier import verify
+from tessera_tools.parser import parse_module
+
+TILE = TileType((4,), F32)
+
+
+def _constant() -> Constant:
+    return Constant(DenseElementsAttr.of(TILE, [0x3F800000]), result=TILE)
+
+
+def test_result_types_follow_from_the_operands() -> None:
+    one = _constant().result
+    assert AddF(one, one).result.type is TILE
+    ordered, less = ComparisonOrderingAttr("ordered"), ComparisonPredicateAttr("less_than")
+    assert CmpF(less, ordered, one, one).result.type is TileType((4,), I1)
+
+
+def test_the_usual_rounding_is_not_stored() -> None:
+    one = _constant().result
+    assert AddF(one, one, RoundingAttr("nearest_even")).attributes == {}
+    assert AddF(one, one, RoundingAttr("zero")).rounding_mode.value == "zero"
+
+
+def test_a_constant_folds_to_its_elements() -> None:
+    constant = _constant()
+    assert constant.fold([]) == [constant.value]
+
+
+def test_assuming_twice_is_assuming_once() -> None:
+    block = Block([TileType((), F32)])
+    first = Assume(DivByAttr(16), block.arguments[0])
+    again = Assume(DivByAttr(16), first.result)
+    other = Assume(DivByAttr(8), first.result)
+    assert again.fold([None]) == [first.result]
+    assert other.fold([None]) is None
+
+
+def test_one_number_materializes_as_a_splat() -> None:
+    block = Block()
+    assert DIALECT.materialize is not None
+    op: Any = DIALECT.materialize(Builder.at_end(block), FloatAttr.of(1.0, F32), TILE)
+    assert op.value.is_splat and op.result.type is TILE
+
+
+def test_an_entry_in_present_spelling_is_left_alone() -> None:
+    module = parse_module("entry @e(%a: tile<f32>) { %b = addf %a, %a : tile<f32> }")
+    assert not upgrade_legacy(module)
+
+
+def test_blocks_end_where_no_terminator_is_written() -> None:
+    module = parse_module(
+        "entry @e(%n: tile<i32>, %c: tile<i1>) { for %i in (%n to %n, step %n) : tile<i32> { if %c {} else {} } }"
+    )
+    assert verify(module) == []
+    names = [op.name for op in module.walk()]
+    assert names.count("cuda_tile.yield") == 2
+    assert names.count("cuda_tile.continue") == 1
+    assert names[-1] == "cuda_tile.return"
