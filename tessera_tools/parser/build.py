@@ -26,12 +26,13 @@ from tessera_tools.parser.source import Source
 class _Forward(Value):
     """Stands for a value used before its definition."""
 
-    __slots__ = ("start", "untyped")
+    __slots__ = ("resolved", "start", "untyped")
 
     def __init__(self, type: Type, start: int) -> None:
         super().__init__(type)
         self.start = start
         self.untyped = False
+        self.resolved = False
 
 
 class _Unknown(Value):
@@ -188,6 +189,7 @@ class Builder:
                     )
                     failure.diagnostics[0].note("defined here", self.source.position(start))
                     self.errors += failure.diagnostics
+                forward.resolved = True
                 forward.replace_all_uses_with(value)
 
     # -- statements
@@ -290,6 +292,7 @@ class Builder:
         if definition.result_segments:
             attributes["resultSegmentSizes"] = DenseArrayAttr(I32, tuple(result_sizes))
         regions = self._regions(op_class, definition, state)
+        self._check_operands(operands)
         successors: list[Block] = []
         for field in definition.successors:
             for successor in state.successors.get(field.name, ()):
@@ -333,6 +336,13 @@ class Builder:
             operands += resolved[field.name]
             sizes.append(len(resolved[field.name]))
         return operands, sizes
+
+    def _check_operands(self, operands: list[Value]) -> None:
+        """Refuse an operand whose only definition stands inside the operation's own regions."""
+        for value in operands:
+            if value.__class__ is _Forward and value.resolved:  # type: ignore[attr-defined]
+                start = value.start  # type: ignore[attr-defined]
+                raise self.error_at(start, "use of an SSA value that is defined only inside the operation's regions")
 
     def _regions(self, op_class: Any, definition: Any, state: OpState) -> list[Region]:
         regions: list[Region] = []
@@ -396,6 +406,7 @@ class Builder:
         operands = [self.value(t, type) for t, type in zip(tokens, function_type.inputs, strict=True)]
         isolated = op_class is not None and op_class.has_trait(IsolatedFromAbove)
         regions = [self._region(node, [], isolated) for node in (regions_node or [])]
+        self._check_operands(operands)
         successors = []
         for token, extra in successors_node or []:
             if extra is not None:
