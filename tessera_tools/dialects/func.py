@@ -78,7 +78,9 @@ def read_signature(state: Any, arguments: Any, results: Any) -> list[tuple[Any, 
     state.attribute("function_type", TypeAttr(signature))
     for key, entries in (("arg_attrs", inputs), ("res_attrs", outputs)):
         if any(attributes for _, attributes in entries):
-            state.attribute(key, ArrayAttr(tuple(DictionaryAttr.of(attributes or {}) for _, attributes in entries)))
+            state.attribute(
+                key, ArrayAttr(tuple(DictionaryAttr.of(attributes or {}) for _, attributes in entries))
+            )
     return named
 
 
@@ -212,7 +214,9 @@ custom_body: region -> present | -> absent
         form, children = body
         if form == "present":
             if arguments[0] == "typed":
-                raise state.error(symbol, "a function with a body needs a name for each argument, as in '%arg0: i32'")
+                raise state.error(
+                    symbol, "a function with a body needs a name for each argument, as in '%arg0: i32'"
+                )
             state.region("body", children[0], named)
 
     def write(self, p: Any, op: Func) -> None:

@@ -160,7 +160,9 @@ class Module(Op, name="gpu.module", traits=_MODULE_TRAITS):
 
     sym_name = attribute(SYMBOL_NAME)
     targets = attribute(ARRAY_ATTR, optional=True)
-    offloading_handler = attribute(AttrKind("any attribute", lambda a: True), optional=True, key="offloadingHandler")
+    offloading_handler = attribute(
+        AttrKind("any attribute", lambda a: True), optional=True, key="offloadingHandler"
+    )
     body = region()
     assembly = "custom<GpuModule>"
 
@@ -172,12 +174,15 @@ class Module(Op, name="gpu.module", traits=_MODULE_TRAITS):
 class FuncSyntax(CustomDirective, name="GpuFunc"):
     """`@f(%a: f32) -> f32 workgroup(%w : memref<…>) private(%p : memref<…>) kernel attributes {…} {…}`"""
 
-    grammar = """custom: SYMBOL custom_arguments [custom_results] custom_workgroup custom_private custom_kernel attr_dict_with_keyword custom_body
+    grammar = (
+        """custom: SYMBOL custom_arguments [custom_results] custom_workgroup custom_private custom_kernel attr_dict_with_keyword custom_body
 custom_workgroup: "workgroup" arguments -> present | -> absent
 custom_private: "private" arguments -> present | -> absent
 custom_kernel: "kernel" -> present | -> absent
 custom_body: region -> present | -> absent
-""" + SIGNATURE_GRAMMAR
+"""
+        + SIGNATURE_GRAMMAR
+    )
 
     def read(self, state: Any, node: Any) -> None:
         symbol, arguments, results, workgroup, private, kernel, attributes, body = node
@@ -185,7 +190,10 @@ custom_body: region -> present | -> absent
         for key, value in attributes.items():
             state.attribute(key, value)
         named = read_signature(state, arguments, results)
-        for key, (form, children) in (("workgroup_attrib_attrs", workgroup), ("private_attrib_attrs", private)):
+        for key, (form, children) in (
+            ("workgroup_attrib_attrs", workgroup),
+            ("private_attrib_attrs", private),
+        ):
             entries = children[0] if form == "present" else []
             named += [(entry[0], entry[1]) for entry in entries]
             if any(entry[2] for entry in entries):
@@ -197,7 +205,9 @@ custom_body: region -> present | -> absent
         form, children = body
         if form == "present":
             if arguments[0] == "typed":
-                raise state.error(symbol, "a function with a body needs a name for each argument, as in '%arg0: i32'")
+                raise state.error(
+                    symbol, "a function with a body needs a name for each argument, as in '%arg0: i32'"
+                )
             state.region("body", children[0], named)
 
     def write(self, p: Any, op: Func) -> None:
@@ -379,7 +389,11 @@ class Barrier(Op, name="gpu.barrier", traits=(READ_WRITE,)):
     assembly = "attr-dict"
 
 
-class Terminator(Op, name="gpu.terminator", traits=(TERMINATOR, PURE, HasParent("gpu.launch", "gpu.warp_execute_on_lane_0"))):
+class Terminator(
+    Op,
+    name="gpu.terminator",
+    traits=(TERMINATOR, PURE, HasParent("gpu.launch", "gpu.warp_execute_on_lane_0")),
+):
     """Ends the region of `gpu.launch`."""
 
     assembly = "attr-dict"
@@ -510,7 +524,9 @@ class DynamicSharedMemory(Op, name="gpu.dynamic_shared_memory", traits=(PURE,)):
 
 
 _TOKEN = of(AsyncTokenType, summary="async token type")
-_LAUNCH_INT = of(type(INDEX), type(I32), summary="index or 32-bit signless integer or 64-bit signless integer")
+_LAUNCH_INT = of(
+    type(INDEX), type(I32), summary="index or 32-bit signless integer or 64-bit signless integer"
+)
 
 
 class AsyncSyntax(CustomDirective, name="Async"):
@@ -641,7 +657,9 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
 
     def verify_op(self) -> None:
         if not self.kernel.nested:
-            raise self.error(f"kernel '{self.kernel}' must name a module and a function, as in @module::@kernel")
+            raise self.error(
+                f"kernel '{self.kernel}' must name a module and a function, as in @module::@kernel"
+            )
         found = lookup_symbol(self, self.kernel)
         if not isinstance(found, Func):
             return

@@ -142,8 +142,12 @@ class _Allocation(Op):
                 f"symbol operand count does not equal memref symbol count: expected {symbols}, "
                 f"got {len(self.symbol_operands)}"
             )
-        if self.alignment is not None and (self.alignment.value <= 0 or self.alignment.value.bit_count() != 1):
-            raise self.error("attribute 'alignment' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive and whose value is a power of two > 0")
+        if self.alignment is not None and (
+            self.alignment.value <= 0 or self.alignment.value.bit_count() != 1
+        ):
+            raise self.error(
+                "attribute 'alignment' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive and whose value is a power of two > 0"
+            )
 
 
 class Alloc(_Allocation, name="memref.alloc", traits=(ALLOCATE,)):
@@ -221,10 +225,14 @@ class Cast(ViewLike, name="memref.cast"):
         source, target = self.source.type, self.dest.type
         both = isinstance(source, MemRefType) and isinstance(target, MemRefType)
         unranked = isinstance(source, UnrankedMemRefType) and isinstance(target, UnrankedMemRefType)
-        agree = source.element is target.element and source.memory_space is target.memory_space and not unranked
+        agree = (
+            source.element is target.element and source.memory_space is target.memory_space and not unranked
+        )
         if both:
             agree = agree and len(source.shape) == len(target.shape)
-            agree = agree and all(a == b or DYNAMIC in (a, b) for a, b in zip(source.shape, target.shape, strict=False))
+            agree = agree and all(
+                a == b or DYNAMIC in (a, b) for a, b in zip(source.shape, target.shape, strict=False)
+            )
         if not agree:
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
@@ -348,9 +356,13 @@ class ReinterpretCast(_Offsets, name="memref.reinterpret_cast"):
     def verify_op(self) -> None:
         source, target = self.source.type, self.result.type
         if source.memory_space is not target.memory_space:
-            raise self.error(f"different memory spaces specified for source type '{source}' and result memref type '{target}'")
+            raise self.error(
+                f"different memory spaces specified for source type '{source}' and result memref type '{target}'"
+            )
         if source.element is not target.element:
-            raise self.error(f"different element types specified for source type '{source}' and result memref type '{target}'")
+            raise self.error(
+                f"different element types specified for source type '{source}' and result memref type '{target}'"
+            )
         rank = len(target.shape)
         self.verify_lists(("offset", "offsets", 1), ("size", "sizes", rank), ("stride", "strides", rank))
         for i, (size, extent) in enumerate(zip(self.static_sizes.values, target.shape, strict=True)):
@@ -369,7 +381,9 @@ class ExtractStridedMetadata(Op, name="memref.extract_strided_metadata", traits=
     """A buffer's base, offset, sizes and strides (both in elements)."""
 
     source = operand(ANY_MEMREF)
-    base_buffer = result(derived("a memref of rank 0 with the element type of 'source'", _base_buffer, "source"))
+    base_buffer = result(
+        derived("a memref of rank 0 with the element type of 'source'", _base_buffer, "source")
+    )
     offset = result(exactly(INDEX))
     extents = variadic_result(ANY_INDEX, "the sizes, then the strides")
     assembly = "custom<Metadata>($source, $base_buffer, $offset, $extents) attr-dict"
@@ -387,7 +401,9 @@ class ExtractStridedMetadata(Op, name="memref.extract_strided_metadata", traits=
     def verify_op(self) -> None:
         rank = len(self.source.type.shape)
         if len(self.results) != 2 + 2 * rank:
-            raise self.error(f"expects {2 + 2 * rank} results for a memref of rank {rank}, but found {len(self.results)}")
+            raise self.error(
+                f"expects {2 + 2 * rank} results for a memref of rank {rank}, but found {len(self.results)}"
+            )
 
 
 class Metadata(CustomDirective, name="Metadata"):
@@ -399,7 +415,9 @@ class Metadata(CustomDirective, name="Metadata"):
         token, source, types = node
         rank = len(source.shape) if isinstance(source, MemRefType) else 0
         if len(types) != 2 + 2 * rank:
-            raise state.error(token, f"expected {2 + 2 * rank} result types for a memref of rank {rank}, found {len(types)}")
+            raise state.error(
+                token, f"expected {2 + 2 * rank} result types for a memref of rank {rank}, found {len(types)}"
+            )
         state.operand("source", token)
         state.types("source", [source])
         state.types("base_buffer", types[:1])
@@ -407,7 +425,9 @@ class Metadata(CustomDirective, name="Metadata"):
         state.types("extents", types[2:])
 
     def write(self, p: Any, op: ExtractStridedMetadata) -> None:
-        p.write(f" {p.name(op.source)} : {p.type(op.source.type)} -> {', '.join(map(p.type, op.result_types))}")
+        p.write(
+            f" {p.name(op.source)} : {p.type(op.source.type)} -> {', '.join(map(p.type, op.result_types))}"
+        )
 
 
 class View(ViewLike, name="memref.view"):
@@ -422,13 +442,17 @@ class View(ViewLike, name="memref.view"):
     def verify_op(self) -> None:
         source, target = self.source.type, self.result.type
         if source.element is not I8 or len(source.shape) != 1:
-            raise self.error(f"operand #0 must be 1D memref of 8-bit signless integer values, but got '{source}'")
+            raise self.error(
+                f"operand #0 must be 1D memref of 8-bit signless integer values, but got '{source}'"
+            )
         if source.layout is not None:
             raise self.error(f"unsupported map for base memref type {source}")
         if target.layout is not None:
             raise self.error(f"unsupported map for result memref type {target}")
         if source.memory_space is not target.memory_space:
-            raise self.error(f"different memory spaces specified for base memref type {source} and view memref type {target}")
+            raise self.error(
+                f"different memory spaces specified for base memref type {source} and view memref type {target}"
+            )
         if len(self.sizes) != target.shape.count(DYNAMIC):
             raise self.error(f"incorrect number of size operands for type {target}")
 
@@ -493,7 +517,9 @@ class Global(Op, name="memref.global", traits=(SYMBOL,)):
             raise self.error(f"initial value should be a unit or elements attribute, but got {value}")
         expected = RankedTensorType(type.shape, type.element)
         if value.type is not expected:
-            raise self.error(f"initial value expected to be of type '{expected}', but was of type '{value.type}'")
+            raise self.error(
+                f"initial value expected to be of type '{expected}', but was of type '{value.type}'"
+            )
 
 
 class GetGlobal(Op, name="memref.get_global", traits=(PURE,)):
@@ -537,7 +563,9 @@ class _Reshape(ViewLike):
         """Check that the groups are the dimensions of `large` in order, and that static extents multiply up."""
         groups = self.groups
         if len(groups) != len(small.shape):
-            raise self.error(f"expected rank of the collapsed shape ({len(small.shape)}) to be the number of reassociation maps ({len(groups)})")
+            raise self.error(
+                f"expected rank of the collapsed shape ({len(small.shape)}) to be the number of reassociation maps ({len(groups)})"
+            )
         if [d for group in groups for d in group] != list(range(len(large.shape))):
             raise self.error("expected reassociation map to be contiguous and to cover all dimensions")
         for extent, group in zip(small.shape, groups, strict=True):
@@ -548,7 +576,9 @@ class _Reshape(ViewLike):
             for part in parts:
                 product *= part
             if product != extent:
-                raise self.error(f"expected dimension {groups.index(group)} of the collapsed type to be static value of {product}")
+                raise self.error(
+                    f"expected dimension {groups.index(group)} of the collapsed type to be static value of {product}"
+                )
 
 
 class ExpandShape(_Reshape, name="memref.expand_shape"):
@@ -614,13 +644,15 @@ class AssumeAlignment(ViewLike, name="memref.assume_alignment"):
     """The same buffer; that its memory is not aligned so is undefined behaviour."""
 
     memref = operand(ANY_MEMREF)
-    alignment = attribute(AttrKind(
-        "32-bit signless integer attribute whose value is positive",
-        lambda a: isinstance(a, IntegerAttr) and a.type is I32 and a.value > 0,
-        "INTEGER",
-        lambda token: IntegerAttr(int(token[0], 0), I32),
-        lambda a: str(a.value),
-    ))
+    alignment = attribute(
+        AttrKind(
+            "32-bit signless integer attribute whose value is positive",
+            lambda a: isinstance(a, IntegerAttr) and a.type is I32 and a.value > 0,
+            "INTEGER",
+            lambda token: IntegerAttr(int(token[0], 0), I32),
+            lambda a: str(a.value),
+        )
+    )
     result = result(same_as("memref"))
     assembly = "$memref `,` $alignment attr-dict `:` type($memref)"
 

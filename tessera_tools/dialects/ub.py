@@ -58,5 +58,9 @@ def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | N
 
 
 DIALECT = Dialect(
-    "ub", "poison and unreachable code", ops_of(globals()), attributes=by_word(PoisonAttr), materialize=materialize
+    "ub",
+    "poison and unreachable code",
+    ops_of(globals()),
+    attributes=by_word(PoisonAttr),
+    materialize=materialize,
 )

@@ -152,7 +152,11 @@ class ShapeCast(Op, name="vector.shape_cast", traits=(PURE,)):
         if isinstance(inner, ShapeCast) and inner.source.type is self.result.type:
             return [inner.source]
         value = operands[0]
-        return [DenseElementsAttr(self.result.type, value.data)] if isinstance(value, DenseElementsAttr) else None
+        return (
+            [DenseElementsAttr(self.result.type, value.data)]
+            if isinstance(value, DenseElementsAttr)
+            else None
+        )
 
 
 class Bitcast(Op, name="vector.bitcast", traits=(PURE,)):
@@ -185,9 +189,13 @@ class Transpose(Op, name="vector.transpose", traits=(PURE,)):
     def verify_op(self) -> None:
         order, source, target = self.permutation.values, self.vector.type.shape, self.result.type.shape
         if sorted(order) != list(range(len(source))):
-            raise self.error(f"permutation must be one of {len(source)} dimensions, got [{', '.join(map(str, order))}]")
+            raise self.error(
+                f"permutation must be one of {len(source)} dimensions, got [{', '.join(map(str, order))}]"
+            )
         if tuple(source[d] for d in order) != target:
-            raise self.error(f"dimension size mismatch: expected result shape {tuple(source[d] for d in order)}")
+            raise self.error(
+                f"dimension size mismatch: expected result shape {tuple(source[d] for d in order)}"
+            )
 
 
 # -- elements
@@ -241,7 +249,9 @@ def _verify_position(op: Any, whole: VectorType, part: Type) -> None:
     if len(position) > len(whole.shape):
         raise op.error("expected position attribute of rank no greater than vector rank")
     if position.count(DYNAMIC_INDEX) != len(op.dynamic_position):
-        raise op.error(f"expected {position.count(DYNAMIC_INDEX)} dynamic positions, got {len(op.dynamic_position)}")
+        raise op.error(
+            f"expected {position.count(DYNAMIC_INDEX)} dynamic positions, got {len(op.dynamic_position)}"
+        )
     for i, (number, extent) in enumerate(zip(position, whole.shape, strict=False)):
         if number not in (DYNAMIC_INDEX, -1) and not 0 <= number < extent:
             raise op.error(
@@ -350,7 +360,9 @@ class ExtractStridedSlice(Op, name="vector.extract_strided_slice", traits=(PURE,
         return [self.source] if self.source.type is self.result.type else None
 
 
-def _verify_slice(op: Op, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]):
+def _verify_slice(
+    op: Op, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]
+):
     """Check that a slice lies inside the leading dimensions of `shape` and has unit strides."""
     if any(stride != 1 for stride in strides):
         raise op.error("expected strides to be confined to [1, 2)")
@@ -390,7 +402,11 @@ class InsertStridedSlice(Op, name="vector.insert_strided_slice", traits=(PURE,))
 
 
 def _shuffled(mask: Any, v1: Any) -> Type | None:
-    return with_shape(v1, [len(mask), *v1.shape[1:]]) if mask is not None and isinstance(v1, VectorType) else None
+    return (
+        with_shape(v1, [len(mask), *v1.shape[1:]])
+        if mask is not None and isinstance(v1, VectorType)
+        else None
+    )
 
 
 class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
@@ -405,7 +421,9 @@ class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
     def verify_op(self) -> None:
         first, second = self.v1.type, self.v2.type
         if first.shape[1:] != second.shape[1:] or first.element is not second.element:
-            raise self.error("rank mismatch" if len(first.shape) != len(second.shape) else "dimension mismatch")
+            raise self.error(
+                "rank mismatch" if len(first.shape) != len(second.shape) else "dimension mismatch"
+            )
         count = (first.shape[0] if first.shape else 1) + (second.shape[0] if second.shape else 1)
         if not len(self.mask):
             raise self.error("invalid mask length")
@@ -420,7 +438,11 @@ class Interleave(Op, name="vector.interleave", traits=(PURE,)):
     lhs = operand(ANY_VECTOR)
     rhs = operand(same_as("lhs"))
     result = result(
-        derived("twice 'lhs' in its last dimension", lambda t: with_shape(t, [*t.shape[:-1], 2 * t.shape[-1]]), "lhs")
+        derived(
+            "twice 'lhs' in its last dimension",
+            lambda t: with_shape(t, [*t.shape[:-1], 2 * t.shape[-1]]),
+            "lhs",
+        )
     )
     assembly = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
@@ -430,7 +452,11 @@ class Deinterleave(Op, name="vector.deinterleave", traits=(PURE,)):
 
     source = operand(ANY_VECTOR)
     res1 = result(
-        derived("half 'source' in its last dimension", lambda t: with_shape(t, [*t.shape[:-1], t.shape[-1] // 2]), "source")
+        derived(
+            "half 'source' in its last dimension",
+            lambda t: with_shape(t, [*t.shape[:-1], t.shape[-1] // 2]),
+            "source",
+        )
     )
     res2 = result(same_as("res1"))
     assembly = "$source attr-dict `:` type($source) `->` type($res1)"
@@ -468,15 +494,15 @@ class Reduction(Op, name="vector.reduction", traits=(PURE,)):
     acc = optional_operand(derived("the type of the result", lambda t: t, "dest"))
     fastmath = fastmath_field()
     dest = result(ANY_TYPE)
-    assembly = (
-        "` ` $kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict `:` type($vector) `into` type($dest)"
-    )
+    assembly = "` ` $kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict `:` type($vector) `into` type($dest)"
 
     def verify_op(self) -> None:
         if len(self.vector.type.shape) > 1:
             raise self.error(f"unsupported reduction rank: {len(self.vector.type.shape)}")
         if self.dest.type is not self.vector.type.element:
-            raise self.error(f"expected the element type '{self.vector.type.element}' as result, but got '{self.dest.type}'")
+            raise self.error(
+                f"expected the element type '{self.vector.type.element}' as result, but got '{self.dest.type}'"
+            )
         _verify_kind(self, self.kind.value, self.dest.type)
 
 
@@ -503,7 +529,9 @@ class MultiReduction(Op, name="vector.multi_reduction", traits=(PURE,)):
         element = self.source.type.element
         expected = VectorType(tuple(rest), element) if rest else element
         if self.dest.type is not expected:
-            raise self.error(f"destination type '{self.dest.type}' is incompatible with source type '{self.source.type}'")
+            raise self.error(
+                f"destination type '{self.dest.type}' is incompatible with source type '{self.source.type}'"
+            )
 
 
 class OuterProduct(Op, name="vector.outerproduct", traits=(PURE,)):
@@ -609,7 +637,9 @@ class Store(_Memory, name="vector.store", traits=(WRITE,)):
     indices = variadic_operand(ANY_INDEX)
     nontemporal = attribute(BOOL_ATTR, optional=True)
     alignment = attribute(I64_ATTR, "in bytes", optional=True)
-    assembly = "$value_to_store `,` $base `[` $indices `]` attr-dict `:` type($base) `,` type($value_to_store)"
+    assembly = (
+        "$value_to_store `,` $base `[` $indices `]` attr-dict `:` type($base) `,` type($value_to_store)"
+    )
 
 
 class MaskedLoad(_Memory, name="vector.maskedload", traits=(READ,)):
@@ -675,7 +705,9 @@ class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
 def minor_identity(shaped: Any, vector: Any) -> AffineMapAttr:
     """The map that a transfer has when none is written: the vector lies along the last dimensions."""
     lead = len(shaped.shape) - len(vector.shape)
-    return AffineMapAttr(AffineMap(len(shaped.shape), 0, tuple(dim(lead + i) for i in range(len(vector.shape)))))
+    return AffineMapAttr(
+        AffineMap(len(shaped.shape), 0, tuple(dim(lead + i) for i in range(len(vector.shape))))
+    )
 
 
 def _transfer_defaults(state: Any, shaped: Any, vector: Any) -> None:
@@ -749,7 +781,11 @@ def _mask_type(state: Any, vector: Any) -> Type:
     entry = state.attributes.get("permutation_map")
     if not isinstance(entry, AffineMapAttr):
         return VectorType(vector.shape, I1)
-    pairs = [(e.value, extent) for e, extent in zip(entry.map.results, vector.shape, strict=False) if e.kind == "dim"]
+    pairs = [
+        (e.value, extent)
+        for e, extent in zip(entry.map.results, vector.shape, strict=False)
+        if e.kind == "dim"
+    ]
     return VectorType(tuple(extent for _, extent in sorted(pairs)), I1)
 
 

@@ -84,6 +84,16 @@ DIALECT = Dialect(
     materialize=materialize,
 )
 
+
+def __getattr__(name: str) -> object:
+    """`canonicalizers`, imported when it is asked for."""
+    if name == "canonicalizers":
+        from tessera_tools.dialects.arith.canonicalize import canonicalizers
+
+        return canonicalizers
+    raise AttributeError(name)
+
+
 __all__ = [
     "DIALECT", "FAST_MATH", "AddF", "AddI", "AddUIExtended", "AndI", "Bitcast", "CeilDivSI", "CeilDivUI", "CmpF",
     "CmpI", "Constant", "DivF", "DivSI", "DivUI", "ExtF", "ExtSI", "ExtUI", "FPToSI", "FPToUI", "FastMathFlagsAttr",

@@ -92,7 +92,9 @@ def overflow_field() -> Any:
 
 
 ROUNDING_MODES = ("to_nearest_even", "downward", "upward", "toward_zero", "to_nearest_away")
-ROUNDING_MODE = integer_enum("floating point rounding mode", {m: i for i, m in enumerate(ROUNDING_MODES)}, I32)
+ROUNDING_MODE = integer_enum(
+    "floating point rounding mode", {m: i for i, m in enumerate(ROUNDING_MODES)}, I32
+)
 
 CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 CMPI_PREDICATE = integer_enum(

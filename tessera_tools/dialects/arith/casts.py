@@ -10,9 +10,7 @@ from tessera_tools.dialects.arith.attributes import (
     FIXED_WIDTH_INTEGER_LIKE,
     OVERFLOW,
     ROUNDING_MODE,
-    FastMathFlagsAttr,
     IntegerOverflowFlagsAttr,
-    fastmath_field,
 )
 from tessera_tools.dialects.arith.constants import Folded, bits_of, constant, elementwise, one, signed
 from tessera_tools.dialects.arith.floats import format_of
@@ -25,7 +23,6 @@ from tessera_tools.ir.types import (
     IndexType,
     IntegerType,
     MemRefType,
-    RankedTensorType,
     ShapedType,
     UnrankedTensorType,
     bit_width,
@@ -57,7 +54,9 @@ class Cast(Op, traits=(PURE,)):
         unranked = isinstance(source, UnrankedTensorType) or isinstance(target, UnrankedTensorType)
         if shapes[0] != shapes[1] and not unranked:
             raise self.error("requires the same shape for all operands and results")
-        if type(source) is not type(target) and (isinstance(source, ShapedType) or isinstance(target, ShapedType)):
+        if type(source) is not type(target) and (
+            isinstance(source, ShapedType) or isinstance(target, ShapedType)
+        ):
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
         if not self.compatible(element_type(source), element_type(target)):
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
@@ -85,11 +84,6 @@ class ExtSI(_Extension, name="arith.extsi"):
     """Sign extension."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # sext(sext(x)) = sext(x); the op is changed in place
-        inner = defined_by(self.in_, ExtSI)
-        if inner is not None:
-            self.set_operand(0, inner.in_)
-            return [self.out]
         width = width_of(self.in_.type)
         return one(elementwise(lambda a: signed(a, width), operands, self.out.type))
 
@@ -98,11 +92,6 @@ class ExtUI(_Extension, name="arith.extui"):
     """Zero extension."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # zext(zext(x)) = zext(x); the op is changed in place
-        inner = defined_by(self.in_, ExtUI)
-        if inner is not None:
-            self.set_operand(0, inner.in_)
-            return [self.out]
         return one(elementwise(lambda a: a, operands, self.out.type))
 
 
@@ -118,15 +107,10 @@ class TruncI(IntCast, name="arith.trunci"):
         return bit_width(source) > bit_width(target)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # trunc(ext(x)) = x where the types agree;  trunc(trunc(x)) = trunc(x), in place
+        # trunc(ext(x)) = x where the types agree
         inner = defined_by(self.in_, ExtSI) or defined_by(self.in_, ExtUI)
         if inner is not None and inner.in_.type is self.out.type:
             return [inner.in_]
-        again = defined_by(self.in_, TruncI)
-        if again is not None:
-            self.overflow_flags = self.overflow_flags.intersection(again.overflow_flags)
-            self.set_operand(0, again.in_)
-            return [self.out]
         return one(elementwise(lambda a: a, operands, self.out.type))
 
 
@@ -255,7 +239,11 @@ class _IndexCast(Cast):
             return None
         # cast(cast(x)) = x where the types agree and the middle one is no narrower
         inner = defined_by(self.in_, type(self))
-        if inner is not None and inner.in_.type is self.out.type and width_of(self.in_.type) >= width_of(self.out.type):
+        if (
+            inner is not None
+            and inner.in_.type is self.out.type
+            and width_of(self.in_.type) >= width_of(self.out.type)
+        ):
             return [inner.in_]
         width, is_signed = width_of(self.in_.type), isinstance(self, IndexCast)
         return one(elementwise(lambda a: signed(a, width) if is_signed else a, operands, self.out.type))
@@ -290,11 +278,10 @@ class Bitcast(Cast, name="arith.bitcast"):
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         if self.in_.type is self.out.type:
             return [self.in_]
-        # bitcast(bitcast(x)) = bitcast(x), in place
+        # bitcast(bitcast(x : T)) to T is x
         inner = defined_by(self.in_, Bitcast)
-        if inner is not None:
-            self.set_operand(0, inner.in_)
-            return [self.out]
+        if inner is not None and inner.in_.type is self.out.type:
+            return [inner.in_]
         bits = bits_of(operands[0])
         if bits is None or isinstance(self.out.type, MemRefType):
             return one(elementwise(lambda a: a, operands, self.out.type)) if bits is None else None
@@ -334,9 +321,3 @@ class ScalingTruncF(Op, name="arith.scaling_truncf", traits=(PURE,)):
     def verify_op(self) -> None:
         if not width_of(self.in_.type) > width_of(self.out.type):
             raise self.error("result type must be narrower than the operand type")
-
-
-__all__ = [name for name in dir() if isinstance(globals()[name], type) and issubclass(globals()[name], Cast | Op)] + [
-    "FastMathFlagsAttr",
-    "fastmath_field",
-]

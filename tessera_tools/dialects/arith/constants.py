@@ -43,7 +43,11 @@ def constant(type: Type, bits: Sequence[int]) -> Attribute | None:
     if isinstance(type, IntegerType | IndexType):
         return IntegerAttr.wrap(bits[0], type)
     element = element_type(type)
-    if isinstance(type, ShapedType) and type.is_static and isinstance(element, FloatType | IntegerType | IndexType):
+    if (
+        isinstance(type, ShapedType)
+        and type.is_static
+        and isinstance(element, FloatType | IntegerType | IndexType)
+    ):
         if not (isinstance(element, FloatType | IndexType) or element.width):
             return None
         return DenseElementsAttr.of(type, list(bits))

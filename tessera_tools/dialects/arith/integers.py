@@ -18,6 +18,7 @@ from tessera_tools.opdef import (
     PURE,
     SIGNLESS_INTEGER_LIKE,
     UNIT_ATTR,
+    MemoryEffects,
     Op,
     attribute,
     derived,
@@ -131,7 +132,7 @@ class MulI(OverflowBinary, name="arith.muli", traits=(COMMUTATIVE,)):
         return y if c == 0 else x if c == 1 else None
 
 
-class _Division(IntBinary):
+class _Division(IntBinary, traits=(MemoryEffects(),)):
     """x / 1 = x.  Not speculatable: a zero divisor is undefined behaviour."""
 
     def simplify(self, x: Value, y: Value, c: int | None, ones: int) -> Value | int | None:
@@ -148,27 +149,27 @@ class _Division(IntBinary):
         return bits is not None and not any(b in unsafe for b in bits)
 
 
-class DivUI(ExactBinary, _Division, name="arith.divui", traits=(PURE,)):
+class DivUI(ExactBinary, _Division, name="arith.divui"):
     """Unsigned division, towards zero."""
 
 
-class DivSI(ExactBinary, _Division, name="arith.divsi", traits=(PURE,)):
+class DivSI(ExactBinary, _Division, name="arith.divsi"):
     """Signed division, towards zero."""
 
 
-class CeilDivUI(_Division, name="arith.ceildivui", traits=(PURE,)):
+class CeilDivUI(_Division, name="arith.ceildivui"):
     """Unsigned division, towards plus infinity."""
 
 
-class CeilDivSI(_Division, name="arith.ceildivsi", traits=(PURE,)):
+class CeilDivSI(_Division, name="arith.ceildivsi"):
     """Signed division, towards plus infinity."""
 
 
-class FloorDivSI(_Division, name="arith.floordivsi", traits=(PURE,)):
+class FloorDivSI(_Division, name="arith.floordivsi"):
     """Signed division, towards minus infinity."""
 
 
-class RemUI(_Division, name="arith.remui", traits=(PURE,)):
+class RemUI(_Division, name="arith.remui"):
     """Unsigned remainder."""
 
     def simplify(self, x: Value, y: Value, c: int | None, ones: int) -> Value | int | None:
@@ -176,7 +177,7 @@ class RemUI(_Division, name="arith.remui", traits=(PURE,)):
         return 0 if c == 1 and has_static_shape(x.type) else None
 
 
-class RemSI(_Division, name="arith.remsi", traits=(PURE,)):
+class RemSI(_Division, name="arith.remsi"):
     """Signed remainder; it has the sign of the dividend."""
 
     def simplify(self, x: Value, y: Value, c: int | None, ones: int) -> Value | int | None:

@@ -43,12 +43,18 @@ class Constant(Op, name="arith.constant", traits=(PURE, CONSTANT_LIKE)):
     def verify_op(self) -> None:
         type = self.result.type
         element = element_type(type)
-        if not isinstance(type, ShapedType) and isinstance(element, IntegerType) and element.signedness != "signless":
+        if (
+            not isinstance(type, ShapedType)
+            and isinstance(element, IntegerType)
+            and element.signedness != "signless"
+        ):
             raise self.error("integer return type must be signless")
         if not isinstance(self.value, IntegerAttr | FloatAttr | DenseElementsAttr | DenseResourceAttr):
             raise self.error("value must be an integer, float, or elements attribute")
         if isinstance(type, VectorType) and any(type.scalable) and not getattr(self.value, "is_splat", False):
-            raise self.error("initializing scalable vectors with elements attribute is not supported unless it's a vector splat")
+            raise self.error(
+                "initializing scalable vectors with elements attribute is not supported unless it's a vector splat"
+            )
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         return [self.value]
@@ -77,9 +83,7 @@ class Select(Op, name="arith.select", traits=(PURE,)):
     true_value = operand(ANY_TYPE)
     false_value = operand(same_as("true_value"))
     result = result(same_as("true_value"))
-    assembly = (
-        "$condition `,` $true_value `,` $false_value attr-dict `:` custom<SelectTypes>(type($condition), type($result))"
-    )
+    assembly = "$condition `,` $true_value `,` $false_value attr-dict `:` custom<SelectTypes>(type($condition), type($result))"
 
     def verify_op(self) -> None:
         condition, type = self.condition.type, self.result.type
@@ -87,7 +91,9 @@ class Select(Op, name="arith.select", traits=(PURE,)):
             return
         if not isinstance(type, VectorType | RankedTensorType):
             raise self.error(f"expected condition to be a signless i1, but got '{condition}'")
-        if getattr(condition, "shape", None) != type.shape or not isinstance(condition, VectorType | RankedTensorType):
+        if getattr(condition, "shape", None) != type.shape or not isinstance(
+            condition, VectorType | RankedTensorType
+        ):
             shape = _i1_text(type)
             raise self.error(
                 f"expected condition type to have the same shape as the result type, expected '{shape}', "
@@ -111,14 +117,20 @@ class Select(Op, name="arith.select", traits=(PURE,)):
             return [self.condition]
         # select(a == b, a, b) = b and select(a == b, b, a) = a;  with != the other one
         compare = defined_by(self.condition, CmpI)
-        if compare is not None and compare.predicate_name in ("eq", "ne") and {yes, no} == {compare.lhs, compare.rhs}:
+        if (
+            compare is not None
+            and compare.predicate_name in ("eq", "ne")
+            and {yes, no} == {compare.lhs, compare.rhs}
+        ):
             return [no if compare.predicate_name == "eq" else yes]
         # A constant condition of mixed elements picks among constants.
         chosen, left, right = bits_of(condition), bits_of(if_true), bits_of(if_false)
         if chosen is None or left is None or right is None:
             return None
         left, right = (side * len(chosen) if len(side) == 1 else side for side in (left, right))
-        picked = constant(self.result.type, [a if c else b for c, a, b in zip(chosen, left, right, strict=True)])
+        picked = constant(
+            self.result.type, [a if c else b for c, a, b in zip(chosen, left, right, strict=True)]
+        )
         return None if picked is None else [picked]
 
 

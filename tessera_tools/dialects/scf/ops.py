@@ -1,4 +1,4 @@
-"""The `scf` dialect: structured control flow.
+"""Loops and conditionals of `scf`.
 
 Loops (`is_loop`) tell passes their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
 `inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).
@@ -14,7 +14,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAtt
 from tessera_tools.ir.core import Block, BlockArgument, Region, Value
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.types import I1, I64, INDEX, IndexType, bit_width
+from tessera_tools.ir.types import I1, I64, INDEX, bit_width
 from tessera_tools.opdef import (
     ANY_INDEX,
     I64_ARRAY,
@@ -26,13 +26,11 @@ from tessera_tools.opdef import (
     TERMINATOR,
     UNIT_ATTR,
     CustomDirective,
-    Dialect,
     HasParent,
     Op,
     attribute,
     exactly,
     operand,
-    ops_of,
     region,
     same_as,
     variadic_operand,
@@ -174,7 +172,9 @@ class For(LoopLike, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFEC
     upper = operand(same_as("lower"))
     step = operand(same_as("lower"))
     inits = variadic_operand()
-    unsigned_cmp = attribute(UNIT_ATTR, "bounds are compared as unsigned numbers", optional=True, key="unsignedCmp")
+    unsigned_cmp = attribute(
+        UNIT_ATTR, "bounds are compared as unsigned numbers", optional=True, key="unsignedCmp"
+    )
     results_ = variadic_result()
     body = region()
     assembly = "custom<For>($lower, $upper, $step, $inits, $results, $body, $unsigned_cmp) attr-dict"
@@ -267,7 +267,8 @@ class WhileSyntax(CustomDirective, name="While"):
         assigned = assigned or []
         if len(assigned) != len(function.inputs):
             raise state.error(
-                None, f"expected as many input types as operands (expected {len(assigned)} got {len(function.inputs)})"
+                None,
+                f"expected as many input types as operands (expected {len(assigned)} got {len(function.inputs)})",
             )
         state.operands("inits", [value for _, value in assigned])
         state.types("inits", list(function.inputs))
@@ -390,9 +391,12 @@ class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
 class ExecuteRegionSyntax(CustomDirective, name="ExecuteRegion"):
     """`-> (i32, f32) no_inline {…}`"""
 
-    grammar = """custom: [custom_outputs] custom_inline region
+    grammar = (
+        """custom: [custom_outputs] custom_inline region
 custom_inline: "no_inline" -> present | -> absent
-""" + RESULT_TYPES
+"""
+        + RESULT_TYPES
+    )
 
     def read(self, state: Any, node: Any) -> None:
         outputs, inline, body = node
@@ -428,9 +432,12 @@ class ExecuteRegion(Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFE
 class SwitchSyntax(CustomDirective, name="IndexSwitch"):
     """`%i {attributes} -> i32 case 1 {…} default {…}`"""
 
-    grammar = """custom: VALUE attr_dict [custom_outputs] custom_case* "default" region
+    grammar = (
+        """custom: VALUE attr_dict [custom_outputs] custom_case* "default" region
 custom_case: "case" INTEGER region
-""" + RESULT_TYPES
+"""
+        + RESULT_TYPES
+    )
 
     def read(self, state: Any, node: Any) -> None:
         arg, attributes, outputs, *cases, default = node
@@ -483,141 +490,3 @@ class IndexSwitch(Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_M
             seen.add(value)
         for inner in self.regions:
             verify_yield(self, inner, Yield, self.result_types)
-
-
-class ReduceReturn(Op, name="scf.reduce.return", traits=(TERMINATOR, PURE, HasParent("scf.reduce"))):
-    """Ends a reduction's region with the combined value."""
-
-    result_ = operand()
-    assembly = "$result attr-dict `:` type($result)"
-
-
-class ReduceSyntax(CustomDirective, name="Reduce"):
-    """`(%a : f32) {…}, {…}`"""
-
-    grammar = """custom: "(" values ":" types ")" region ("," region)* -> present | -> absent"""
-
-    def read(self, state: Any, node: Any) -> None:
-        form, children = node
-        if form == "absent":
-            return
-        tokens, types, *bodies = children
-        state.operands("operands", tokens)
-        state.types("operands", types)
-        for body in bodies:
-            state.region("reductions", body)
-
-    def write(self, p: Any, op: Reduce) -> None:
-        values = op.operands
-        if not values:
-            p.write(" ")
-        else:
-            p.write(f"({p.names(values)} : {', '.join(p.type(v.type) for v in values)}) ")
-        for i, body in enumerate(op.regions):
-            p.write(", " if i else "")
-            p.region(body)
-
-
-class Reduce(Op, name="scf.reduce", traits=(TERMINATOR, RECURSIVE_MEMORY_EFFECTS, HasParent("scf.parallel"))):
-    """Ends the body of `scf.parallel` and combines each value into a result by a region of two arguments."""
-
-    operands_ = variadic_operand()
-    reductions = variadic_region()
-    assembly = "custom<Reduce>($operands) attr-dict"
-
-    def verify_op(self) -> None:
-        values = self.operands
-        if len(values) != len(self.regions):
-            raise self.error(f"number of operands ({len(values)}) must match number of reductions ({len(self.regions)})")
-        for i, (body, value) in enumerate(zip(self.regions, values, strict=True)):
-            if not body.blocks:
-                raise self.error(f"{i}-th reduction has an empty body")
-            if [a.type for a in body.entry.arguments] != [value.type, value.type]:
-                raise self.error(f"expected two block arguments with type '{value.type}' in the {i}-th reduction region")
-            if not isinstance(body.entry.last_op, ReduceReturn):
-                raise self.error("reduction bodies must be terminated with an 'scf.reduce.return' op")
-
-
-class ParallelSyntax(CustomDirective, name="Parallel"):
-    """`(%i) = (%lo) to (%hi) step (%st) init (%a) -> f32 {…}`"""
-
-    grammar = """custom: "(" values ")" "=" "(" values ")" "to" "(" values ")" "step" "(" values ")" [custom_init] region
-custom_init: "init" "(" values ")" custom_outputs
-""" + RESULT_TYPES
-
-    def read(self, state: Any, node: Any) -> None:
-        names, lower, upper, step, init, body = node
-        for field, tokens in (("lower", lower), ("upper", upper), ("step", step)):
-            state.operands(field, tokens)
-            state.types(field, [INDEX] * len(tokens))
-        values, outputs = init or ([], None)
-        types = output_types(outputs)
-        if len(types) != len(values):
-            raise state.error(names[0], f"found {len(values)} init values and {len(types)} result types")
-        state.operands("inits", values)
-        state.types("inits", types)
-        state.types("results", types)
-        state.region("body", body, [(name, INDEX) for name in names])
-
-    def write(self, p: Any, op: Parallel) -> None:
-        groups = (op.lower, op.upper, op.step)
-        lower, upper, step = (p.names(values) for values in groups)
-        p.write(f" ({p.names(op.body.entry.arguments)}) = ({lower}) to ({upper}) step ({step})")
-        if op.inits:
-            p.write(f" init ({p.names(op.inits)})")
-            write_outputs(p, op.result_types, parentheses=False)
-        p.write(" ")
-        p.region(op.body, arguments=False)
-
-
-class Parallel(LoopLike, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
-    """A nest of loops whose iterations may run in any order; results are combined by `scf.reduce`."""
-
-    lower = variadic_operand(ANY_INDEX)
-    upper = variadic_operand(ANY_INDEX)
-    step = variadic_operand(ANY_INDEX)
-    inits = variadic_operand()
-    results_ = variadic_result()
-    body = region()
-    assembly = "custom<Parallel>($lower, $upper, $step, $inits, $results) attr-dict"
-
-    @property
-    def induction(self) -> list[BlockArgument]:
-        """The counters."""
-        return self.body.entry.arguments
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The reduction may be left out where nothing is reduced."""
-        end_with(Reduce, regions, location)
-
-    def verify_op(self) -> None:
-        count = len(self.step)
-        if count == 0:
-            raise self.error("needs at least one tuple element for lowerBound, upperBound and step")
-        if len(self.lower) != count or len(self.upper) != count:
-            raise self.error("expects as many lower and upper bounds as steps")
-        for step in self.step:
-            number = constant_value(step)
-            if isinstance(number, IntegerAttr) and number.value <= 0:
-                raise self.error("constant step operand must be positive")
-        arguments = self.body.entry.arguments if self.body.blocks else []
-        if len(arguments) != count:
-            raise self.error(
-                f"expects the same number of induction variables: {len(arguments)} as bound and step values: {count}"
-            )
-        if any(not isinstance(a.type, IndexType) for a in arguments):
-            raise self.error("expects arguments for the induction variable to be of index type")
-        reduce = self.body.entry.last_op
-        if not isinstance(reduce, Reduce):
-            raise self.error("expects body to terminate with scf.reduce op")
-        sizes = (len(self.results), len(reduce.operands), len(self.inits))
-        if sizes[0] != sizes[1]:
-            raise self.error(f"expects number of results: {sizes[0]} to be the same as number of reductions: {sizes[1]}")
-        if sizes[0] != sizes[2]:
-            raise self.error(
-                f"expects number of results: {sizes[0]} to be the same as number of initial values: {sizes[2]}"
-            )
-
-
-DIALECT = Dialect("scf", "structured control flow", ops_of(globals()))

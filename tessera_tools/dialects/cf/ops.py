@@ -1,4 +1,4 @@
-"""The `cf` dialect: branches between blocks.
+"""Branches between blocks.
 
 A branch passes operands to the arguments of the block it goes to: `branch_operands(i)` are those for successor i, and
 `set_branch_operands(i, values)` replaces them.
@@ -20,13 +20,11 @@ from tessera_tools.opdef import (
     TERMINATOR,
     AttrKind,
     CustomDirective,
-    Dialect,
     MemoryEffects,
     Op,
     attribute,
     exactly,
     operand,
-    ops_of,
     successor,
     variadic_operand,
     variadic_successor,
@@ -126,7 +124,9 @@ class CondBranch(BranchLike, name="cf.cond_br"):
         super().verify_op()
         weights = self.branch_weights
         if weights is not None and len(weights) != 2:
-            raise self.error(f"expects number of branch weights to match number of successors: {len(weights)} vs 2")
+            raise self.error(
+                f"expects number of branch weights to match number of successors: {len(weights)} vs 2"
+            )
 
 
 CASE_VALUES = AttrKind(
@@ -229,7 +229,9 @@ class Switch(BranchLike, name="cf.switch"):
         cases, count = self.case_values, len(self.case_destinations)
         if cases is None:
             if count:
-                raise self.error(f"number of case values (0) should match number of case destinations ({count})")
+                raise self.error(
+                    f"number of case values (0) should match number of case destinations ({count})"
+                )
         else:
             if cases.shaped.element is not self.flag.type:
                 raise self.error(
@@ -252,6 +254,3 @@ class Assert(Op, name="cf.assert"):
     arg = operand(exactly(I1))
     msg = attribute(STRING_ATTR)
     assembly = "$arg `,` $msg attr-dict"
-
-
-DIALECT = Dialect("cf", "branches", ops_of(globals()))

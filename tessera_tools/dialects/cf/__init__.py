@@ -1,0 +1,25 @@
+"""The `cf` dialect: branches between blocks.
+
+A branch passes operands to the arguments of the block it goes to: `branch_operands(i)` are those for successor i, and
+`set_branch_operands(i, values)` replaces them.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.cf import ops
+from tessera_tools.dialects.cf.ops import Assert, Branch, BranchLike, CondBranch, Switch
+from tessera_tools.opdef import Dialect, ops_of
+
+DIALECT = Dialect("cf", "branches", ops_of(ops))
+
+
+def __getattr__(name: str) -> object:
+    """`canonicalizers`, imported when it is asked for."""
+    if name == "canonicalizers":
+        from tessera_tools.dialects.cf.canonicalize import canonicalizers
+
+        return canonicalizers
+    raise AttributeError(name)
+
+
+__all__ = ["DIALECT", "Assert", "Branch", "BranchLike", "CondBranch", "Switch"]

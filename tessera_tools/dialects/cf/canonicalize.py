@@ -1,0 +1,154 @@
+"""Canonicalization patterns of `cf`: known conditions, blocks that only pass on, and blocks with one way in."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.select import Select
+from tessera_tools.dialects.cf.ops import Assert, Branch, BranchLike, CondBranch, Switch
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+
+
+class ConstantCondition(RewritePattern):
+    """A known condition leaves one branch."""
+
+    # cond_br true, a, b = br a
+    op_class: ClassVar = CondBranch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        truth = splat_of(constant_of(op.condition))
+        if truth is None:
+            return "the condition is not constant"
+        index = 0 if truth else 1
+        rewriter.insert(Branch(op.branch_operands(index), dest=op.successors[index]))
+        rewriter.erase_op(op)
+        return True
+
+
+class SameDestination(RewritePattern):
+    """Two branches to one block are one, with selections for what differs."""
+
+    # cond_br c, a(x), a(y) = br a(select(c, x, y))
+    op_class: ClassVar = CondBranch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        if op.true_dest is not op.false_dest:
+            return "the destinations differ"
+        pairs = list(zip(op.true_dest_operands, op.false_dest_operands, strict=True))
+        values = [a if a is b else rewriter.insert(Select(op.condition, a, b)).result for a, b in pairs]
+        rewriter.insert(Branch(values, dest=op.true_dest))
+        rewriter.erase_op(op)
+        return True
+
+
+def passes_on(block: Block) -> Branch | None:
+    """The branch that is all a block holds; None if it holds more, or goes to itself."""
+    only = block.first_op
+    if isinstance(only, Branch) and only is block.last_op and only.dest is not block:
+        used_elsewhere = any(user is not only for argument in block.arguments for user in argument.users)
+        return None if used_elsewhere else only
+    return None
+
+
+class ThroughEmptyBlock(RewritePattern):
+    """A branch to a block that only branches goes on at once."""
+
+    # br a(x), a(y): br b(y)  =  br b(x)
+
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
+        if not isinstance(op, BranchLike):
+            return None
+        for index, block in enumerate(op.successors):
+            onward = passes_on(block)
+            if onward is None or onward.dest is onward.parent:
+                continue
+            stands_for: dict[Value, Value] = dict(
+                zip(block.arguments, op.branch_operands(index), strict=True)
+            )
+            values = [stands_for.get(v, v) for v in onward.operands]
+            with rewriter.modify(op):
+                op.set_branch_operands(index, values)
+                op.successors[index] = onward.dest
+            return True
+        return "no successor only passes on"
+
+
+class MergeWithOnlyPredecessor(RewritePattern):
+    """A block with one way in becomes part of the block it comes from."""
+
+    op_class: ClassVar = Branch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        target, block = op.dest, op.parent
+        if target is block or target is target.parent.entry or target.predecessors() != [block]:
+            return "the destination has other predecessors"
+        arguments = op.operands
+        rewriter.erase_op(op)
+        rewriter.inline_block_at_end(target, block, arguments)
+        return True
+
+
+class ConditionIsKnownBehind(RewritePattern):
+    """In a block that only the true side of a branch reaches, the condition is true; likewise false."""
+
+    op_class: ClassVar = CondBranch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        from tessera_tools.dialects.arith.select import Constant
+        from tessera_tools.ir.builtin_attributes import FALSE, TRUE
+
+        changed = False
+        if op.true_dest is op.false_dest:
+            return "the destinations are one block"
+        for block, value in ((op.true_dest, TRUE), (op.false_dest, FALSE)):
+            if block is block.parent.entry or block.predecessors() != [op.parent]:
+                continue
+            inside = [use for use in op.condition.uses if use.owner.parent is block and use.owner is not op]
+            if not inside:
+                continue
+            known = rewriter.insert(Constant(value)).result
+            for use in inside:
+                with rewriter.modify(use.owner):
+                    use.set(known)
+            changed = True
+        return changed or "the condition is not used in the destinations"
+
+
+class SwitchOnConstant(RewritePattern):
+    """A known flag leaves one branch; so does a switch without cases."""
+
+    op_class: ClassVar = Switch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        number = constant_of(op.flag)
+        cases = op.case_numbers
+        if not isinstance(number, IntegerAttr) and cases:
+            return "the flag is not constant"
+        index = (
+            cases.index(number.value) + 1 if isinstance(number, IntegerAttr) and number.value in cases else 0
+        )
+        rewriter.insert(Branch(op.branch_operands(index), dest=op.successors[index]))
+        rewriter.erase_op(op)
+        return True
+
+
+class AssertTrue(RewritePattern):
+    """An assertion of what is true goes."""
+
+    op_class: ClassVar = Assert
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        if splat_of(constant_of(op.arg)) != 1:
+            return "not known to be true"
+        rewriter.erase_op(op)
+        return True
+
+
+canonicalizers = (
+    ConstantCondition, SameDestination, ThroughEmptyBlock, MergeWithOnlyPredecessor, ConditionIsKnownBehind,
+    SwitchOnConstant, AssertTrue,
+)  # fmt: skip
+"""The patterns of the dialect."""

@@ -1,0 +1,38 @@
+"""The `scf` dialect: structured control flow.
+
+Loops (`is_loop`) tell passes their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+`inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.scf import ops, parallel
+from tessera_tools.dialects.scf.ops import (
+    Condition,
+    ExecuteRegion,
+    For,
+    If,
+    IndexSwitch,
+    LoopLike,
+    While,
+    Yield,
+)
+from tessera_tools.dialects.scf.parallel import Parallel, Reduce, ReduceReturn
+from tessera_tools.opdef import Dialect, ops_of
+
+DIALECT = Dialect("scf", "structured control flow", ops_of(ops, parallel))
+
+
+def __getattr__(name: str) -> object:
+    """`canonicalizers`, imported when it is asked for."""
+    if name == "canonicalizers":
+        from tessera_tools.dialects.scf.canonicalize import canonicalizers
+
+        return canonicalizers
+    raise AttributeError(name)
+
+
+__all__ = [
+    "DIALECT", "Condition", "ExecuteRegion", "For", "If", "IndexSwitch", "LoopLike", "Parallel", "Reduce",
+    "ReduceReturn", "While", "Yield",
+]  # fmt: skip
