@@ -1,0 +1,356 @@
+"""What one operation makes of what is known of its operands: a `Fact` a result.
+
+A fact says of an integer, read as signed, that it is a multiple of `divisor` and lies in [`lower`, `upper`]; of a
+pointer, that its address in bytes is a multiple of `divisor`.  Arithmetic that may wrap around keeps the part of a
+divisor that is a power of two, since the modulus is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import IndexType, IntegerType, bit_width
+
+ZERO_DIVISOR = 1 << 62
+"""The divisor of zero, which every number divides; also the largest divisor that is kept."""
+
+POINTER_RANGE = (0, (1 << 64) - 1)
+
+
+class Fact(NamedTuple):
+    """A multiple of `divisor` between `lower` and `upper`, both included."""
+
+    divisor: int
+    lower: int
+    upper: int
+
+
+def limits(type: Type) -> tuple[int, int]:
+    """The least and the greatest value of a type, integers read as signed."""
+    if isinstance(type, IntegerType | IndexType):
+        half = 1 << bit_width(type) >> 1
+        return -half, max(half - 1, 0)
+    return POINTER_RANGE
+
+
+def unknown(type: Type) -> Fact:
+    """What is known of any value of a type."""
+    return Fact(1, *limits(type))
+
+
+def power_of_two(number: int) -> int:
+    """The largest power of two that divides a divisor."""
+    return min(number & -number, ZERO_DIVISOR)
+
+
+def fact(type: Type, divisor: int, lower: int, upper: int) -> Fact:
+    """A fact made consistent: bounds within the type, a divisor within what is kept."""
+    low, high = limits(type)
+    lower, upper = max(lower, low), min(upper, high)
+    if lower == upper and lower != 0:
+        divisor = abs(lower)
+    elif lower == upper == 0:
+        divisor = ZERO_DIVISOR
+    if divisor > ZERO_DIVISOR:
+        divisor = power_of_two(divisor)
+    return Fact(max(divisor, 1), lower, upper)
+
+
+def join(a: Fact, b: Fact) -> Fact:
+    """What holds of a value that is one of two."""
+    return Fact(math.gcd(a.divisor, b.divisor), min(a.lower, b.lower), max(a.upper, b.upper))
+
+
+def number(value: int, type: Type) -> Fact:
+    """The fact of a constant; a pattern of bits is taken for the signed number that it stands for."""
+    width = bit_width(type)
+    value &= (1 << width) - 1
+    if width and value >> (width - 1):
+        value -= 1 << width
+    size = abs(value) or ZERO_DIVISOR
+    return Fact(size if size <= ZERO_DIVISOR else power_of_two(size), value, value)
+
+
+def wrapping(type: Type, divisor: int, lower: int, upper: int, no_wrap: bool = False) -> Fact:
+    """A result that is taken modulo 2**width where it does not fit, unless `no_wrap` promises that it does."""
+    low, high = limits(type)
+    if no_wrap or (low <= lower and upper <= high):
+        return fact(type, divisor, lower, upper)
+    return Fact(power_of_two(divisor), low, high)
+
+
+def _no_signed_wrap(op: Operation) -> bool:
+    flags = op.attributes.get("overflowFlags")
+    return flags is not None and "nsw" in getattr(flags, "flags", ())
+
+
+Facts = Sequence[Fact]
+Rule = Callable[[Any, Facts], "Fact | Sequence[Fact] | None"]
+"""What is known of the result (or of each); None where nothing is."""
+
+
+def _add(op: Any, x: Facts) -> Fact:
+    a, b = x
+    divisor = math.gcd(a.divisor, b.divisor)
+    return wrapping(op.result.type, divisor, a.lower + b.lower, a.upper + b.upper, _no_signed_wrap(op))
+
+
+def _subtract(op: Any, x: Facts) -> Fact:
+    a, b = x
+    divisor = math.gcd(a.divisor, b.divisor)
+    return wrapping(op.result.type, divisor, a.lower - b.upper, a.upper - b.lower, _no_signed_wrap(op))
+
+
+def _corners(a: Fact, b: Fact) -> tuple[int, int]:
+    products = [p * q for p in (a.lower, a.upper) for q in (b.lower, b.upper)]
+    return min(products), max(products)
+
+
+def _multiply(op: Any, x: Facts) -> Fact:
+    a, b = x
+    return wrapping(op.result.type, a.divisor * b.divisor, *_corners(a, b), _no_signed_wrap(op))
+
+
+def _truncating(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _ceiling(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _flooring(a: int, b: int) -> int:
+    return a // b
+
+
+def _divide(rounding: Callable[[int, int], int]) -> Rule:
+    """Signed division by a positive number; each rounding grows with the dividend."""
+
+    def rule(op: Any, x: Facts) -> Fact | None:
+        a, b = x
+        if b.lower < 1:
+            return None
+        quotients = [rounding(p, q) for p in (a.lower, a.upper) for q in (b.lower, b.upper)]
+        exact = b.lower == b.upper and a.divisor % b.lower == 0
+        divisor = a.divisor // b.lower if exact else 1
+        return fact(op.result.type, divisor, min(quotients), max(quotients))
+
+    return rule
+
+
+def _divide_unsigned(rounding: Callable[[int, int], int]) -> Rule:
+    signed = _divide(rounding)
+
+    def rule(op: Any, x: Facts) -> Any:
+        a, b = x
+        if a.lower >= 0:
+            return signed(op, x)
+        if b.lower == b.upper and b.lower > 1:
+            # Half of the unsigned range, or less.
+            most = rounding((1 << bit_width(op.result.type)) - 1, b.lower)
+            part = power_of_two(a.divisor)
+            divisor = part // b.lower if part % b.lower == 0 else 1
+            return wrapping(op.result.type, divisor, 0, most)
+        return None
+
+    return rule
+
+
+def _remainder(op: Any, x: Facts) -> Fact | None:
+    a, b = x
+    if b.lower < 1:
+        return None
+    most = b.upper - 1
+    lower = 0 if a.lower >= 0 else max(a.lower, -most)
+    upper = 0 if a.upper <= 0 else min(a.upper, most)
+    divisor = math.gcd(a.divisor, b.divisor)
+    if b.lower == b.upper and a.divisor % b.lower == 0:
+        lower = upper = 0
+    return fact(op.result.type, divisor, lower, upper)
+
+
+def _remainder_unsigned(op: Any, x: Facts) -> Fact | None:
+    a, b = x
+    if a.lower >= 0:
+        return _remainder(op, x)
+    if b.lower < 1:
+        return None
+    # The dividend is 2**width more where it is negative.
+    part = power_of_two(a.divisor)
+    if b.lower == b.upper and part % b.lower == 0:
+        return fact(op.result.type, ZERO_DIVISOR, 0, 0)
+    return fact(op.result.type, math.gcd(part, b.divisor), 0, b.upper - 1)
+
+
+def _amount(op: Any, b: Fact) -> int | None:
+    """The constant number of bits that a shift moves by."""
+    return b.lower if b.lower == b.upper and 0 <= b.lower < bit_width(op.result.type) else None
+
+
+def _shift_left(op: Any, x: Facts) -> Fact | None:
+    a, b = x
+    amount = _amount(op, b)
+    if amount is None:
+        return None
+    divisor, lower, upper = a.divisor << amount, a.lower << amount, a.upper << amount
+    return wrapping(op.result.type, divisor, lower, upper, _no_signed_wrap(op))
+
+
+def _shift_right(op: Any, x: Facts) -> Fact | None:
+    a, b = x
+    amount = _amount(op, b)
+    if amount is None:
+        return None
+    divisor = a.divisor >> amount if a.divisor % (1 << amount) == 0 else 1
+    return fact(op.result.type, divisor, a.lower >> amount, a.upper >> amount)
+
+
+def _shift_right_unsigned(op: Any, x: Facts) -> Fact | None:
+    a, b = x
+    amount = _amount(op, b)
+    if amount is None:
+        return None
+    if a.lower >= 0 or amount == 0:
+        return _shift_right(op, x)
+    part = power_of_two(a.divisor)
+    divisor = part >> amount if part % (1 << amount) == 0 else 1
+    return fact(op.result.type, divisor, 0, (1 << (bit_width(op.result.type) - amount)) - 1)
+
+
+def _and(op: Any, x: Facts) -> Fact:
+    a, b = x
+    low, high = limits(op.result.type)
+    uppers = [f.upper for f in x if f.lower >= 0]
+    if uppers:
+        low, high = 0, min(uppers)
+    return fact(op.result.type, max(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
+
+
+def _or(op: Any, x: Facts) -> Fact:
+    return _bitwise(op, x, max(x[0].lower, x[1].lower))
+
+
+def _xor(op: Any, x: Facts) -> Fact:
+    return _bitwise(op, x, 0)
+
+
+def _bitwise(op: Any, x: Facts, least: int) -> Fact:
+    a, b = x
+    low, high = limits(op.result.type)
+    if a.lower >= 0 and b.lower >= 0:
+        low, high = least, (1 << max(a.upper, b.upper).bit_length()) - 1
+    return fact(op.result.type, math.gcd(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
+
+
+def _minimum(op: Any, x: Facts) -> Fact:
+    a, b = x
+    return fact(op.result.type, math.gcd(a.divisor, b.divisor), min(a.lower, b.lower), min(a.upper, b.upper))
+
+
+def _maximum(op: Any, x: Facts) -> Fact:
+    a, b = x
+    return fact(op.result.type, math.gcd(a.divisor, b.divisor), max(a.lower, b.lower), max(a.upper, b.upper))
+
+
+def _unsigned_extremum(signed: Rule) -> Rule:
+    def rule(op: Any, x: Facts) -> Any:
+        return signed(op, x) if x[0].lower >= 0 and x[1].lower >= 0 else join(*x)
+
+    return rule
+
+
+def _resize(op: Any, x: Facts) -> Fact:
+    """Sign extension keeps the number; so does truncation where it fits."""
+    (a,) = x
+    return wrapping(op.results[0].type, *a)
+
+
+def _zero_extend(op: Any, x: Facts) -> Fact:
+    (a,) = x
+    source, target = op.operand(0).type, op.results[0].type
+    if a.lower >= 0 or bit_width(target) <= bit_width(source):
+        return _resize(op, x)
+    return fact(target, power_of_two(a.divisor), 0, (1 << bit_width(source)) - 1)
+
+
+def _select(op: Any, x: Facts) -> Fact:
+    return join(x[1], x[2])
+
+
+def _assume(op: Any, x: Facts) -> Fact:
+    (a,) = x
+    divisor, lower, upper = a
+    if op.divisor is not None and op.divisor.value > 0:
+        divisor = math.lcm(divisor, op.divisor.value)
+    if op.lower is not None:
+        lower = max(lower, op.lower.value)
+    if op.upper is not None:
+        upper = min(upper, op.upper.value)
+    if lower > upper:
+        return a
+    return fact(op.res.type, divisor, lower, upper)
+
+
+def _constant(op: Any, x: Facts) -> Fact | None:
+    value: Attribute | None = op.attributes.get("value")
+    return number(value.value, value.type) if isinstance(value, IntegerAttr) else None
+
+
+# The largest grid is 2**31 - 1 by 65535 by 65535 blocks (CUDA C++ Programming Guide, technical specifications).
+_GRID = ((1 << 31) - 1, 65535, 65535)
+
+
+def _program_id(op: Any, x: Facts) -> Fact:
+    return fact(op.res.type, 1, 0, _GRID[op.axis.value] - 1)
+
+
+def _num_programs(op: Any, x: Facts) -> Fact:
+    return fact(op.res.type, 1, 1, _GRID[op.axis.value])
+
+
+def _address(op: Any, x: Facts) -> Fact:
+    """Between pointers and integers of 64 bits; only what wrapping cannot change is kept."""
+    (a,) = x
+    return Fact(power_of_two(a.divisor), *limits(op.results[0].type))
+
+
+RULES: dict[str, Rule] = {
+    "arith.constant": _constant,
+    "arith.addi": _add,
+    "arith.subi": _subtract,
+    "arith.muli": _multiply,
+    "arith.divsi": _divide(_truncating),
+    "arith.floordivsi": _divide(_flooring),
+    "arith.ceildivsi": _divide(_ceiling),
+    "arith.divui": _divide_unsigned(_flooring),
+    "arith.ceildivui": _divide_unsigned(_ceiling),
+    "arith.remsi": _remainder,
+    "arith.remui": _remainder_unsigned,
+    "arith.shli": _shift_left,
+    "arith.shrsi": _shift_right,
+    "arith.shrui": _shift_right_unsigned,
+    "arith.andi": _and,
+    "arith.ori": _or,
+    "arith.xori": _xor,
+    "arith.minsi": _minimum,
+    "arith.maxsi": _maximum,
+    "arith.minui": _unsigned_extremum(_minimum),
+    "arith.maxui": _unsigned_extremum(_maximum),
+    "arith.extsi": _resize,
+    "arith.trunci": _resize,
+    "arith.index_cast": _resize,
+    "arith.extui": _zero_extend,
+    "arith.index_castui": _zero_extend,
+    "arith.select": _select,
+    "nv_tileaa.assume": _assume,
+    "nv_tileaa.get_program_id": _program_id,
+    "nv_tileaa.get_num_programs": _num_programs,
+    "llvm.ptrtoint": _address,
+    "llvm.inttoptr": _address,
+}
+"""The rule of each operation that facts go through, by name."""

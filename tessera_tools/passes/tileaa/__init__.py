@@ -1,0 +1,1 @@
+"""From `cuda_tile` to `nv_tileaa`."""

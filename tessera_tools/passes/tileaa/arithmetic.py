@@ -1,0 +1,296 @@
+"""Part A of the conversion: elementwise arithmetic, casts and constants; tiles of rank 0 are scalars.
+
+The ops of `arith` and `math` take scalars and tensors alike, so that one handler serves both.  What they cannot say
+exactly (directed rounding, flushing of subnormal numbers) is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tessera_tools.dialects import arith
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES, IntegerOverflowFlagsAttr
+from tessera_tools.ir import floats
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr, element_attribute, i64
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import F32, FloatType, RankedTensorType, bit_width, element_type, with_element
+from tessera_tools.passes.tileaa.lowering import Handler, Handlers, Lowering
+
+APPROXIMATE = arith.FastMathFlagsAttr("afn")
+"""What `approx` allows: an approximation of the function."""
+_OVERFLOW = {"no_signed_wrap": "nsw", "no_unsigned_wrap": "nuw", "no_wrap": "nsw, nuw"}
+_WORDS = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "less_than": "lt",
+    "less_than_or_equal": "le",
+    "greater_than": "gt",
+    "greater_than_or_equal": "ge",
+}
+
+
+def populate_arithmetic(handlers: Handlers) -> None:
+    """Add the handlers of elementwise ops."""
+    handlers.update(
+        {
+            ct.Constant: _constant,
+            ct.AddF: _rounded("arith.addf"),
+            ct.SubF: _rounded("arith.subf"),
+            ct.MulF: _rounded("arith.mulf"),
+            ct.DivF: _rounded("arith.divf"),
+            ct.Fma: _rounded("math.fma"),
+            ct.Sqrt: _rounded("math.sqrt"),
+            ct.Exp: _rounded("math.exp"),
+            ct.TanH: _rounded("math.tanh"),
+            ct.Exp2: _rounded("math.exp2"),
+            ct.Rsqrt: _rounded("math.rsqrt"),
+            ct.RemF: _plain("arith.remf"),
+            ct.MaxF: _extremum("arith.maxnumf", "arith.maximumf"),
+            ct.MinF: _extremum("arith.minnumf", "arith.minimumf"),
+            ct.NegF: _plain("arith.negf"),
+            ct.AbsF: _plain("math.absf"),
+            ct.Ceil: _plain("math.ceil"),
+            ct.Floor: _plain("math.floor"),
+            ct.Sin: _plain("math.sin"),
+            ct.Cos: _plain("math.cos"),
+            ct.Tan: _plain("math.tan"),
+            ct.SinH: _plain("math.sinh"),
+            ct.CosH: _plain("math.cosh"),
+            ct.Log: _plain("math.log"),
+            ct.Log2: _plain("math.log2"),
+            ct.Pow: _plain("math.powf"),
+            ct.Atan2: _plain("math.atan2"),
+            ct.CmpF: _compare_floats,
+            ct.AddI: _wrapping(arith.AddI),
+            ct.SubI: _wrapping(arith.SubI),
+            ct.MulI: _wrapping(arith.MulI),
+            ct.ShLI: _wrapping(arith.ShLI),
+            ct.NegI: _negate,
+            ct.AbsI: _plain("math.absi"),
+            ct.MulhiI: _high_product,
+            ct.DivI: _divide,
+            ct.RemI: _signed("arith.rem"),
+            ct.ShRI: _signed("arith.shr"),
+            ct.MaxI: _signed("arith.max"),
+            ct.MinI: _signed("arith.min"),
+            ct.AndI: _plain("arith.andi"),
+            ct.OrI: _plain("arith.ori"),
+            ct.XOrI: _plain("arith.xori"),
+            ct.CmpI: _compare_integers,
+            ct.Select: _plain("arith.select"),
+            ct.FToF: _float_to_float,
+            ct.FToI: _float_to_integer,
+            ct.IToF: _integer_to_float,
+            ct.ExtI: _extend,
+            ct.TruncI: _truncate,
+            ct.Bitcast: _bitcast,
+        }
+    )
+
+
+# -- constants
+
+
+def _constant(op: ct.Constant, to: Lowering) -> None:
+    to.replace(op, splat(op.value.bits(), to.type_of(op.result.type, op), to))
+
+
+def splat(bits: list[int], type: Type, to: Lowering) -> Value:
+    """A constant of a scalar or tensor type; `bits` holds the elements, or the one that all are."""
+    if isinstance(type, RankedTensorType):
+        return to.emit(aa.ConstantTensor(DenseElementsAttr.of(type, bits), res=type)).res
+    return to.emit(arith.Constant(element_attribute(bits[0], type))).result
+
+
+# -- handlers of several ops
+
+
+def _plain(name: str) -> Handler:
+    """The op of the same operands, whose result has the type of the last one."""
+
+    def handler(op: Any, to: Lowering) -> None:
+        to.replace(op, to.emit_named(op, name, *to.values(op.operands)))
+
+    return handler
+
+
+def _rounded(name: str) -> Handler:
+    """As `_plain`, where rounding is to nearest even, or approximate, and subnormal numbers are kept."""
+
+    def handler(op: Any, to: Lowering) -> None:
+        refuse_flushing(op, to)
+        mode = op.attributes.get("rounding_mode")
+        word = mode.value if mode is not None else "nearest_even"
+        attributes: dict[str, Attribute] = {}
+        if word == "approx":
+            attributes["fastmath"] = APPROXIMATE
+        elif word not in ("nearest_even", "full"):
+            # The full-precision forms allow errors that the plain ops do not make.
+            raise to.refuse(op, f"rounding<{word}>; nearest_even, and approx and full where they exist, are supported")
+        to.replace(op, to.emit_named(op, name, *to.values(op.operands), **attributes))
+
+    return handler
+
+
+def refuse_flushing(op: Any, to: Lowering) -> None:
+    """No op here flushes subnormal numbers to zero."""
+    if op.attributes.get("flush_to_zero") is not None:
+        raise to.refuse(op, "flush_to_zero; subnormal numbers are kept")
+
+
+def _extremum(number: str, nan: str) -> Handler:
+    def handler(op: Any, to: Lowering) -> None:
+        refuse_flushing(op, to)
+        name = nan if op.propagate_nan is not None else number
+        to.replace(op, to.emit_named(op, name, *to.values(op.operands)))
+
+    return handler
+
+
+def overflow_flags(op: Any) -> IntegerOverflowFlagsAttr | None:
+    """The flags of arith for what an integer op says of overflow."""
+    word = _OVERFLOW.get(op.overflow.value)
+    return IntegerOverflowFlagsAttr(word) if word is not None else None
+
+
+def _wrapping(kind: Callable[..., Any]) -> Handler:
+    def handler(op: Any, to: Lowering) -> None:
+        to.replace(op, to.emit(kind(*to.values(op.operands), overflow_flags=overflow_flags(op))).result)
+
+    return handler
+
+
+def is_signed(op: Any) -> bool:
+    """Whether an integer op reads its operands as signed."""
+    return op.signedness.value == "signed"
+
+
+def _signed(stem: str) -> Handler:
+    def handler(op: Any, to: Lowering) -> None:
+        to.replace(op, to.emit_named(op, f"{stem}{'si' if is_signed(op) else 'ui'}", *to.values(op.operands)))
+
+    return handler
+
+
+# -- single ops
+
+
+def _divide(op: ct.DivI, to: Lowering) -> None:
+    stem = {"zero": "div", "negative_inf": "floordiv", "positive_inf": "ceildiv"}[op.rounding.value]
+    _signed(f"arith.{stem}")(op, to)
+
+
+def _negate(op: ct.NegI, to: Lowering) -> None:
+    value = to[op.source]
+    zero = splat([0], value.type, to)
+    to.replace(op, to.emit(arith.SubI(zero, value, overflow_flags=overflow_flags(op))).result)
+
+
+def _high_product(op: ct.MulhiI, to: Lowering) -> None:
+    to.replace(op, to.emit(arith.MulUIExtended(to[op.x], to[op.y])).results[1])
+
+
+def _compare_floats(op: ct.CmpF, to: Lowering) -> None:
+    letter = "o" if op.comparison_ordering.value == "ordered" else "u"
+    predicate = CMPF_PREDICATES.index(letter + _WORDS[op.comparison_predicate.value])
+    to.replace(op, to.emit(arith.CmpF(i64(predicate), to[op.lhs], to[op.rhs])).result)
+
+
+def _compare_integers(op: ct.CmpI, to: Lowering) -> None:
+    word = _WORDS[op.comparison_predicate.value]
+    if word not in ("eq", "ne"):
+        word = ("s" if is_signed(op) else "u") + word
+    to.replace(op, to.emit(arith.CmpI(i64(CMPI_PREDICATES.index(word)), to[op.lhs], to[op.rhs])).result)
+
+
+# -- casts
+
+
+def _float_to_float(op: ct.FToF, to: Lowering) -> None:
+    value, target = to[op.from_], to.type_of(op.to.type, op)
+    old, new = element_type(value.type), element_type(target)
+    if op.rounding_mode.value != "nearest_even":
+        raise to.refuse(op, f"rounding<{op.rounding_mode.value}>; nearest_even is supported")
+    if bit_width(new) < 16:
+        raise to.refuse(op, f"rounding to '{new}'; f16, bf16, tf32, f32 and f64 are supported")
+    if bit_width(old) == bit_width(new):
+        # f16 and bf16: every number of either is a number of f32, so that only one step rounds.
+        value = to.emit(arith.ExtF(value, out=with_element(target, F32))).out
+    kind = arith.ExtF if bit_width(element_type(value.type)) < bit_width(new) else arith.TruncF
+    to.replace(op, to.emit(kind(value, out=target)).out)
+
+
+def _float_to_integer(op: ct.FToI, to: Lowering) -> None:
+    """To the nearest number of the type where the value is outside it, and 0 for a NaN (infinity is undefined):
+    arith's casts are poison there, and a select leaves the poison out."""
+    value, target = to[op.from_], to.type_of(op.to.type, op)
+    element, integer = element_type(value.type), element_type(target)
+    if not isinstance(element, FloatType) or bit_width(element) < 16 or element.keyword == "tf32":
+        raise to.refuse(op, f"from '{element}'; f16, bf16, f32 and f64 are supported")
+    width = bit_width(integer)
+    signed = is_signed(op)
+    least, most = (-(1 << width >> 1), (1 << width >> 1) - 1) if signed else (0, (1 << width) - 1)
+    found = to.emit((arith.FPToSI if signed else arith.FPToUI)(value, out=target)).out
+    # Beyond the format's largest number there is nothing to catch: infinity is undefined.
+    if most + 1 <= floats_largest(element):
+        found = _clamp(value, "oge", float(most + 1), most, found, to)
+    if least == 0:
+        found = _clamp(value, "ole", -1.0, 0, found, to)
+    elif -least <= floats_largest(element):
+        found = _clamp(value, "olt", float(least), least, found, to)
+    nan = to.emit(arith.CmpF(i64(CMPF_PREDICATES.index("uno")), value, value)).result
+    to.replace(op, to.emit(arith.Select(nan, splat([0], target, to), found)).result)
+
+
+def floats_largest(element: FloatType) -> float:
+    """The largest finite number of a format."""
+    return {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38}.get(
+        element.keyword, 1.7976931348623157e308
+    )
+
+
+def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: Value, to: Lowering) -> Value:
+    """`result` where the number compares so with `limit`, which its format has exactly (a power of two)."""
+    element = element_type(value.type)
+    assert isinstance(element, FloatType)
+    bound = splat([floats.encode(limit, element.keyword)], value.type, to)
+    outside = to.emit(arith.CmpF(i64(CMPF_PREDICATES.index(predicate)), value, bound)).result
+    width = bit_width(element_type(otherwise.type))
+    edge = splat([result & ((1 << width) - 1)], otherwise.type, to)
+    return to.emit(arith.Select(outside, edge, otherwise)).result
+
+
+def _integer_to_float(op: ct.IToF, to: Lowering) -> None:
+    target = to.type_of(op.to.type, op)
+    if bit_width(element_type(target)) < 16:
+        raise to.refuse(op, f"rounding to '{element_type(target)}'; f16, bf16, tf32, f32 and f64 are supported")
+    kind = arith.SIToFP if is_signed(op) else arith.UIToFP
+    to.replace(op, to.emit(kind(to[op.from_], out=target)).out)
+
+
+def _extend(op: ct.ExtI, to: Lowering) -> None:
+    kind = arith.ExtSI if is_signed(op) else arith.ExtUI
+    to.replace(op, to.emit(kind(to[op.from_], out=to.type_of(op.to.type, op))).out)
+
+
+def _truncate(op: ct.TruncI, to: Lowering) -> None:
+    target = to.type_of(op.to.type, op)
+    to.replace(op, to.emit(arith.TruncI(to[op.from_], overflow_flags=overflow_flags(op), out=target)).out)
+
+
+def _bitcast(op: ct.Bitcast, to: Lowering) -> None:
+    value, target = to[op.source], to.type_of(op.result.type, op)
+    to.replace(op, value if value.type is target else to.emit(arith.Bitcast(value, out=target)).out)
+
+
+def resized(value: Value, type: Type, to: Lowering) -> Value:
+    """A scalar integer sign-extended or truncated to a type."""
+    old, new = bit_width(value.type), bit_width(type)
+    if old == new:
+        return value
+    kind: type[Operation] = arith.ExtSI if old < new else arith.TruncI
+    return to.emit(kind(value, out=type)).results[0]

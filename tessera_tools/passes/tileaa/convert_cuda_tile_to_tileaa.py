@@ -1,0 +1,139 @@
+"""`convert-cuda-tile-to-tileaa`: stage 1 to stage 2.
+
+    builtin.module { cuda_tile.module @m { entry @k … } }  ─▶  builtin.module { nv_tileaa.func @k … }
+
+Every function is built anew, beside the old program, which is replaced when all of them stand: a failure changes
+nothing.  The work is linear in the size of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr, i32
+from tessera_tools.ir.core import Block, Operation
+from tessera_tools.ir.symbols import symbol_name
+from tessera_tools.ir.types import FunctionType
+from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.tileaa.arithmetic import populate_arithmetic
+from tessera_tools.passes.tileaa.control_flow import populate_control_flow
+from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.memory import HINTS, choose_copy_atoms, hints_for, populate_memory
+from tessera_tools.passes.tileaa.tensors import populate_tensors
+from tessera_tools.target import Target, UnknownTargetError, lookup
+
+COMPUTE_CAPABILITY = "nv_tileaa.compute_capability"
+TARGET_SPEC = "nv_tileaa.target_spec"
+
+
+@dataclass(frozen=True)
+class ConvertCudaTileToTileAA(Pass):
+    """Lower every cuda_tile.entry to nv_tileaa.func."""
+
+    name = "convert-cuda-tile-to-tileaa"
+    title = "ConvertCudaTileToTileAA"
+    summary = "lower cuda_tile to nv_tileaa: plain tensors, token chains, copy atoms"
+    anchor = "builtin.module"
+    ensures = "no cuda_tile op is left; the module says its target; every tiled access has a copy atom"
+    statistics = {"num-functions": "Number of entries lowered"}
+
+    gpu_name: str = option("sm_90", "the GPU architecture to compile for")
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        try:
+            target = lookup(self.gpu_name)
+        except UnknownTargetError as problem:
+            raise PassFailure(problem.message, None, problem.hint) from None
+        ct.upgrade_legacy(op)
+        entries = list(_entries(op))
+        _check_names(op, entries)
+        handlers: Handlers = {}
+        for populate in (populate_arithmetic, populate_control_flow, populate_memory, populate_tensors):
+            populate(handlers)
+        functions = [_function(entry, handlers, target) for entry in entries]
+        _replace(op, functions)
+        op.attributes[COMPUTE_CAPABILITY] = i32(target.compute_capability)
+        op.attributes[TARGET_SPEC] = StringAttr(target.cpu)
+        context.count("num-functions", len(functions))
+        return True
+
+
+def _entries(module: Operation) -> Iterator[ct.Entry]:
+    """The entries at the top of a module and of the cuda_tile.modules there; anything else of cuda_tile is refused."""
+    for block in module.regions[0].blocks:
+        for op in block:
+            if isinstance(op, ct.Entry):
+                yield op
+            elif isinstance(op, ct.Module):
+                yield from _entries(op)
+            else:
+                for inner in (op, *op.walk()):
+                    if inner.name.startswith("cuda_tile."):
+                        raise Lowering({}, lookup("sm_80"), Block()).refuse(inner)
+                if isinstance(module, ct.Module):
+                    raise op.error("may not stand in a cuda_tile.module here; expected 'cuda_tile.entry'")
+
+
+def _check_names(module: Operation, entries: list[ct.Entry]) -> None:
+    """The entries move up into the module: their names must be free there."""
+    taken = {
+        name: op
+        for op in module.regions[0].entry
+        if not isinstance(op, ct.Module | ct.Entry) and (name := symbol_name(op)) is not None
+    }
+    for entry in entries:
+        name = entry.sym_name.value
+        other = taken.setdefault(name, entry)
+        if other is not entry:
+            failure = entry.error(f"cannot move up into the module, where the name @{name} is taken; rename one of them")
+            failure.diagnostics[0].note("the other one is here", other.location)
+            raise failure
+
+
+def _function(entry: ct.Entry, handlers: Handlers, target: Target) -> aa.Func:
+    """The function that an entry becomes, detached."""
+    body = entry.body.entry
+    block = Block()
+    to = Lowering(handlers, target, block)
+    to.builder.location = entry.location
+    for argument in body.arguments:
+        to.define(argument, block.add_argument(to.type_of(argument.type, entry), argument.location))
+    *ops, last = body
+    to.lower_ops(ops, block)
+    if not isinstance(last, ct.Return):
+        raise to.refuse(last)
+    block.append(aa.Return(location=last.location))
+    attributes: dict[str, Any] = dict(entry.discardable_attributes)
+    hints = hints_for(entry.optimization_hints, target)
+    if hints is not None:
+        attributes[HINTS] = hints
+    signature = FunctionType(tuple(a.type for a in block.arguments), ())
+    function = aa.Func(
+        entry.sym_name,
+        TypeAttr(signature),
+        entry.arg_attrs,
+        body=block,
+        attributes=attributes,
+        location=entry.location,
+    )
+    choose_copy_atoms(function)
+    return function
+
+
+def _replace(module: Operation, functions: list[aa.Func]) -> None:
+    """Put the functions in the places of the entries that they come from."""
+    waiting = iter(functions)
+    block = module.regions[0].entry
+    for op in list(block):
+        if isinstance(op, ct.Entry | ct.Module):
+            count = 1 if isinstance(op, ct.Entry) else sum(isinstance(inner, ct.Entry) for inner in op.walk())
+            for _ in range(count):
+                block.insert_before(op, next(waiting))
+            op.erase()
+    left = next((op for op in module.walk() if op.name.startswith("cuda_tile.")), None)
+    if left is not None:
+        raise AssertionError(f"'{left.name}' is left")

@@ -1,0 +1,183 @@
+"""What the populators share: the function being built, the values that stand for values, types, refusals.
+
+    cuda_tile op ──handler(op, lowering)──▶ lowering.emit(new ops) ──▶ lowering.replace(op, values)
+
+Nothing of the old program is touched: a conversion that fails leaves it as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import arith
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Block, Builder, Operation, OpT, Region, Value
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.opdef.dialect import find_op
+from tessera_tools.target import Target
+
+PASS = "convert-cuda-tile-to-tileaa"
+
+GLOBAL_POINTER = PointerType(1)
+"""`!llvm.ptr<1>`: an address in global memory."""
+
+Handler = Callable[[Any, "Lowering"], None]
+Handlers = dict[type[Operation], Handler]
+
+
+class TileView(NamedTuple):
+    """What stands for a partition view: a memref whose axes are those of the tile."""
+
+    memref: Value
+    type: ct.PartitionViewType
+
+
+class Lowering:
+    """One entry on its way."""
+
+    def __init__(self, handlers: Handlers, target: Target, entry: Block) -> None:
+        self.handlers = handlers
+        self.target = target
+        self.entry = entry
+        self.builder = Builder.at_end(entry)
+        self.facts = Facts()
+        self.views: dict[Value, TileView] = {}
+        self._values: dict[Value, Value] = {}
+        self._start: Value | None = None
+
+    # -- types
+
+    def type_of(self, type: Type, op: Operation) -> Type:
+        """The type that stands for a type of cuda_tile.  Refused: tiles of pointers."""
+        if isinstance(type, ct.TokenType):
+            return aa.MEM_TOKEN
+        if isinstance(type, ct.TileType):
+            if isinstance(type.element, ct.PointerType):
+                if type.shape:
+                    raise self.refuse(op, f"no tile of pointers ('{type}'); scalar pointers and views are supported")
+                return GLOBAL_POINTER
+            return RankedTensorType(type.shape, type.element) if type.shape else type.element
+        if isinstance(type, ct.CudaTileType):
+            raise self.refuse(op, f"no value of type '{type}' here")
+        return type
+
+    # -- values
+
+    def __getitem__(self, value: Value) -> Value:
+        """What stands for a value."""
+        return self._values[value]
+
+    def values(self, values: Sequence[Value]) -> list[Value]:
+        """What stands for each of several values."""
+        return [self._values[value] for value in values]
+
+    def define(self, old: Value, new: Value) -> None:
+        """Let `new` stand for `old`, and take over its name if it has none."""
+        self._values[old] = new
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+
+    def replace(self, op: Operation, *values: Value) -> None:
+        """Let values stand for the results of an op, one each."""
+        for old, new in zip(op.results, values, strict=True):
+            self.define(old, new)
+
+    # -- operations
+
+    def emit(self, op: OpT) -> OpT:
+        """Insert an operation at the place being built, with the location of what is being lowered."""
+        return self.builder.insert(op)
+
+    def emit_named(self, op: Operation, name: str, *operands: Value, **attributes: Attribute) -> Value:
+        """Insert the op of that full name, with a result of the type of its first operand."""
+        kind = find_op(name)
+        if kind is None:
+            raise self.refuse(op, f"no '{name}'")
+        return self.emit(kind(*operands, **attributes)).results[0]
+
+    def integer(self, value: int, type: Type) -> Value:
+        """An integer constant."""
+        return self.emit(arith.Constant(IntegerAttr.wrap(value, type))).result
+
+    def start_token(self) -> Value:
+        """The token before any memory operation, made at the top of the function when it is first asked for."""
+        if self._start is None:
+            op = aa.CreateMemToken(location=self.builder.location)
+            self.entry.insert_before(self.entry.first_op, op)
+            self._start = op.res
+        return self._start
+
+    def region(self, body: Block, types: Sequence[Type]) -> Region:
+        """A region of one block whose arguments stand for those of `body`; its operations are not lowered yet."""
+        block = Block(list(types), [a.location for a in body.arguments])
+        for old, new in zip(body.arguments, block.arguments, strict=True):
+            self.define(old, new)
+        return Region([block])
+
+    def lower_ops(self, ops: Sequence[Operation], block: Block) -> None:
+        """Lower operations at the end of a block of the new function."""
+        saved = self.builder
+        self.builder = Builder.at_end(block)
+        try:
+            for op in ops:
+                self.lower(op)
+        finally:
+            self.builder = saved
+
+    def lower(self, op: Operation) -> None:
+        """Lower one operation here."""
+        self.builder.location = op.location
+        handler = self.handlers.get(type(op))
+        if handler is not None:
+            handler(op, self)
+        elif op.name.startswith("cuda_tile."):
+            raise self.refuse(op)
+        elif op.regions or any(isinstance(t, ct.CudaTileType) for t in (*op.operand_types, *op.result_types)):
+            raise self.refuse(op, "only cuda_tile ops and plain ops without regions may stand in an entry")
+        else:
+            copy = self.emit(op.clone())
+            for use in copy.op_operands:
+                use.set(self._values[use.value])
+            self.replace(op, *copy.results)
+
+    def refuse(self, op: Operation, what: str = "") -> DiagnosticError:
+        """The error for what this version does not lower; `what` says what is missing or supported instead."""
+        return op.error(f"is not supported by {PASS} in this version: {what or _instead(op)}")
+
+
+_GATHER = "memory is reached through partition views (load_view_tko, store_view_tko)"
+_INSTEAD = {
+    "reduce": "there is no reduction yet; elementwise ops and mmaf are supported",
+    "scan": "there is no scan yet; elementwise ops and mmaf are supported",
+    "iota": "there is no tile of indices yet; constants and tiles loaded through views are supported",
+    "cat": "tiles are not joined yet",
+    "extract": "tiles are not cut yet",
+    "offset": f"{_GATHER}, which move the pointer themselves",
+    "load_ptr_tko": _GATHER,
+    "store_ptr_tko": _GATHER,
+    "atomic_rmw_tko": f"there are no atomics yet; {_GATHER}",
+    "atomic_cas_tko": f"there are no atomics yet; {_GATHER}",
+    "atomic_red_view_tko": f"there are no atomics yet; {_GATHER}",
+    "print_tko": "kernels do not print yet",
+    "assert": "kernels do not check assertions yet",
+    "pack": "elements are not repacked yet; bitcast between elements of equal width is supported",
+    "unpack": "elements are not repacked yet; bitcast between elements of equal width is supported",
+    "mmai": "there is no integer matrix multiplication yet; mmaf is supported",
+    "mmaf_scaled": "there is no block-scaled matrix multiplication yet; mmaf is supported",
+    "global": "there are no globals yet; pass the data as a kernel argument",
+    "get_global": "there are no globals yet; pass the data as a kernel argument",
+    "return": "return ends the entry only, not a branch; put what follows in the other branch",
+    "break": "break is supported where it is all that one branch of an 'if' directly in the loop's body does",
+    "continue": "continue is supported as the end of a loop's body",
+}
+
+
+def _instead(op: Operation) -> str:
+    return _INSTEAD.get(op.name.partition(".")[2], "it has no counterpart in nv_tileaa yet")
