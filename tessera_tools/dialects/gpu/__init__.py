@@ -1,0 +1,84 @@
+"""The `gpu` dialect: kernels, their modules, the place of a thread in the grid, and launches.
+
+Indices are `index` values; `upper_bound` promises that the value is below it.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.gpu import launch, structure, threads
+from tessera_tools.dialects.gpu.attributes import (
+    AddressSpaceAttr,
+    AllReduceOperationAttr,
+    AsyncTokenType,
+    DimensionAttr,
+    ShuffleModeAttr,
+)
+from tessera_tools.dialects.gpu.launch import LaunchFunc, Wait
+from tessera_tools.dialects.gpu.structure import Func, Module, Return
+from tessera_tools.dialects.gpu.threads import (
+    AllReduce,
+    Barrier,
+    BlockDim,
+    BlockId,
+    ClusterBlockId,
+    ClusterDim,
+    ClusterDimBlocks,
+    ClusterId,
+    DynamicSharedMemory,
+    GlobalId,
+    GridDim,
+    LaneId,
+    NumSubgroups,
+    Printf,
+    Shuffle,
+    SubgroupId,
+    SubgroupReduce,
+    SubgroupSize,
+    Terminator,
+    ThreadId,
+    Yield,
+)
+from tessera_tools.opdef import Dialect, by_word, ops_of
+
+DIALECT = Dialect(
+    "gpu",
+    "kernels and launches",
+    ops_of(structure, threads, launch),
+    types=by_word(AsyncTokenType),
+    attributes=by_word(DimensionAttr, AllReduceOperationAttr, ShuffleModeAttr, AddressSpaceAttr),
+)
+
+__all__ = [
+    "AddressSpaceAttr",
+    "AllReduce",
+    "AllReduceOperationAttr",
+    "AsyncTokenType",
+    "Barrier",
+    "BlockDim",
+    "BlockId",
+    "ClusterBlockId",
+    "ClusterDim",
+    "ClusterDimBlocks",
+    "ClusterId",
+    "DIALECT",
+    "DimensionAttr",
+    "DynamicSharedMemory",
+    "Func",
+    "GlobalId",
+    "GridDim",
+    "LaneId",
+    "LaunchFunc",
+    "Module",
+    "NumSubgroups",
+    "Printf",
+    "Return",
+    "Shuffle",
+    "ShuffleModeAttr",
+    "SubgroupId",
+    "SubgroupReduce",
+    "SubgroupSize",
+    "Terminator",
+    "ThreadId",
+    "Wait",
+    "Yield",
+]

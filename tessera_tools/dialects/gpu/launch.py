@@ -1,0 +1,177 @@
+"""Launches and asynchronous tokens, on the host's side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.gpu.attributes import AsyncTokenType
+from tessera_tools.dialects.gpu.structure import Func
+from tessera_tools.ir.builtin_attributes import (
+    SymbolRefAttr,
+)
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.symbols import lookup_symbol
+from tessera_tools.ir.types import I32, INDEX
+from tessera_tools.opdef import (
+    READ_WRITE,
+    SYMBOL_REF,
+    CustomDirective,
+    Op,
+    attribute,
+    exactly,
+    of,
+    operand,
+    optional_operand,
+    optional_result,
+    same_as,
+    variadic_operand,
+)
+
+_TOKEN = of(AsyncTokenType, summary="async token type")
+_LAUNCH_INT = of(
+    type(INDEX), type(I32), summary="index or 32-bit signless integer or 64-bit signless integer"
+)
+
+
+class AsyncSyntax(CustomDirective, name="Async"):
+    """`async [%t0, %t1]`: a token as result, and those to wait for."""
+
+    grammar = """custom: custom_async custom_tokens
+custom_async: "async" -> present | -> absent
+custom_tokens: "[" values "]" -> present | "[" "]" -> present | -> absent
+"""
+
+    def read(self, state: Any, node: Any) -> None:
+        asynchronous, (_, children) = node
+        tokens = list(children[0]) if children else []
+        state.operands("async_dependencies", tokens)
+        state.types("async_dependencies", [AsyncTokenType()] * len(tokens))
+        state.types("async_token", [AsyncTokenType()] if asynchronous[0] == "present" else [])
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(" async" if op.results else "" if isinstance(op, Wait) else "  ")
+        if op.async_dependencies:
+            p.write(f" [{p.names(op.async_dependencies)}]")
+
+
+class Wait(Op, name="gpu.wait", traits=(READ_WRITE,)):
+    """Waits for tokens, on the host, or gives one token for all."""
+
+    async_dependencies = variadic_operand(_TOKEN)
+    async_token = optional_result(_TOKEN)
+    assembly = "custom<Async>($async_dependencies, type($async_token)) attr-dict"
+
+
+class LaunchSyntax(CustomDirective, name="LaunchFunc"):
+    """`clusters in (…) blocks in (…) threads in (…) : i64 dynamic_shared_memory_size %s args(%a : f32)`"""
+
+    grammar = """custom: [custom_clusters] "blocks" "in" "(" values ")" "threads" "in" "(" values ")" [":" TYPE] [custom_shared] [custom_object] custom_args
+custom_clusters: "clusters" "in" "(" values ")"
+custom_shared: "dynamic_shared_memory_size" VALUE
+custom_object: "<" VALUE ":" TYPE ">"
+custom_args: "args" "(" custom_typed ("," custom_typed)* ")" -> present | -> absent
+custom_typed: VALUE ":" TYPE
+"""
+
+    def read(self, state: Any, node: Any) -> None:
+        clusters, blocks, threads, type, shared, async_object, (_, arguments) = node
+        kind = type or INDEX
+        groups = [("grid_size", blocks), ("block_size", threads)]
+        if clusters is not None:
+            groups.append(("cluster_size", clusters[0]))
+        for prefix, tokens in groups:
+            if len(tokens) != 3:
+                raise state.error(tokens[0], f"expected three numbers, for x, y and z, found {len(tokens)}")
+            for letter, token in zip("xyz", tokens, strict=True):
+                state.operand(f"{prefix}_{letter}", token)
+                state.types(f"{prefix}_{letter}", [kind])
+        if shared is not None:
+            state.operand("dynamic_shared_memory_size", shared[0])
+            state.types("dynamic_shared_memory_size", [I32])
+        if async_object is not None:
+            state.operand("async_object", async_object[0])
+            state.types("async_object", [async_object[1]])
+        state.operands("kernel_operands", [token for token, _ in arguments])
+        state.types("kernel_operands", [t for _, t in arguments])
+
+    def write(self, p: Any, op: LaunchFunc) -> None:
+        if op.cluster_size_x is not None:
+            p.write(f" clusters in ({p.names(op.cluster_size)})")
+        p.write(f" blocks in ({p.names(op.grid_size)}) threads in ({p.names(op.block_size)}) ")
+        if op.grid_size_x.type is not INDEX:
+            p.write(f": {p.type(op.grid_size_x.type)} ")
+        if op.dynamic_shared_memory_size is not None:
+            p.write(f" dynamic_shared_memory_size {p.name(op.dynamic_shared_memory_size)}")
+        if op.async_object is not None:
+            p.write(f" <{p.name(op.async_object)} : {p.type(op.async_object.type)}>")
+        if op.kernel_operands:
+            p.write(" args(" + ", ".join(f"{p.name(v)} : {p.type(v.type)}" for v in op.kernel_operands) + ")")
+
+
+class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
+    """Launches a kernel of a GPU module on a grid of blocks of threads."""
+
+    async_dependencies = variadic_operand(_TOKEN)
+    grid_size_x = operand(_LAUNCH_INT)
+    grid_size_y = operand(same_as("grid_size_x"))
+    grid_size_z = operand(same_as("grid_size_x"))
+    block_size_x = operand(same_as("grid_size_x"))
+    block_size_y = operand(same_as("grid_size_x"))
+    block_size_z = operand(same_as("grid_size_x"))
+    cluster_size_x = optional_operand(same_as("grid_size_x"))
+    cluster_size_y = optional_operand(same_as("grid_size_x"))
+    cluster_size_z = optional_operand(same_as("grid_size_x"))
+    dynamic_shared_memory_size = optional_operand(exactly(I32))
+    kernel_operands = variadic_operand()
+    async_object = optional_operand()
+    kernel = attribute(SYMBOL_REF)
+    async_token = optional_result(_TOKEN)
+    assembly = (
+        "custom<Async>($async_dependencies, type($async_token)) $kernel "
+        "custom<LaunchFunc>($grid_size_x, $grid_size_y, $grid_size_z, $block_size_x, $block_size_y, $block_size_z, "
+        "$cluster_size_x, $cluster_size_y, $cluster_size_z, $dynamic_shared_memory_size, $kernel_operands, "
+        "$async_object) attr-dict"
+    )
+
+    @property
+    def callee(self) -> SymbolRefAttr:
+        """The kernel's name."""
+        return self.kernel
+
+    @property
+    def call_operands(self) -> list[Value]:
+        """The values that become the kernel's arguments, in order."""
+        return self.kernel_operands
+
+    @property
+    def grid_size(self) -> list[Value]:
+        """The extent of the grid in blocks: x, y, z."""
+        return [self.grid_size_x, self.grid_size_y, self.grid_size_z]
+
+    @property
+    def block_size(self) -> list[Value]:
+        """The extent of a block in threads: x, y, z."""
+        return [self.block_size_x, self.block_size_y, self.block_size_z]
+
+    @property
+    def cluster_size(self) -> list[Value]:
+        """The extent of a cluster in blocks, or nothing."""
+        found = [self.cluster_size_x, self.cluster_size_y, self.cluster_size_z]
+        return [value for value in found if value is not None]
+
+    def verify_op(self) -> None:
+        if not self.kernel.nested:
+            raise self.error(
+                f"kernel '{self.kernel}' must name a module and a function, as in @module::@kernel"
+            )
+        found = lookup_symbol(self, self.kernel)
+        if not isinstance(found, Func):
+            return
+        if not found.is_kernel:
+            raise self.error("kernel function is missing the 'gpu.kernel' attribute")
+        expected = list(found.signature.inputs)
+        if len(expected) != len(self.kernel_operands):
+            raise self.error(f"got {len(self.kernel_operands)} kernel operands but expected {len(expected)}")
+        for i, (value, type) in enumerate(zip(self.kernel_operands, expected, strict=True)):
+            if value.type is not type:
+                raise self.error(f"type of function argument {i} does not match")

@@ -1,0 +1,223 @@
+"""Modules, functions and their ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.func import SIGNATURE_GRAMMAR, FunctionLike, read_signature
+from tessera_tools.ir.builtin_attributes import (
+    UNIT,
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    StringAttr,
+    i64,
+    symbol_text,
+)
+from tessera_tools.ir.core import BlockArgument
+from tessera_tools.ir.types import MemRefType
+from tessera_tools.opdef import (
+    ARRAY_ATTR,
+    ISOLATED_FROM_ABOVE,
+    NO_TERMINATOR,
+    PURE,
+    RETURN_LIKE,
+    SINGLE_BLOCK,
+    SYMBOL,
+    SYMBOL_NAME,
+    SYMBOL_TABLE,
+    AttrKind,
+    CustomDirective,
+    HasParent,
+    Op,
+    attribute,
+    region,
+    variadic_operand,
+)
+
+
+class ModuleSyntax(CustomDirective, name="GpuModule"):
+    """`@name <handler> [targets] attributes {…} {…}`"""
+
+    grammar = 'custom: SYMBOL ["<" ATTRIBUTE ">"] custom_targets attr_dict_with_keyword region\n' + (
+        'custom_targets: "[" ATTRIBUTE ("," ATTRIBUTE)* "]" -> present | -> absent\n'
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        symbol, handler, (form, targets), attributes, body = node
+        state.attribute("sym_name", StringAttr(symbol[0][0]))
+        if handler is not None:
+            state.attribute("offloadingHandler", handler)
+        if form == "present":
+            state.attribute("targets", ArrayAttr(tuple(targets)))
+        for key, value in attributes.items():
+            state.attribute(key, value)
+        state.region("body", body)
+
+    def write(self, p: Any, op: Module) -> None:
+        p.write(f" {symbol_text(op.sym_name.value)}")
+        if op.offloading_handler is not None:
+            p.write(f" <{op.offloading_handler}>")
+        if op.targets is not None:
+            p.write(f" {op.targets}")
+        p.attr_dict(op, ("sym_name", "targets", "offloadingHandler"), keyword=True)
+        p.write(" ")
+        p.region(op.body)
+
+
+_MODULE_TRAITS = (ISOLATED_FROM_ABOVE, SYMBOL_TABLE, SYMBOL, NO_TERMINATOR, SINGLE_BLOCK)
+
+
+class Module(Op, name="gpu.module", traits=_MODULE_TRAITS):
+    """The code for one device."""
+
+    sym_name = attribute(SYMBOL_NAME)
+    targets = attribute(ARRAY_ATTR, optional=True)
+    offloading_handler = attribute(
+        AttrKind("any attribute", lambda a: True), optional=True, key="offloadingHandler"
+    )
+    body = region()
+    assembly = "custom<GpuModule>"
+
+    def verify_op(self) -> None:
+        if self.targets is not None and not len(self.targets):
+            raise self.error("the targets array must not be empty")
+
+
+class FuncSyntax(CustomDirective, name="GpuFunc"):
+    """`@f(%a: f32) -> f32 workgroup(%w : memref<…>) private(%p : memref<…>) kernel attributes {…} {…}`"""
+
+    grammar = (
+        """custom: SYMBOL custom_arguments [custom_results] custom_workgroup custom_private custom_kernel attr_dict_with_keyword custom_body
+custom_workgroup: "workgroup" arguments -> present | -> absent
+custom_private: "private" arguments -> present | -> absent
+custom_kernel: "kernel" -> present | -> absent
+custom_body: region -> present | -> absent
+"""
+        + SIGNATURE_GRAMMAR
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        symbol, arguments, results, workgroup, private, kernel, attributes, body = node
+        state.attribute("sym_name", StringAttr(symbol[0][0]))
+        for key, value in attributes.items():
+            state.attribute(key, value)
+        named = read_signature(state, arguments, results)
+        for key, (form, children) in (
+            ("workgroup_attrib_attrs", workgroup),
+            ("private_attrib_attrs", private),
+        ):
+            entries = children[0] if form == "present" else []
+            named += [(entry[0], entry[1]) for entry in entries]
+            if any(entry[2] for entry in entries):
+                state.attribute(key, ArrayAttr(tuple(DictionaryAttr.of(entry[2] or {}) for entry in entries)))
+            if key.startswith("workgroup"):
+                state.attribute("workgroup_attributions", i64(len(entries)))
+        if kernel[0] == "present":
+            state.attribute("gpu.kernel", UNIT)
+        form, children = body
+        if form == "present":
+            if arguments[0] == "typed":
+                raise state.error(
+                    symbol, "a function with a body needs a name for each argument, as in '%arg0: i32'"
+                )
+            state.region("body", children[0], named)
+
+    def write(self, p: Any, op: Func) -> None:
+        from tessera_tools.dialects.func import write_signature
+
+        p.write(f" {symbol_text(op.sym_name.value)}")
+        write_signature(p, op, op.arguments, op.signature.inputs)
+        for word, values, attributes in (
+            ("workgroup", op.workgroup_attributions, op.workgroup_attrib_attrs),
+            ("private", op.private_attributions, op.private_attrib_attrs),
+        ):
+            if values:
+                parts = []
+                for i, value in enumerate(values):
+                    entry = attributes.elements[i] if attributes is not None else None
+                    suffix = f" {entry}" if entry is not None and entry.entries else ""
+                    parts.append(f"{p.name(value)} : {p.type(value.type)}{suffix}")
+                p.write(f" {word}({', '.join(parts)})")
+        p.write(" kernel" if op.is_kernel else "")
+        p.attr_dict(op, _FUNC_KEYS, keyword=True)
+        if op.body.blocks:
+            p.write(" ")
+            p.region(op.body, arguments=False)
+
+
+_FUNC_KEYS = (
+    "sym_name", "function_type", "arg_attrs", "res_attrs", "workgroup_attributions", "workgroup_attrib_attrs",
+    "private_attrib_attrs", "gpu.kernel",
+)  # fmt: skip
+
+
+class Func(FunctionLike, name="gpu.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL, HasParent("gpu.module"))):
+    """A function of a GPU module, a kernel where the attribute `gpu.kernel` stands.
+
+    The entry block's arguments are the parameters, then a buffer for each workgroup and each private attribution.
+    """
+
+    workgroup_attrib_attrs = attribute(ARRAY_ATTR, optional=True)
+    private_attrib_attrs = attribute(ARRAY_ATTR, optional=True)
+    assembly = "custom<GpuFunc>"
+
+    @property
+    def is_kernel(self) -> bool:
+        return "gpu.kernel" in self.attributes
+
+    @property
+    def workgroup_count(self) -> int:
+        """The number of workgroup attributions."""
+        found = self.attributes.get("workgroup_attributions")
+        return found.value if isinstance(found, IntegerAttr) else 0
+
+    @property
+    def workgroup_attributions(self) -> list[BlockArgument]:
+        """Buffers in the memory of the block."""
+        start = len(self.signature.inputs)
+        return self.body.entry.arguments[start : start + self.workgroup_count] if self.body.blocks else []
+
+    @property
+    def private_attributions(self) -> list[BlockArgument]:
+        """Buffers in the memory of the thread."""
+        start = len(self.signature.inputs) + self.workgroup_count
+        return self.body.entry.arguments[start:] if self.body.blocks else []
+
+    def verify_op(self) -> None:
+        if self.is_kernel and self.signature.results:
+            raise self.error("expected void return type for kernel function")
+        super().verify_op()
+        for argument in (*self.workgroup_attributions, *self.private_attributions):
+            if not isinstance(argument.type, MemRefType):
+                raise self.error(f"expected memref type in attribution, got '{argument.type}'")
+
+    def verify_entry(self, count: int) -> None:
+        """The entry block has an argument more for each attribution."""
+        least = count + self.workgroup_count
+        found = len(self.body.entry.arguments)
+        if found < least:
+            raise self.error(f"expected at least {least} arguments to body region")
+        super().verify_entry(found)
+
+
+# Upstream keeps the name of a gpu.func among the discardable attributes; the generic form shows it.
+Func.inherent_attributes -= {"sym_name"}
+
+
+class Return(Op, name="gpu.return", traits=(RETURN_LIKE, PURE, HasParent("gpu.func"))):
+    """Ends a GPU function with its results."""
+
+    operands_ = variadic_operand()
+    assembly = "attr-dict ($operands^ `:` type($operands))?"
+
+    def verify_op(self) -> None:
+        function = self.parent_op
+        if not isinstance(function, Func):
+            return
+        results, given = function.signature.results, self.operand_types
+        if len(results) != len(given):
+            raise self.error(f"expected {len(results)} result operands")
+        for i, (found, expected) in enumerate(zip(given, results, strict=True)):
+            if found is not expected:
+                raise self.error(f"unexpected type `{found}' for operand #{i}")

@@ -1,0 +1,62 @@
+"""The `memref` dialect: buffers, views of them, and accesses.
+
+Offsets, sizes and strides are mixed lists: a static integer, or the next of the dynamic operands where the static list
+holds the marker for "dynamic" (the least 64-bit integer, as upstream).  `IndexLists` writes them.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.memref import buffers, globals, reshapes, views
+from tessera_tools.dialects.memref.buffers import (
+    Alloc,
+    Alloca,
+    Cast,
+    Copy,
+    Dealloc,
+    Dim,
+    Load,
+    MemorySpaceCast,
+    Rank,
+    Store,
+    ViewLike,
+)
+from tessera_tools.dialects.memref.globals import GetGlobal, Global
+from tessera_tools.dialects.memref.lists import DYNAMIC_INDEX, IndexList, mixed
+from tessera_tools.dialects.memref.reshapes import (
+    AssumeAlignment,
+    CollapseShape,
+    ExpandShape,
+    ExtractAlignedPointer,
+)
+from tessera_tools.dialects.memref.views import ExtractStridedMetadata, ReinterpretCast, SubView, View
+from tessera_tools.opdef import Dialect, ops_of
+
+DIALECT = Dialect("memref", "buffers", ops_of(buffers, views, globals, reshapes))
+
+__all__ = [
+    "Alloc",
+    "Alloca",
+    "AssumeAlignment",
+    "Cast",
+    "CollapseShape",
+    "Copy",
+    "DIALECT",
+    "DYNAMIC_INDEX",
+    "Dealloc",
+    "Dim",
+    "ExpandShape",
+    "ExtractAlignedPointer",
+    "ExtractStridedMetadata",
+    "GetGlobal",
+    "Global",
+    "IndexList",
+    "Load",
+    "MemorySpaceCast",
+    "Rank",
+    "ReinterpretCast",
+    "Store",
+    "SubView",
+    "View",
+    "ViewLike",
+    "mixed",
+]

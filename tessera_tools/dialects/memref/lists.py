@@ -1,0 +1,71 @@
+"""Mixed lists of static and dynamic indices: `[0, %i]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.ir.builtin_attributes import (
+    DenseArrayAttr,
+)
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import (
+    I64,
+    INDEX,
+    MemRefType,
+    UnrankedMemRefType,
+)
+from tessera_tools.opdef import (
+    CustomDirective,
+    of,
+)
+
+DYNAMIC_INDEX = -(1 << 63)
+"""What stands in a static list where an operand gives the number."""
+
+ANY_BUFFER = of(MemRefType, UnrankedMemRefType, summary="ranked or unranked memref of any type values")
+
+
+def mixed(static: Sequence[int], dynamic: Sequence[Value]) -> list[int | Value]:
+    """A static list with the operands in the place of its markers."""
+    rest = iter(dynamic)
+    return [next(rest) if number == DYNAMIC_INDEX else number for number in static]
+
+
+def mixed_text(p: Any, static: Sequence[int], dynamic: Sequence[Value]) -> str:
+    """`[0, %i]`."""
+    items = [str(item) if isinstance(item, int) else p.name(item) for item in mixed(static, dynamic)]
+    return f"[{', '.join(items)}]"
+
+
+MIXED_LIST = """custom_list: "[" custom_item ("," custom_item)* "]" | "[" "]"
+custom_item: INTEGER -> number | VALUE -> value
+"""
+"""Grammar rules for a mixed list; `read_mixed` reads what they give."""
+
+
+def read_mixed(state: Any, items: Any, field: str, key: str) -> None:
+    """Set the dynamic operands `field` and the static list `key` from the node of MIXED_LIST."""
+    numbers: list[int] = []
+    tokens: list[Any] = []
+    for form, (token,) in items:
+        if form == "value":
+            tokens.append(token)
+        numbers.append(int(token[0], 0) if form == "number" else DYNAMIC_INDEX)
+    state.operands(field, tokens)
+    state.types(field, [INDEX] * len(tokens))
+    state.attribute(key, DenseArrayAttr(I64, tuple(numbers)))
+
+
+class IndexList(CustomDirective, name="IndexList"):
+    """`[0, %i]`: arguments are the operand field and the static list's attribute."""
+
+    grammar = "custom: custom_list\n" + MIXED_LIST
+
+    def read(self, state: Any, node: Any) -> None:
+        field, static = self.arguments
+        read_mixed(state, node[0], field, state.definition.fields[static].key)
+
+    def write(self, p: Any, op: Any) -> None:
+        field, static = self.arguments
+        p.write(mixed_text(p, getattr(op, static).values, getattr(op, field)))

@@ -1,0 +1,81 @@
+"""The `vector` dialect: values of several elements, their shapes, and their transfers from and to memory.
+
+Positions, offsets and masks are static lists; where a position is an operand the static list holds memref's marker.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.vector import arithmetic, elements, memory, shapes
+from tessera_tools.dialects.vector.arithmetic import Contract, Fma, MultiReduction, OuterProduct, Reduction
+from tessera_tools.dialects.vector.attributes import CombiningKindAttr, IteratorTypeAttr, PunctuationAttr
+from tessera_tools.dialects.vector.elements import (
+    Deinterleave,
+    Extract,
+    ExtractStridedSlice,
+    FromElements,
+    Insert,
+    InsertStridedSlice,
+    Interleave,
+    Shuffle,
+    Step,
+    ToElements,
+)
+from tessera_tools.dialects.vector.memory import (
+    ConstantMask,
+    CreateMask,
+    Gather,
+    Load,
+    MaskedLoad,
+    MaskedStore,
+    Print,
+    Scatter,
+    Store,
+    TransferRead,
+    TransferWrite,
+)
+from tessera_tools.dialects.vector.shapes import Bitcast, Broadcast, ShapeCast, Transpose
+from tessera_tools.opdef import Dialect, by_word, ops_of
+
+DIALECT = Dialect(
+    "vector",
+    "values of several elements",
+    ops_of(shapes, elements, arithmetic, memory),
+    attributes=by_word(CombiningKindAttr, IteratorTypeAttr, PunctuationAttr),
+)
+
+__all__ = [
+    "Bitcast",
+    "Broadcast",
+    "CombiningKindAttr",
+    "ConstantMask",
+    "Contract",
+    "CreateMask",
+    "DIALECT",
+    "Deinterleave",
+    "Extract",
+    "ExtractStridedSlice",
+    "Fma",
+    "FromElements",
+    "Gather",
+    "Insert",
+    "InsertStridedSlice",
+    "Interleave",
+    "IteratorTypeAttr",
+    "Load",
+    "MaskedLoad",
+    "MaskedStore",
+    "MultiReduction",
+    "OuterProduct",
+    "Print",
+    "PunctuationAttr",
+    "Reduction",
+    "Scatter",
+    "ShapeCast",
+    "Shuffle",
+    "Step",
+    "Store",
+    "ToElements",
+    "TransferRead",
+    "TransferWrite",
+    "Transpose",
+]

@@ -1,0 +1,165 @@
+"""Arithmetic across the elements of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.arith.attributes import fastmath_field
+from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
+from tessera_tools.dialects.vector.attributes import KIND, CombiningKindAttr, IteratorTypeAttr, with_shape
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import (
+    AffineMapAttr,
+    ArrayAttr,
+    StringAttr,
+)
+from tessera_tools.ir.types import (
+    VectorType,
+)
+from tessera_tools.opdef import (
+    ANY_TYPE,
+    ANY_VECTOR,
+    ARRAY_ATTR,
+    FLOAT_LIKE,
+    I64_ARRAY,
+    PURE,
+    CustomDirective,
+    Op,
+    attribute,
+    derived,
+    operand,
+    optional_operand,
+    result,
+    same_as,
+)
+
+# -- arithmetic
+
+
+class Fma(Op, name="vector.fma", traits=(PURE,)):
+    """lhs · rhs + acc, elementwise, rounded once."""
+
+    lhs = operand(ANY_VECTOR & FLOAT_LIKE)
+    rhs = operand(same_as("lhs"))
+    acc = operand(same_as("lhs"))
+    result = result(same_as("lhs"))
+    assembly = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs)"
+
+
+class Reduction(Op, name="vector.reduction", traits=(PURE,)):
+    """All elements of a vector combined, and an accumulator if there is one."""
+
+    kind = attribute(KIND)
+    vector = operand(ANY_VECTOR)
+    acc = optional_operand(derived("the type of the result", lambda t: t, "dest"))
+    fastmath = fastmath_field()
+    dest = result(ANY_TYPE)
+    assembly = "` ` $kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict `:` type($vector) `into` type($dest)"
+
+    def verify_op(self) -> None:
+        if len(self.vector.type.shape) > 1:
+            raise self.error(f"unsupported reduction rank: {len(self.vector.type.shape)}")
+        if self.dest.type is not self.vector.type.element:
+            raise self.error(
+                f"expected the element type '{self.vector.type.element}' as result, but got '{self.dest.type}'"
+            )
+        _verify_kind(self, self.kind.value, self.dest.type)
+
+
+def _verify_kind(op: Op, kind: str, type: Type) -> None:
+    element = getattr(type, "element", type)
+    is_float = FLOAT_LIKE.accepts(element)
+    if kind not in ("add", "mul") and is_float != kind.endswith("f"):
+        raise op.error(f"unsupported reduction type '{element}' for kind '{kind}'")
+
+
+class MultiReduction(Op, name="vector.multi_reduction", traits=(PURE,)):
+    """The elements along some dimensions combined."""
+
+    kind = attribute(KIND)
+    source = operand(ANY_VECTOR)
+    acc = operand(derived("the type of the result", lambda t: t, "dest"))
+    reduction_dims = attribute(I64_ARRAY)
+    dest = result(ANY_TYPE)
+    assembly = "` ` $kind `,` $source `,` $acc attr-dict $reduction_dims `:` type($source) `to` type($dest)"
+
+    def verify_op(self) -> None:
+        shape, dims = self.source.type.shape, set(self.reduction_dims.values)
+        rest = [extent for i, extent in enumerate(shape) if i not in dims]
+        element = self.source.type.element
+        expected = VectorType(tuple(rest), element) if rest else element
+        if self.dest.type is not expected:
+            raise self.error(
+                f"destination type '{self.dest.type}' is incompatible with source type '{self.source.type}'"
+            )
+
+
+class OuterProduct(Op, name="vector.outerproduct", traits=(PURE,)):
+    """The products of all pairs of elements, combined with an accumulator if there is one."""
+
+    lhs = operand(ANY_VECTOR)
+    rhs = operand(ANY_TYPE)
+    acc = optional_operand(derived("the type of the result", lambda t: t, "result"))
+    kind = attribute(KIND, default=CombiningKindAttr("add"))
+    result = result(
+        derived(
+            "the shapes of 'lhs' and 'rhs' together",
+            lambda a, b: with_shape(a, [*a.shape, *getattr(b, "shape", ())]),
+            "lhs",
+            "rhs",
+        )
+    )
+    assembly = "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs)"
+
+
+class ContractSyntax(CustomDirective, name="Contract"):
+    """`{indexing_maps = […], iterator_types = ["parallel", …], kind = …} %a, %b, %c : …, … into …`"""
+
+    grammar = 'custom: ATTR_DICT VALUE "," VALUE "," VALUE ":" TYPE "," TYPE "into" TYPE'
+
+    def read(self, state: Any, node: Any) -> None:
+        attributes, lhs, rhs, acc, *types = node
+        for key, value in attributes.items():
+            if key == "iterator_types" and isinstance(value, ArrayAttr):
+                words = (IteratorTypeAttr(a.value) if isinstance(a, StringAttr) else a for a in value)
+                value = ArrayAttr(tuple(words))
+            state.attribute(key, value)
+        for field, token, type in zip(("lhs", "rhs", "acc"), (lhs, rhs, acc), types, strict=True):
+            state.operand(field, token)
+            state.types(field, [type])
+        state.types("result", types[2:])
+
+    def write(self, p: Any, op: Contract) -> None:
+        shown = dict(op.attributes)
+        iterators = (StringAttr(a.value) for a in op.iterator_types)
+        shown["iterator_types"] = ArrayAttr(tuple(iterators))
+        shown["kind"] = op.kind
+        rest = {k: v for k, v in sorted(shown.items()) if k not in op.inherent_attributes}
+        known = {k: shown[k] for k in ("indexing_maps", "iterator_types", "kind")}
+        p.write(f" {p.dictionary({**known, **rest})}")
+        p.write(f" {p.names([op.lhs, op.rhs, op.acc])} : {p.type(op.lhs.type)}, {p.type(op.rhs.type)}")
+        p.write(f" into {p.type(op.result.type)}")
+
+
+class Contract(Op, name="vector.contract", traits=(PURE,)):
+    """Products of elements of two vectors, summed over the reduction dimensions of a nest that the maps index."""
+
+    lhs = operand(ANY_VECTOR)
+    rhs = operand(ANY_VECTOR)
+    acc = operand(ANY_TYPE)
+    indexing_maps = attribute(ARRAY_ATTR)
+    iterator_types = attribute(ARRAY_ATTR)
+    kind = attribute(KIND, default=CombiningKindAttr("add"))
+    result = result(same_as("acc"))
+    assembly = "custom<Contract>"
+
+    def verify_op(self) -> None:
+        if len(self.indexing_maps) != 3:
+            raise self.error("expected an indexing map for each vector operand")
+        count = len(self.iterator_types)
+        for i, (entry, value) in enumerate(zip(self.indexing_maps, self.operands, strict=True)):
+            rank = len(getattr(value.type, "shape", ()))
+            if not isinstance(entry, AffineMapAttr) or entry.map.num_dims != count:
+                raise self.error(f"expected indexing map {i} to have {count} number of inputs")
+            if len(entry.map.results) != rank:
+                raise self.error(f"expected indexing map {i} to have {rank} number of outputs")

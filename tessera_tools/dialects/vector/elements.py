@@ -1,0 +1,311 @@
+"""Elements and parts of vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.dialects.arith.constants import Folded, constant, splat_of
+from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
+from tessera_tools.dialects.vector.attributes import with_shape
+from tessera_tools.dialects.vector.shapes import Broadcast
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import (
+    ArrayAttr,
+    IntegerAttr,
+)
+from tessera_tools.ir.types import (
+    VectorType,
+)
+from tessera_tools.opdef import (
+    ANY_INDEX,
+    ANY_TYPE,
+    ANY_VECTOR,
+    I64_ARRAY,
+    PURE,
+    AttrKind,
+    CustomDirective,
+    Op,
+    attribute,
+    derived,
+    operand,
+    result,
+    same_as,
+    variadic_operand,
+    variadic_result,
+)
+
+# -- elements
+
+
+class Extract(Op, name="vector.extract", traits=(PURE,)):
+    """The element or smaller vector at a position."""
+
+    source = operand(ANY_VECTOR)
+    dynamic_position = variadic_operand(ANY_INDEX)
+    static_position = attribute(I64_ARRAY)
+    result = result(ANY_TYPE)
+    assembly = (
+        "$source `` custom<IndexList>($dynamic_position, $static_position) attr-dict "
+        "`:` type($result) `from` type($source)"
+    )
+
+    def verify_op(self) -> None:
+        _verify_position(self, self.source.type, self.result.type)
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        # extract[] of x is x; an element of a splat constant is the splat's
+        if self.source.type is self.result.type:
+            return [self.source]
+        bits = splat_of(operands[0])
+        found = constant(self.result.type, [bits]) if bits is not None else None
+        if found is not None:
+            return [found]
+        source = self.source.defining_op
+        # extract(broadcast(x : T)) to T is x
+        if isinstance(source, Broadcast) and source.source.type is self.result.type:
+            return [source.source]
+        # extract[i](insert(x)[i]) is x
+        if isinstance(source, Insert) and not self.dynamic_position and not source.dynamic_position:
+            if source.static_position is self.static_position:
+                return [source.value_to_store]
+        # extract[i](from_elements(…)) is element i
+        if isinstance(source, FromElements) and not self.dynamic_position:
+            position, shape = self.static_position.values, self.source.type.shape
+            if len(position) == len(shape):
+                number = 0
+                for i, extent in zip(position, shape, strict=True):
+                    number = number * extent + i
+                return [source.elements[number]]
+        return None
+
+
+def _verify_position(op: Any, whole: VectorType, part: Type) -> None:
+    """Check a position in `whole`: its length, the operands for its dynamic numbers, its bounds, and what is there."""
+    position = op.static_position.values
+    if len(position) > len(whole.shape):
+        raise op.error("expected position attribute of rank no greater than vector rank")
+    if position.count(DYNAMIC_INDEX) != len(op.dynamic_position):
+        raise op.error(
+            f"expected {position.count(DYNAMIC_INDEX)} dynamic positions, got {len(op.dynamic_position)}"
+        )
+    for i, (number, extent) in enumerate(zip(position, whole.shape, strict=False)):
+        if number not in (DYNAMIC_INDEX, -1) and not 0 <= number < extent:
+            raise op.error(
+                f"expected position attribute #{i + 1} to be a non-negative integer smaller than the corresponding "
+                "vector dimension or poison (-1)"
+            )
+    rest = whole.shape[len(position) :]
+    expected = VectorType(rest, whole.element) if rest else whole.element
+    if part is not expected and not (not rest and part is VectorType((), whole.element)):
+        raise op.error(f"expected a value of type '{expected}' at the position, but got '{part}'")
+
+
+class Insert(Op, name="vector.insert", traits=(PURE,)):
+    """A vector with the element or smaller vector at a position replaced."""
+
+    value_to_store = operand(ANY_TYPE)
+    dest = operand(ANY_VECTOR)
+    dynamic_position = variadic_operand(ANY_INDEX)
+    static_position = attribute(I64_ARRAY)
+    result = result(same_as("dest"))
+    assembly = (
+        "$value_to_store `,` $dest ` ` custom<IndexList>($dynamic_position, $static_position) attr-dict "
+        "`:` type($value_to_store) `into` type($dest)"
+    )
+
+    def verify_op(self) -> None:
+        _verify_position(self, self.dest.type, self.value_to_store.type)
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        # insert(x : T) into y : T is x
+        return [self.value_to_store] if self.value_to_store.type is self.dest.type else None
+
+
+class FromElements(Op, name="vector.from_elements", traits=(PURE,)):
+    """A vector of its elements, in row-major order."""
+
+    elements = variadic_operand(derived("the element type of 'dest'", lambda t: t.element, "dest"))
+    dest = result(ANY_VECTOR)
+    assembly = "$elements attr-dict `:` type($dest)"
+
+    def verify_op(self) -> None:
+        count = math.prod(self.dest.type.shape)
+        if len(self.elements) != count:
+            raise self.error(f"expected {count} elements, but got {len(self.elements)}")
+
+
+class ToElements(Op, name="vector.to_elements", traits=(PURE,)):
+    """The elements of a vector, in row-major order."""
+
+    source = operand(ANY_VECTOR)
+    elements = variadic_result(ANY_TYPE)
+    assembly = "$source attr-dict `:` custom<ElementTypes>(type($source), type($elements))"
+
+    def verify_op(self) -> None:
+        type = self.source.type
+        if self.result_types != [type.element] * math.prod(type.shape):
+            raise self.error(f"expected {math.prod(type.shape)} results of type '{type.element}'")
+
+
+class ElementTypes(CustomDirective, name="ElementTypes"):
+    """The type of a vector, which gives the types of its elements."""
+
+    grammar = "custom: TYPE"
+
+    def read(self, state: Any, node: Any) -> None:
+        (type,) = node
+        if not isinstance(type, VectorType):
+            raise state.error(None, f"expected a vector type, found '{type}'")
+        state.types("source", [type])
+        state.types("elements", [type.element] * math.prod(type.shape))
+
+    def write(self, p: Any, op: ToElements) -> None:
+        p.write(f" {p.type(op.source.type)}")
+
+
+_SLICE = AttrKind("64-bit integer array attribute", lambda a: isinstance(a, ArrayAttr))
+
+
+def _numbers(attribute: ArrayAttr) -> list[int]:
+    return [a.value for a in attribute if isinstance(a, IntegerAttr)]
+
+
+class ExtractStridedSlice(Op, name="vector.extract_strided_slice", traits=(PURE,)):
+    """A rectangular part, by offsets, sizes and strides (1) of the leading dimensions."""
+
+    source = operand(ANY_VECTOR)
+    offsets = attribute(_SLICE)
+    sizes = attribute(_SLICE)
+    strides = attribute(_SLICE)
+    result = result(ANY_VECTOR)
+    assembly = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def verify_op(self) -> None:
+        offsets, sizes, strides = map(_numbers, (self.offsets, self.sizes, self.strides))
+        shape = self.source.type.shape
+        if not len(offsets) == len(sizes) == len(strides):
+            raise self.error("expected offsets, sizes and strides attributes of same size")
+        if len(offsets) > len(shape):
+            raise self.error("expected offsets to have rank no greater than vector rank")
+        _verify_slice(self, offsets, sizes, strides, shape)
+        expected = with_shape(self.source.type, [*sizes, *shape[len(sizes) :]])
+        if self.result.type is not expected:
+            raise self.error(f"expected result type to be '{expected}'")
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        return [self.source] if self.source.type is self.result.type else None
+
+
+def _verify_slice(
+    op: Op, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]
+):
+    """Check that a slice lies inside the leading dimensions of `shape` and has unit strides."""
+    if any(stride != 1 for stride in strides):
+        raise op.error("expected strides to be confined to [1, 2)")
+    for i, (offset, size, extent) in enumerate(zip(offsets, sizes, shape, strict=False)):
+        if not 0 <= offset < extent:
+            raise op.error(f"expected offsets dimension {i} to be confined to [0, {extent})")
+        if not 1 <= size <= extent:
+            raise op.error(f"expected sizes dimension {i} to be confined to [1, {extent + 1})")
+        if offset + size > extent:
+            raise op.error(f"expected sum(offsets, sizes) dimension {i} to be confined to [1, {extent + 1})")
+
+
+class InsertStridedSlice(Op, name="vector.insert_strided_slice", traits=(PURE,)):
+    """A vector with a rectangular part replaced."""
+
+    value_to_store = operand(ANY_VECTOR)
+    dest = operand(ANY_VECTOR)
+    offsets = attribute(_SLICE)
+    strides = attribute(_SLICE)
+    result = result(same_as("dest"))
+    assembly = "$value_to_store `,` $dest attr-dict `:` type($value_to_store) `into` type($dest)"
+
+    def verify_op(self) -> None:
+        part, whole = self.value_to_store.type, self.dest.type
+        offsets, strides = _numbers(self.offsets), _numbers(self.strides)
+        if len(offsets) != len(whole.shape):
+            raise self.error("expected offsets of same size as destination vector rank")
+        if len(strides) != len(part.shape):
+            raise self.error("expected strides of same size as source vector rank")
+        lead = len(whole.shape) - len(part.shape)
+        if lead < 0:
+            raise self.error("expected source rank to be no greater than destination rank")
+        _verify_slice(self, offsets, [1] * lead + list(part.shape), strides, whole.shape)
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        return [self.value_to_store] if self.value_to_store.type is self.dest.type else None
+
+
+def _shuffled(mask: Any, v1: Any) -> Type | None:
+    return (
+        with_shape(v1, [len(mask), *v1.shape[1:]])
+        if mask is not None and isinstance(v1, VectorType)
+        else None
+    )
+
+
+class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
+    """Elements picked from the concatenation of two vectors; -1 is poison."""
+
+    v1 = operand(ANY_VECTOR)
+    v2 = operand(ANY_VECTOR)
+    mask = attribute(I64_ARRAY)
+    vector = result(derived("as many elements of 'v1' as the mask has", _shuffled, "mask", "v1"))
+    assembly = "operands $mask attr-dict `:` type(operands)"
+
+    def verify_op(self) -> None:
+        first, second = self.v1.type, self.v2.type
+        if first.shape[1:] != second.shape[1:] or first.element is not second.element:
+            raise self.error(
+                "rank mismatch" if len(first.shape) != len(second.shape) else "dimension mismatch"
+            )
+        count = (first.shape[0] if first.shape else 1) + (second.shape[0] if second.shape else 1)
+        if not len(self.mask):
+            raise self.error("invalid mask length")
+        for i, number in enumerate(self.mask.values):
+            if not -1 <= number < count:
+                raise self.error(f"mask index #{i + 1} out of range")
+
+
+class Interleave(Op, name="vector.interleave", traits=(PURE,)):
+    """The elements of two vectors in turn."""
+
+    lhs = operand(ANY_VECTOR)
+    rhs = operand(same_as("lhs"))
+    result = result(
+        derived(
+            "twice 'lhs' in its last dimension",
+            lambda t: with_shape(t, [*t.shape[:-1], 2 * t.shape[-1]]),
+            "lhs",
+        )
+    )
+    assembly = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+
+
+class Deinterleave(Op, name="vector.deinterleave", traits=(PURE,)):
+    """The even and the odd elements of a vector."""
+
+    source = operand(ANY_VECTOR)
+    res1 = result(
+        derived(
+            "half 'source' in its last dimension",
+            lambda t: with_shape(t, [*t.shape[:-1], t.shape[-1] // 2]),
+            "source",
+        )
+    )
+    res2 = result(same_as("res1"))
+    assembly = "$source attr-dict `:` type($source) `->` type($res1)"
+
+
+class Step(Op, name="vector.step", traits=(PURE,)):
+    """0, 1, 2, … as a vector."""
+
+    result = result(ANY_VECTOR)
+    assembly = "attr-dict `:` type($result)"
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        found = constant(self.result.type, list(range(self.result.type.shape[0])))
+        return None if found is None else [found]

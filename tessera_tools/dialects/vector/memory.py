@@ -1,0 +1,336 @@
+"""Transfers from and to memory, and masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
+from tessera_tools.dialects.vector.attributes import SHAPED, PunctuationAttr
+from tessera_tools.ir.affine import AffineMap, dim
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import (
+    FALSE,
+    AffineMapAttr,
+    ArrayAttr,
+)
+from tessera_tools.ir.types import (
+    I1,
+    INDEX,
+    RankedTensorType,
+    VectorType,
+)
+from tessera_tools.opdef import (
+    ANY_INDEX,
+    ANY_MEMREF,
+    ANY_TYPE,
+    ANY_VECTOR,
+    ARRAY_ATTR,
+    BOOL_ATTR,
+    I64_ARRAY,
+    I64_ATTR,
+    PURE,
+    READ,
+    WRITE,
+    AttrKind,
+    CustomDirective,
+    MemoryEffects,
+    Op,
+    attribute,
+    enum,
+    operand,
+    optional_operand,
+    optional_result,
+    result,
+    same_as,
+    variadic_operand,
+)
+
+# -- memory
+
+
+class _Memory(Op):
+    """The base of accesses at indices into a buffer."""
+
+    def verify_op(self) -> None:
+        base = self.base.type  # type: ignore[attr-defined]
+        count = len(self.indices)  # type: ignore[attr-defined]
+        if count != len(base.shape):
+            raise self.error(f"requires {len(base.shape)} indices")
+
+
+class Load(_Memory, name="vector.load", traits=(READ,)):
+    """A vector of consecutive elements of a buffer."""
+
+    base = operand(ANY_MEMREF)
+    indices = variadic_operand(ANY_INDEX)
+    nontemporal = attribute(BOOL_ATTR, optional=True)
+    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    result = result(ANY_VECTOR)
+    assembly = "$base `[` $indices `]` attr-dict `:` type($base) `,` type($result)"
+
+
+class Store(_Memory, name="vector.store", traits=(WRITE,)):
+    """Writes a vector to consecutive elements of a buffer."""
+
+    value_to_store = operand(ANY_VECTOR)
+    base = operand(ANY_MEMREF)
+    indices = variadic_operand(ANY_INDEX)
+    nontemporal = attribute(BOOL_ATTR, optional=True)
+    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    assembly = (
+        "$value_to_store `,` $base `[` $indices `]` attr-dict `:` type($base) `,` type($value_to_store)"
+    )
+
+
+class MaskedLoad(_Memory, name="vector.maskedload", traits=(READ,)):
+    """Consecutive elements where a mask is set, else those of another vector."""
+
+    base = operand(ANY_MEMREF)
+    indices = variadic_operand(ANY_INDEX)
+    mask = operand(ANY_VECTOR)
+    pass_thru = operand(ANY_VECTOR)
+    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    result = result(same_as("pass_thru"))
+    assembly = (
+        "$base `[` $indices `]` `,` $mask `,` $pass_thru attr-dict "
+        "`:` type($base) `,` type($mask) `,` type($pass_thru) `into` type($result)"
+    )
+
+
+class MaskedStore(_Memory, name="vector.maskedstore", traits=(WRITE,)):
+    """Writes the elements where a mask is set."""
+
+    base = operand(ANY_MEMREF)
+    indices = variadic_operand(ANY_INDEX)
+    mask = operand(ANY_VECTOR)
+    value_to_store = operand(ANY_VECTOR)
+    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    assembly = (
+        "$base `[` $indices `]` `,` $mask `,` $value_to_store attr-dict "
+        "`:` type($base) `,` type($mask) `,` type($value_to_store)"
+    )
+
+
+class Gather(Op, name="vector.gather", traits=(READ,)):
+    """Elements at the offsets of an index vector, where a mask is set, else those of another vector."""
+
+    base = operand(SHAPED)
+    offsets = variadic_operand(ANY_INDEX)
+    indices = operand(ANY_VECTOR)
+    mask = operand(ANY_VECTOR)
+    pass_thru = operand(ANY_VECTOR)
+    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    result = result(same_as("pass_thru"))
+    assembly = (
+        "$base `[` $offsets `]` `[` $indices `]` `,` $mask `,` $pass_thru attr-dict "
+        "`:` type($base) `,` type($indices) `,` type($mask) `,` type($pass_thru) `into` type($result)"
+    )
+
+
+class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
+    """Writes the elements where a mask is set to the offsets of an index vector."""
+
+    base = operand(ANY_MEMREF)
+    offsets = variadic_operand(ANY_INDEX)
+    indices = operand(ANY_VECTOR)
+    mask = operand(ANY_VECTOR)
+    value_to_store = operand(ANY_VECTOR)
+    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    assembly = (
+        "$base `[` $offsets `]` `[` $indices `]` `,` $mask `,` $value_to_store attr-dict "
+        "`:` type($base) `,` type($indices) `,` type($mask) `,` type($value_to_store)"
+    )
+
+
+def minor_identity(shaped: Any, vector: Any) -> AffineMapAttr:
+    """The map that a transfer has when none is written: the vector lies along the last dimensions."""
+    lead = len(shaped.shape) - len(vector.shape)
+    return AffineMapAttr(
+        AffineMap(len(shaped.shape), 0, tuple(dim(lead + i) for i in range(len(vector.shape))))
+    )
+
+
+def _transfer_defaults(state: Any, shaped: Any, vector: Any) -> None:
+    """Fill in `permutation_map` and `in_bounds` where the text has none."""
+    if isinstance(vector, VectorType) and hasattr(shaped, "shape"):
+        if len(shaped.shape) >= len(vector.shape):
+            state.attributes.setdefault("permutation_map", minor_identity(shaped, vector))
+        state.attributes.setdefault("in_bounds", ArrayAttr((FALSE,) * len(vector.shape)))
+
+
+def _transfer_elide(op: Any) -> tuple[str, ...]:
+    hidden = ["operandSegmentSizes"]
+    if op.permutation_map is minor_identity(op.base.type, op.vector.type):
+        hidden.append("permutation_map")
+    if all(flag is FALSE for flag in op.in_bounds):
+        hidden.append("in_bounds")
+    return tuple(hidden)
+
+
+def _verify_transfer(op: Any) -> None:
+    shaped, vector, entry = op.base.type, op.vector.type, op.permutation_map
+    if len(op.indices) != len(shaped.shape):
+        raise op.error(f"requires {len(shaped.shape)} indices")
+    if not isinstance(entry, AffineMapAttr) or entry.map.num_symbols:
+        raise op.error("requires permutation_map without symbols")
+    if entry.map.num_dims != len(shaped.shape):
+        raise op.error("requires a permutation_map with input dims of the same rank as the source type")
+    if len(entry.map.results) != len(vector.shape):
+        raise op.error("requires a permutation_map with result dims of the same rank as the vector type")
+    if len(op.in_bounds) != len(vector.shape):
+        raise op.error(
+            f"expects the in_bounds attr of same rank as permutation_map results: {entry} vs inBounds of size: "
+            f"{len(op.in_bounds)}"
+        )
+
+
+_MAP = AttrKind("AffineMap attribute", lambda a: isinstance(a, AffineMapAttr))
+
+
+class ReadSyntax(CustomDirective, name="TransferRead"):
+    """`%m[%i], %pad, %mask {…} : memref<…>, vector<…>`"""
+
+    grammar = """custom: VALUE "[" value_list "]" "," VALUE custom_mask attr_dict ":" TYPE "," TYPE
+custom_mask: "," VALUE -> present | -> absent
+"""
+
+    def read(self, state: Any, node: Any) -> None:
+        base, indices, padding, (form, mask), attributes, shaped, vector = node
+        for key, value in attributes.items():
+            state.attribute(key, value)
+        _transfer_defaults(state, shaped, vector)
+        state.operand("base", base)
+        state.types("base", [shaped])
+        state.operands("indices", indices)
+        state.types("indices", [INDEX] * len(indices))
+        state.operand("padding", padding)
+        state.types("vector", [vector])
+        if form == "present":
+            state.operand("mask", mask[0])
+            state.types("mask", [_mask_type(state, vector)])
+
+    def write(self, p: Any, op: TransferRead) -> None:
+        mask = f", {p.name(op.mask)}" if op.mask is not None else ""
+        p.write(f" {p.name(op.base)}[{p.names(op.indices)}], {p.name(op.padding)}{mask}")
+        p.attr_dict(op, _transfer_elide(op))
+        p.write(f" : {p.type(op.base.type)}, {p.type(op.vector.type)}")
+
+
+def _mask_type(state: Any, vector: Any) -> Type:
+    """The mask of a transfer: i1 for each element that is read, before broadcasts and transpositions."""
+    entry = state.attributes.get("permutation_map")
+    if not isinstance(entry, AffineMapAttr):
+        return VectorType(vector.shape, I1)
+    pairs = [
+        (e.value, extent)
+        for e, extent in zip(entry.map.results, vector.shape, strict=False)
+        if e.kind == "dim"
+    ]
+    return VectorType(tuple(extent for _, extent in sorted(pairs)), I1)
+
+
+class TransferRead(Op, name="vector.transfer_read", traits=(READ,)):
+    """A vector from a buffer or tensor; elements outside, or masked out, are the padding value."""
+
+    base = operand(SHAPED)
+    indices = variadic_operand(ANY_INDEX)
+    padding = operand(ANY_TYPE)
+    mask = optional_operand(ANY_VECTOR)
+    permutation_map = attribute(_MAP)
+    in_bounds = attribute(ARRAY_ATTR)
+    vector = result(ANY_VECTOR)
+    assembly = "custom<TransferRead>"
+
+    def verify_op(self) -> None:
+        _verify_transfer(self)
+        if self.padding.type is not self.base.type.element:
+            raise self.error("requires formal source and padding type match")
+
+
+class WriteSyntax(CustomDirective, name="TransferWrite"):
+    """`%v, %m[%i], %mask {…} : vector<…>, memref<…>`"""
+
+    grammar = """custom: VALUE "," VALUE "[" value_list "]" custom_mask attr_dict ":" TYPE "," TYPE
+custom_mask: "," VALUE -> present | -> absent
+"""
+
+    def read(self, state: Any, node: Any) -> None:
+        value, base, indices, (form, mask), attributes, vector, shaped = node
+        for key, entry in attributes.items():
+            state.attribute(key, entry)
+        _transfer_defaults(state, shaped, vector)
+        state.operand("value_to_store", value)
+        state.types("value_to_store", [vector])
+        state.operand("base", base)
+        state.types("base", [shaped])
+        state.operands("indices", indices)
+        state.types("indices", [INDEX] * len(indices))
+        state.types("result", [shaped] if isinstance(shaped, RankedTensorType) else [])
+        if form == "present":
+            state.operand("mask", mask[0])
+            state.types("mask", [_mask_type(state, vector)])
+
+    def write(self, p: Any, op: TransferWrite) -> None:
+        mask = f", {p.name(op.mask)}" if op.mask is not None else ""
+        p.write(f" {p.name(op.value_to_store)}, {p.name(op.base)}[{p.names(op.indices)}]{mask}")
+        p.attr_dict(op, _transfer_elide(op))
+        p.write(f" : {p.type(op.vector.type)}, {p.type(op.base.type)}")
+
+
+class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
+    """Writes a vector to a buffer, or gives a tensor with it; elements outside, or masked out, are left alone."""
+
+    value_to_store = operand(ANY_VECTOR)
+    base = operand(SHAPED)
+    indices = variadic_operand(ANY_INDEX)
+    mask = optional_operand(ANY_VECTOR)
+    permutation_map = attribute(_MAP)
+    in_bounds = attribute(ARRAY_ATTR)
+    result_ = optional_result(ANY_TYPE)
+    assembly = "custom<TransferWrite>"
+
+    @property
+    def vector(self) -> Any:
+        """The vector that is written."""
+        return self.value_to_store
+
+    def verify_op(self) -> None:
+        _verify_transfer(self)
+
+
+# -- masks
+
+
+class CreateMask(Op, name="vector.create_mask", traits=(PURE,)):
+    """i1 that is set below a bound in each dimension."""
+
+    mask_operands = variadic_operand(ANY_INDEX)
+    result = result(ANY_VECTOR)
+    assembly = "$mask_operands attr-dict `:` type($result)"
+
+    def verify_op(self) -> None:
+        if len(self.mask_operands) != len(self.result.type.shape):
+            raise self.error("must specify an operand for each result vector dimension")
+
+
+class ConstantMask(Op, name="vector.constant_mask", traits=(PURE,)):
+    """i1 that is set below a constant bound in each dimension."""
+
+    mask_dim_sizes = attribute(I64_ARRAY)
+    result = result(ANY_VECTOR)
+    assembly = "$mask_dim_sizes attr-dict `:` type($result)"
+
+    def verify_op(self) -> None:
+        sizes, shape = self.mask_dim_sizes.values, self.result.type.shape
+        if len(sizes) != len(shape):
+            raise self.error("must specify array attr of size equal vector result rank")
+        if any(not 0 <= size <= extent for size, extent in zip(sizes, shape, strict=True)):
+            raise self.error("array attr of size out of bounds of vector result dimension size")
+
+
+class Print(Op, name="vector.print", traits=(MemoryEffects("write"),)):
+    """Prints a value, on the host."""
+
+    source = operand(ANY_TYPE)
+    punctuation = attribute(enum(PunctuationAttr), default=PunctuationAttr("newline"))
+    assembly = "$source (`punctuation` `<` $punctuation^ `>`)? attr-dict `:` type($source)"

@@ -1,0 +1,128 @@
+"""Shapes: broadcasts, casts, transposition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tessera_tools.dialects.arith.constants import Folded, constant, splat_of
+from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import (
+    DenseElementsAttr,
+)
+from tessera_tools.ir.types import (
+    VectorType,
+    bit_width,
+)
+from tessera_tools.opdef import (
+    ANY_TYPE,
+    ANY_VECTOR,
+    I64_ARRAY,
+    PURE,
+    Op,
+    attribute,
+    operand,
+    result,
+)
+
+# -- shapes
+
+
+class Broadcast(Op, name="vector.broadcast", traits=(PURE,)):
+    """A scalar or vector repeated along leading dimensions and dimensions of extent 1."""
+
+    source = operand(ANY_TYPE)
+    vector = result(ANY_VECTOR)
+    assembly = "$source attr-dict `:` type($source) `to` type($vector)"
+
+    def verify_op(self) -> None:
+        source, target = self.source.type, self.vector.type
+        if not isinstance(source, VectorType):
+            if source is not target.element:
+                raise self.error("source and result element types must be the same")
+            return
+        if source.element is not target.element:
+            raise self.error("source and result element types must be the same")
+        if len(source.shape) > len(target.shape):
+            raise self.error("source rank higher than destination rank")
+        lead = len(target.shape) - len(source.shape)
+        for a, b in zip(source.shape, target.shape[lead:], strict=True):
+            if a not in (1, b):
+                raise self.error(f"dimension mismatch ({a} vs. {b})")
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        # broadcast(x : T) to T is x; a broadcast constant is a splat
+        if self.source.type is self.vector.type:
+            return [self.source]
+        bits = splat_of(operands[0])
+        splat = constant(self.vector.type, [bits]) if bits is not None else None
+        return None if splat is None else [splat]
+
+
+class ShapeCast(Op, name="vector.shape_cast", traits=(PURE,)):
+    """The same elements in row-major order in another shape."""
+
+    source = operand(ANY_VECTOR)
+    result = result(ANY_VECTOR)
+    assembly = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def verify_op(self) -> None:
+        source, target = self.source.type, self.result.type
+        if source.element is not target.element:
+            raise self.error(f"has different source and result element types: '{source}' and '{target}'")
+        if math.prod(source.shape) != math.prod(target.shape):
+            raise self.error(f"has different source and result element counts: '{source}' and '{target}'")
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        # shape_cast(x : T) to T is x;  shape_cast(shape_cast(x : T)) to T is x
+        if self.source.type is self.result.type:
+            return [self.source]
+        inner = self.source.defining_op
+        if isinstance(inner, ShapeCast) and inner.source.type is self.result.type:
+            return [inner.source]
+        value = operands[0]
+        return (
+            [DenseElementsAttr(self.result.type, value.data)]
+            if isinstance(value, DenseElementsAttr)
+            else None
+        )
+
+
+class Bitcast(Op, name="vector.bitcast", traits=(PURE,)):
+    """The same bits as elements of another type: the last dimension changes its extent."""
+
+    source = operand(ANY_VECTOR)
+    result = result(ANY_VECTOR)
+    assembly = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def verify_op(self) -> None:
+        source, target = self.source.type, self.result.type
+        if len(source.shape) != len(target.shape) or source.shape[:-1] != target.shape[:-1]:
+            raise self.error("dimension size mismatch at: leading dimensions")
+        widths = [bit_width(t.element) * (t.shape[-1] if t.shape else 1) for t in (source, target)]
+        if widths[0] != widths[1]:
+            raise self.error("source/result bitwidth of the minor 1-D vectors must be equal")
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
+        return [self.source] if self.source.type is self.result.type else None
+
+
+class Transpose(Op, name="vector.transpose", traits=(PURE,)):
+    """Dimensions in another order."""
+
+    vector = operand(ANY_VECTOR)
+    permutation = attribute(I64_ARRAY)
+    result = result(ANY_VECTOR)
+    assembly = "$vector `,` $permutation attr-dict `:` type($vector) `to` type($result)"
+
+    def verify_op(self) -> None:
+        order, source, target = self.permutation.values, self.vector.type.shape, self.result.type.shape
+        if sorted(order) != list(range(len(source))):
+            raise self.error(
+                f"permutation must be one of {len(source)} dimensions, got [{', '.join(map(str, order))}]"
+            )
+        if tuple(source[d] for d in order) != target:
+            raise self.error(
+                f"dimension size mismatch: expected result shape {tuple(source[d] for d in order)}"
+            )
