@@ -322,7 +322,10 @@ class CallIndirect(Op, name="func.call_indirect"):
     arg_attrs = attribute(ARRAY_ATTR, optional=True)
     res_attrs = attribute(ARRAY_ATTR, optional=True)
     results_ = variadic_result()
-    assembly = "$callee `(` $callee_operands `)` attr-dict `:` custom<CalleeType>(type($callee), type($callee_operands), type($results))"
+    assembly = (
+        "$callee `(` $callee_operands `)` attr-dict "
+        "`:` custom<CalleeType>(type($callee), type($callee_operands), type($results))"
+    )
 
     @property
     def call_operands(self) -> list[Value]:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from tessera_tools.dialects.arith import casts, integers, select
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES, IntegerOverflowFlagsAttr
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
-from tessera_tools.dialects.arith.floats import CmpF
 from tessera_tools.dialects.arith.integers import defined_by, width_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
@@ -210,14 +209,11 @@ class SelectOfConstants(RewritePattern):
         if (yes, no) == (0, 1) and type is op.condition.type:
             rewriter.replace_op(op, rewriter.insert(integers.XOrI(op.condition, op.false_value)))
             return True
-        if (
-            (yes, no) == (1, 0)
-            and casts.FIXED_WIDTH_INTEGER_LIKE.accepts(type)
-            and element_type(type) is not I1
-        ):
-            if getattr(type, "shape", None) == getattr(op.condition.type, "shape", None):
-                rewriter.replace_op(op, rewriter.insert(casts.ExtUI(op.condition, out=type)))
-                return True
+        same_shape = getattr(type, "shape", None) == getattr(op.condition.type, "shape", None)
+        is_integer = casts.FIXED_WIDTH_INTEGER_LIKE.accepts(type) and element_type(type) is not I1
+        if (yes, no) == (1, 0) and is_integer and same_shape:
+            rewriter.replace_op(op, rewriter.insert(casts.ExtUI(op.condition, out=type)))
+            return True
         return "the sides are not these constants"
 
 
@@ -305,35 +301,9 @@ class IndexCastOfExtension(RewritePattern):
         return "no extension below"
 
 
-class CompareConvertedInteger(RewritePattern):
-    """A float comparison of an integer with itself converted needs no NaN test."""
-
-    # cmpf ord/uno of sitofp(a) and sitofp(b): integers are never NaN
-    op_class: ClassVar = CmpF
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        sources = [v.defining_op for v in (op.lhs, op.rhs)]
-        if op.predicate_name not in ("ord", "uno"):
-            return "not a question of order"
-        if not all(
-            isinstance(s, casts.SIToFP | casts.UIToFP) or is_constant(v)
-            for s, v in zip(sources, op.operands, strict=True)
-        ):
-            return "an operand may be NaN"
-        if any(is_constant(v) for v in op.operands):
-            return "constants are folded"
-        from tessera_tools.dialects.arith.constants import constant
-
-        answer = constant(op.result.type, [int(op.predicate_name == "ord")])
-        if answer is None:
-            return "no constant of that type"
-        rewriter.replace_op(op, rewriter.insert(select.Constant(answer)))
-        return True
-
-
 canonicalizers = (
     ReassociateConstants, MultiplyConstants, CombineBitwiseConstants, SubtractNegated, CompareWithConstantOnTheRight,
     CompareExtended, InvertComparison, SelectOnNegation, SelectOfConstants, NestedSelect, CastOfCast,
-    SignExtendZeroExtended, TruncateExtended, IndexCastOfExtension, CompareConvertedInteger,
+    SignExtendZeroExtended, TruncateExtended, IndexCastOfExtension,
 )  # fmt: skip
 """The patterns of the dialect."""

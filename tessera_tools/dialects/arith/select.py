@@ -83,7 +83,10 @@ class Select(Op, name="arith.select", traits=(PURE,)):
     true_value = operand(ANY_TYPE)
     false_value = operand(same_as("true_value"))
     result = result(same_as("true_value"))
-    assembly = "$condition `,` $true_value `,` $false_value attr-dict `:` custom<SelectTypes>(type($condition), type($result))"
+    assembly = (
+        "$condition `,` $true_value `,` $false_value attr-dict "
+        "`:` custom<SelectTypes>(type($condition), type($result))"
+    )
 
     def verify_op(self) -> None:
         condition, type = self.condition.type, self.result.type

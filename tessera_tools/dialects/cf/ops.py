@@ -192,7 +192,10 @@ class Switch(BranchLike, name="cf.switch"):
     case_operand_segments = attribute(I32_ARRAY)
     default_destination = successor()
     case_destinations = variadic_successor()
-    assembly = "$flag `:` type($flag) `,` `[` custom<Cases>($default_destination, $default_operands, $case_values, $case_destinations, $case_operands, $case_operand_segments) `]` attr-dict"
+    assembly = (
+        "$flag `:` type($flag) `,` `[` custom<Cases>($default_destination, $default_operands, $case_values, "
+        "$case_destinations, $case_operands, $case_operand_segments) `]` attr-dict"
+    )
 
     @property
     def case_numbers(self) -> list[int]:

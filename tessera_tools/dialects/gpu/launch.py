@@ -65,13 +65,16 @@ class Wait(Op, name="gpu.wait", traits=(READ_WRITE,)):
 class LaunchSyntax(CustomDirective, name="LaunchFunc"):
     """`clusters in (…) blocks in (…) threads in (…) : i64 dynamic_shared_memory_size %s args(%a : f32)`"""
 
-    grammar = """custom: [custom_clusters] "blocks" "in" "(" values ")" "threads" "in" "(" values ")" [":" TYPE] [custom_shared] [custom_object] custom_args
-custom_clusters: "clusters" "in" "(" values ")"
+    grammar = (
+        'custom: [custom_clusters] "blocks" "in" "(" values ")" "threads" "in" "(" values ")" '
+        '[":" TYPE] [custom_shared] [custom_object] custom_args\n'
+        """custom_clusters: "clusters" "in" "(" values ")"
 custom_shared: "dynamic_shared_memory_size" VALUE
 custom_object: "<" VALUE ":" TYPE ">"
 custom_args: "args" "(" custom_typed ("," custom_typed)* ")" -> present | -> absent
 custom_typed: VALUE ":" TYPE
 """
+    )
 
     def read(self, state: Any, node: Any) -> None:
         clusters, blocks, threads, type, shared, async_object, (_, arguments) = node

@@ -88,13 +88,13 @@ class FuncSyntax(CustomDirective, name="GpuFunc"):
     """`@f(%a: f32) -> f32 workgroup(%w : memref<…>) private(%p : memref<…>) kernel attributes {…} {…}`"""
 
     grammar = (
-        """custom: SYMBOL custom_arguments [custom_results] custom_workgroup custom_private custom_kernel attr_dict_with_keyword custom_body
+        "custom: SYMBOL custom_arguments [custom_results] custom_workgroup custom_private custom_kernel "
+        """attr_dict_with_keyword custom_body
 custom_workgroup: "workgroup" arguments -> present | -> absent
 custom_private: "private" arguments -> present | -> absent
 custom_kernel: "kernel" -> present | -> absent
 custom_body: region -> present | -> absent
-"""
-        + SIGNATURE_GRAMMAR
+""" + SIGNATURE_GRAMMAR
     )
 
     def read(self, state: Any, node: Any) -> None:

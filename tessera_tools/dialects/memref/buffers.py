@@ -63,7 +63,8 @@ class _Allocation(Op):
             self.alignment.value <= 0 or self.alignment.value.bit_count() != 1
         ):
             raise self.error(
-                "attribute 'alignment' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive and whose value is a power of two > 0"
+                "attribute 'alignment' failed to satisfy constraint: 64-bit signless integer attribute "
+                "whose value is positive and whose value is a power of two > 0"
             )
 
 

@@ -57,7 +57,8 @@ class _Reshape(ViewLike):
         groups = self.groups
         if len(groups) != len(small.shape):
             raise self.error(
-                f"expected rank of the collapsed shape ({len(small.shape)}) to be the number of reassociation maps ({len(groups)})"
+                f"expected rank of the collapsed shape ({len(small.shape)}) to be the number of reassociation maps "
+                f"({len(groups)})"
             )
         if [d for group in groups for d in group] != list(range(len(large.shape))):
             raise self.error("expected reassociation map to be contiguous and to cover all dimensions")

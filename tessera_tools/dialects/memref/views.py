@@ -67,7 +67,7 @@ class SubView(_Offsets, name="memref.subview"):
         source, target = self.source.type, self.result.type
         if source.element is not target.element or source.memory_space is not target.memory_space:
             raise self.error(f"expected result type to have the element type and memory space of '{source}'")
-        sizes = [s for s in self.static_sizes.values]
+        sizes = list(self.static_sizes.values)
         kept = iter(sizes)
         for extent in target.shape:
             wanted = DYNAMIC_INDEX if extent == DYNAMIC else extent

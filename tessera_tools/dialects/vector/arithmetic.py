@@ -54,7 +54,10 @@ class Reduction(Op, name="vector.reduction", traits=(PURE,)):
     acc = optional_operand(derived("the type of the result", lambda t: t, "dest"))
     fastmath = fastmath_field()
     dest = result(ANY_TYPE)
-    assembly = "` ` $kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict `:` type($vector) `into` type($dest)"
+    assembly = (
+        "` ` $kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict "
+        "`:` type($vector) `into` type($dest)"
+    )
 
     def verify_op(self) -> None:
         if len(self.vector.type.shape) > 1:
