@@ -29,6 +29,7 @@ SPLIT_MARKER = "// -----"
 FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
     "dump-pass-pipeline": "print the pipeline that will be run, on stderr",
+    "implicit-index-constants": "read an undefined %cN as the index constant N",
     "list-passes": "print every pass with its options, and exit",
     "mlir-disable-threading": "accepted; passes run one after the other anyway",
     "mlir-pass-statistics": "print what each pass counted",

@@ -55,6 +55,7 @@ class Session:
         self.color = use_color(options["color"] or "auto")
         self.failed = False
         self.doing = "reading"
+        self._input: tuple[str, bytes] | None = None
         self.source_text = ""
         self.input_name = ""
 
@@ -71,7 +72,7 @@ class Session:
     def _run(self) -> int:
         options = self.options
         pipeline = self._pipeline()
-        name, data = read_input(options["input"])
+        name, data = self._read()
         self.input_name = name
         if data.startswith(BYTECODE_MAGIC):
             raise error(Position(name, 1, 1), "this is cuda_tile bytecode; expected MLIR text")
@@ -121,6 +122,12 @@ class Session:
             write_stderr(self.statistics.report(pipeline, display))
         if self.options["mlir_timing"]:
             write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
+
+    def _read(self) -> tuple[str, bytes]:
+        """The input, read once: a second attempt on a larger stack finds stdin empty."""
+        if self._input is None:
+            self._input = read_input(self.options["input"])
+        return self._input
 
     # -- the pipeline
 
@@ -213,7 +220,12 @@ class Session:
         from tessera_tools.parser import parse_module
 
         source = chunk if isinstance(chunk, bytes) else chunk.text
-        module = parse_module(source, name, allow_unregistered=self.options["allow_unregistered_dialect"])
+        module = parse_module(
+            source,
+            name,
+            allow_unregistered=self.options["allow_unregistered_dialect"],
+            implicit_index_constants=self.options["implicit_index_constants"],
+        )
         if self.options["no_implicit_module"] and len(module.regions[0].block) == 1:
             only = module.regions[0].block.first_op
             assert only is not None

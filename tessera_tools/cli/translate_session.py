@@ -67,6 +67,7 @@ class Session:
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
         self.doing = "reading"
+        self._input: tuple[str, bytes] | None = None
         self.worker: Worker | None = None
 
     def close(self) -> None:
@@ -101,7 +102,7 @@ class Session:
         self._check_output()
         if self.until != "llvmir" and self.worker is None:
             self.worker = Worker.start(time_limit=options.llvm_timeout)
-        name, data = read_input(self.options["input"])
+        name, data = self._read()
         if data.startswith(BYTECODE_MAGIC):
             raise error(Position(name, 1, 1), "this is cuda_tile bytecode; expected MLIR text, LLVM IR or PTX")
         text = data.decode("utf-8", "replace")
@@ -126,6 +127,12 @@ class Session:
             observers=self._observers(),
             on_stage=self._save,
         )
+
+    def _read(self) -> tuple[str, bytes]:
+        """The input, read once: a second attempt on a larger stack finds stdin empty."""
+        if self._input is None:
+            self._input = read_input(self.options["input"])
+        return self._input
 
     def _parse(self, data: bytes, name: str) -> Operation:
         from tessera_tools.ir.verifier import verify_or_raise
