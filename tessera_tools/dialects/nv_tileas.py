@@ -1,0 +1,274 @@
+"""The `nv_tileas` dialect (stage 3): tile programs with layouts, buffers and asynchronous copies made explicit.
+
+Every tensor's type carries its layout, `tensor<128x64xf16, #nv_tileas.linear<{register = …, lane = …, warp = …}>>`: which
+thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x tile, layout>`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.dialects.nv_tileaa import COPY_ATOM, MEM_TOKEN, TOKEN, VIEW, PaddingAttr, _verify_access
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.types import I1, I32, RankedTensorType, ShapedType
+from tessera_tools.layout import LinearLayout, from_text, to_text
+from tessera_tools.opdef import (
+    ANY_RANKED_TENSOR,
+    I32_ATTR,
+    I64_ARRAY,
+    PURE,
+    READ,
+    READ_WRITE,
+    WRITE,
+    Dialect,
+    MemoryEffects,
+    Op,
+    attribute,
+    by_word,
+    enum,
+    exactly,
+    of,
+    of_class,
+    operand,
+    ops_of,
+    optional_operand,
+    result,
+    same_as,
+    variadic_operand,
+)
+
+
+class _LayoutAttr(Attribute):
+    """The base of layout attributes: `{dimension = [bases], …}` in angle brackets."""
+
+    layout: LinearLayout
+
+    @classmethod
+    def parse(cls, s: Any) -> Attribute:
+        s.expect("<")
+        start = s.skip()
+        text = s.balanced()
+        if not text.startswith("{"):
+            raise s.error("expected '{' of a layout", start)
+        s.expect(">")
+        return cls(from_text(text[1:-1]))
+
+    def text(self) -> str:
+        return f"#{self.name}<{{{to_text(self.layout)}}}>"
+
+
+class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
+    """A distributed layout: (register, lane, warp, block) → tile coordinates."""
+
+
+class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
+    """A layout of a shared-memory buffer: offset in elements → tile coordinates."""
+
+
+class SmemType(ShapedType, name="nv_tileas.smem"):
+    """`!nv_tileas.smem<3x128x64xf16, #nv_tileas.shared<…>>`: stages of one tile in shared memory."""
+
+    layout: SharedAttr | None = None
+
+    def verify(self) -> None:
+        super().verify()
+        if self.rank < 2 or not self.is_static:
+            raise ValueError("shared memory needs static extents, the number of stages first")
+        if self.layout is not None:
+            shape = tuple(size for _, size in self.layout.layout.outs)
+            if shape != self.shape[1:]:
+                raise ValueError(f"the layout has shape {list(shape)}, the tile is {list(self.shape[1:])}")
+
+    @property
+    def stages(self) -> int:
+        return self.shape[0]
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The shape of one stage."""
+        return self.shape[1:]
+
+    @classmethod
+    def parse(cls, s: Any) -> SmemType:
+        s.expect("<")
+        shape = s.dimensions()
+        element = s.type()
+        layout = s.attribute() if s.optional(",") else None
+        s.expect(">")
+        return cls(shape, element, layout)
+
+    def text(self) -> str:
+        suffix = f", {self.layout}" if self.layout is not None else ""
+        return f"!nv_tileas.smem<{self.dims_text()}{self.element}{suffix}>"
+
+
+SMEM = of(SmemType, summary="nv_tileas.smem")
+
+
+def layout_of(type: Type) -> LinearLayout:
+    """The layout that a tensor type carries; ValueError if it carries none."""
+    encoding = type.encoding if isinstance(type, RankedTensorType) else None
+    if not isinstance(encoding, LinearAttr):
+        raise ValueError(f"{type} has no layout; run --tileas-assign-layouts first")
+    return encoding.layout
+
+
+def with_layout(type: RankedTensorType, layout: LinearLayout) -> RankedTensorType:
+    """The tensor type with that layout."""
+    return RankedTensorType(type.shape, type.element, LinearAttr(layout))
+
+
+class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
+    """A tile at element offsets of a view, global memory to registers; elements outside the view are `padding`."""
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    token = operand(TOKEN)
+    atom = attribute(COPY_ATOM)
+    padding = attribute(enum(PaddingAttr), default=PaddingAttr("undef"))
+    res = result(ANY_RANKED_TENSOR)
+    out_token = result(TOKEN)
+    assembly = "$view `[` $indices `]` `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` type($out_token)"
+
+    def verify_op(self) -> None:
+        _verify_access(self, self.view.type, self.res.type)
+
+
+class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
+    """A tile from registers to element offsets of a view; elements outside the view are not written."""
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    value = operand(ANY_RANKED_TENSOR)
+    token = operand(TOKEN)
+    atom = attribute(COPY_ATOM)
+    out_token = result(TOKEN)
+    assembly = "$view `[` $indices `]` `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` type($out_token)"
+
+    def verify_op(self) -> None:
+        _verify_access(self, self.view.type, self.value.type)
+
+
+class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allocate"),)):
+    """A buffer in shared memory; the offset within the kernel's shared memory is set by the allocator."""
+
+    offset = attribute(I32_ATTR, optional=True)
+    res = result(SMEM)
+    assembly = "attr-dict `:` type($res)"
+
+
+class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)):
+    """Start copying a tile from element offsets of a view to one stage of a buffer; elements outside the view arrive as zero.
+
+    `when` false copies zeros only.  Complete after the group it is committed to has been waited for."""
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    when = optional_operand(exactly(I1))
+    atom = attribute(COPY_ATOM)
+    assembly = (
+        "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? attr-dict `:` type($view) `,` type($buffer)"
+    )
+
+    def verify_op(self) -> None:
+        _verify_copy(self, self.view.type, self.buffer.type)
+
+
+def _verify_copy(op: Op, view: Any, buffer: SmemType) -> None:
+    if view.element is not buffer.element or view.rank != len(buffer.tile):
+        raise op.error(f"copies between {view} and {buffer}: the element types and ranks must agree")
+
+
+class AsyncCommitGroup(Op, name="nv_tileas.async.commit_group", traits=(READ_WRITE,)):
+    """Commit the copies started since the last commit as one group."""
+
+    assembly = "attr-dict"
+
+
+class AsyncWaitGroup(Op, name="nv_tileas.async.wait_group", traits=(READ_WRITE,)):
+    """Wait until at most `pending` of this thread's latest groups are incomplete."""
+
+    pending = attribute(I32_ATTR)
+    assembly = "$pending attr-dict"
+
+
+class Barrier(Op, name="nv_tileas.barrier", traits=(READ_WRITE,)):
+    """Wait for all threads of the CTA; their shared-memory accesses before it are then visible."""
+
+    assembly = "attr-dict"
+
+
+class Load(Op, name="nv_tileas.load", traits=(READ,)):
+    """A tile at constant offsets within one stage of a buffer, shared memory to registers."""
+
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    offsets = attribute(I64_ARRAY)
+    atom = attribute(COPY_ATOM)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$buffer `[` $stage `]` `offsets` `=` $offsets attr-dict `:` type($buffer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        tile, res = self.buffer.type.tile, self.res.type
+        offsets = self.offsets.values
+        if len(offsets) != len(tile) or res.rank != len(tile):
+            raise self.error(f"expected {len(tile)} offsets and a result of rank {len(tile)}")
+        if any(o < 0 or o + n > t or o % n for o, n, t in zip(offsets, res.shape, tile, strict=True)):
+            raise self.error(f"reads {list(res.shape)} at {list(offsets)}, outside the tile or not aligned to it: {list(tile)}")
+
+
+class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
+    """A whole tile to one stage of a buffer, registers to shared memory."""
+
+    value = operand(ANY_RANKED_TENSOR)
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    atom = attribute(COPY_ATOM)
+    assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
+
+    def verify_op(self) -> None:
+        if self.value.type.shape != self.buffer.type.tile or self.value.type.element is not self.buffer.type.element:
+            raise self.error(f"stores {self.value.type} into {self.buffer.type}")
+
+
+class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
+    """a · b + c by the instruction that the atom names; the layouts of all three follow from it."""
+
+    a = operand(ANY_RANKED_TENSOR)
+    b = operand(ANY_RANKED_TENSOR)
+    c = operand(ANY_RANKED_TENSOR)
+    atom = attribute(of_class(MmaAtomAttr))
+    res = result(same_as("c"))
+    assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)"
+
+    def verify_op(self) -> None:
+        a, b, c = (v.type for v in (self.a, self.b, self.c))
+        if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (c.shape[0], b.shape[0], c.shape[1]):
+            raise self.error(f"expects MxK, KxN and MxN tiles, got {a}, {b} and {c}")
+
+
+class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):
+    """The same tile in another layout."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if source.shape != res.shape or source.element is not res.element:
+            raise self.error(f"converts {source} to {res}: only the layout may differ")
+
+
+DIALECT = Dialect(
+    "nv_tileas",
+    "tile programs with layouts, buffers and pipelines (stage 3)",
+    ops_of(globals()),
+    types=by_word(SmemType),
+    attributes=by_word(LinearAttr, SharedAttr),
+)
+
+__all__ = ["DIALECT", "MEM_TOKEN", "LinearAttr", "SharedAttr", "SmemType", "layout_of", "with_layout"]

@@ -1,0 +1,100 @@
+"""convert-nv-tile-func-to-llvm: the function boundary.  nv_tileaa.func → func.func, nv_tileaa.return → func.return.
+
+A kernel's spec becomes nvvm attributes (the table of `lowering_tileas_to_llvm.md`):
+
+    kernel_spec (present)    cute.kernel          always
+    num_warps                nvvm.reqntid         32 · num_warps threads
+    cluster                  nvvm.cluster_dim, nvvm.blocksareclusters   where the target has clusters and the product > 1
+    (1)                      nvvm.minctasm        always
+    nv_tileaa.occupancy      nvvm.maxnreg         registers that let so many CTAs share a multiprocessor
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import func, nv_tileaa
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i32
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import I32
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.llvm.lowering import converted
+from tessera_tools.passes.tileas.kernel import target_of
+from tessera_tools.target import Feature, Target, max_registers_for
+
+
+@dataclass(frozen=True)
+class ConvertNVTileFuncToLLVM(Pass):
+    """Lower the boundaries of tile functions."""
+
+    name: ClassVar = "convert-nv-tile-func-to-llvm"
+    summary: ClassVar = "lower tile functions to func.func with kernel attributes"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileaa.func with scalar and pointer parameters"
+    ensures: ClassVar = "no nv_tileaa.func or nv_tileaa.return; kernels carry nvvm attributes"
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        functions = [f for r in op.regions for b in r.blocks for f in b if isinstance(f, nv_tileaa.Func)]
+        if not functions:
+            return
+        target = target_of(op)
+        for function in functions:
+            _convert(function, target)
+
+
+def _convert(function: nv_tileaa.Func, target: Target) -> None:
+    spec = function.kernel_spec
+    try:
+        inputs = [converted(t) for t in function.signature.inputs]
+        results = [converted(t) for t in function.signature.results]
+    except ValueError as problem:
+        raise function.error(f"region types conversion failed: {problem}") from None
+    for op in function.walk():
+        if isinstance(op, nv_tileaa.Return):
+            if spec is not None and op.op_operands:
+                raise op.error("Kernel functions do not support return with operands")
+            replacement = func.Return(op.operands, location=op.location)
+            assert op.parent is not None
+            op.parent.insert_before(op, replacement)
+            op.erase()
+    kept = {k: v for k, v in function.attributes.items() if not k.startswith("nv_tileaa.")}
+    new: Any = func.Func.create([], [], kept, [_moved(function)], location=function.location)
+    new.set_signature(inputs, results)
+    for argument, type in zip(new.arguments, inputs, strict=True):
+        argument.type = type
+    if spec is not None:
+        new.attributes.update(kernel_attributes(function, spec, target))
+    assert function.parent is not None
+    function.parent.insert_before(function, new)
+    function.erase()
+
+
+def _moved(function: Operation) -> Any:
+    from tessera_tools.ir.core import Region
+
+    region = Region()
+    region.take_blocks(function.regions[0])
+    return region
+
+
+def kernel_attributes(function: Any, spec: nv_tileaa.KernelSpecAttr, target: Target) -> dict[str, Any]:
+    """The nvvm attributes of a kernel."""
+    threads = 32 * spec.num_warps
+    if threads > target.max_threads_per_block:
+        raise function.error(f"has {spec.num_warps} warps; {target.name} allows {target.max_threads_per_block // 32} a CTA")
+    attributes: dict[str, Any] = {
+        "cute.kernel": UNIT,
+        "nvvm.reqntid": DenseArrayAttr(I32, (threads,)),
+        "nvvm.minctasm": i32(1),
+    }
+    product = spec.cluster[0] * spec.cluster[1] * spec.cluster[2]
+    if product > 1:
+        if not target.has(Feature.CLUSTER):
+            raise function.error(f"asks for clusters of {product} CTAs, which {target.name} does not have")
+        attributes["nvvm.cluster_dim"] = DenseArrayAttr(I32, spec.cluster)
+        attributes["nvvm.blocksareclusters"] = UNIT
+    occupancy = function.attributes.get("nv_tileaa.occupancy")
+    if isinstance(occupancy, IntegerAttr):
+        attributes["nvvm.maxnreg"] = i32(max_registers_for(target, threads=threads, blocks=occupancy.value))
+    return attributes

@@ -1,0 +1,111 @@
+"""convert-tileas-to-llvm: kernel bodies.  One tile value becomes its per-thread values; what is left is llvm and nvvm.
+
+    plan shared memory  →  lower each kernel into an llvm.func, op by op (lowering.LOWERINGS)  →  declare global_smem
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+# The families register their lowerings when they are imported.
+from tessera_tools.dialects import func, llvm
+from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, VoidType
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr, TypeAttr, i32, i64
+from tessera_tools.ir.core import Block, Operation, Region
+from tessera_tools.ir.types import I8
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.llvm import control, elementwise, global_memory, shared_ops
+from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
+from tessera_tools.passes.llvm.shared_memory import ALIGNMENT, GLOBAL_SMEM, allocate
+from tessera_tools.passes.tileas.kernel import target_of
+from tessera_tools.target import Target
+
+FAMILIES = (control, elementwise, global_memory, shared_ops)
+DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
+"""On an llvm.func: bytes of dynamic shared memory that a launch must provide."""
+
+
+@dataclass(frozen=True)
+class ConvertTileASToLLVM(Pass):
+    """Lower kernel bodies to llvm and nvvm."""
+
+    name: ClassVar = "convert-tileas-to-llvm"
+    summary: ClassVar = "lower nv_tileas to llvm and nvvm"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "func.func kernels; layouts, buffers and copies explicit"
+    ensures: ClassVar = "only llvm and nvvm ops in kernels"
+    statistics: ClassVar = {"kernels": "kernels lowered"}
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        functions = [f for r in op.regions for b in r.blocks for f in b if _is_kernel(f)]
+        if not functions:
+            return
+        target = target_of(op)
+        shared = 0
+        for function in functions:
+            shared = max(shared, _lower(function, target))
+            context.count("kernels")
+        block = op.regions[0].blocks[0]
+        if shared and not any(_defines_smem(inner) for inner in block):
+            block.insert_before(block.first_op, _global_smem(op))
+
+
+def _is_kernel(op: Operation) -> bool:
+    return isinstance(op, func.Func) and "cute.kernel" in op.attributes
+
+
+def _defines_smem(op: Operation) -> bool:
+    name = op.attributes.get("sym_name")
+    return isinstance(name, StringAttr) and name.value == GLOBAL_SMEM
+
+
+def _global_smem(module: Operation) -> Operation:
+    """`global_smem`, whose size the launch decides: static arrays end at 48 KiB."""
+    return llvm.Global.create(
+        [],
+        [],
+        {
+            "global_type": TypeAttr(ArrayType(0, I8)),
+            "sym_name": StringAttr(GLOBAL_SMEM),
+            "linkage": llvm.LinkageAttr("external"),
+            "addr_space": i32(3),
+            "alignment": i64(ALIGNMENT),
+        },
+        [Region()],
+        location=module.location,
+    )
+
+
+def _lower(function: Any, target: Target) -> int:
+    """Replace one kernel by an llvm.func; its bytes of shared memory."""
+    warps = function.attributes["nvvm.reqntid"]
+    assert isinstance(warps, DenseArrayAttr)
+    allocation = allocate(function, target)
+    types = [converted(t) for t in function.signature.inputs]
+    entry = Block(types, [a.location for a in function.arguments])
+    region = Region([entry])
+    emitter = Emitter(region, function.location)
+    low = Lowering(emitter, target, warps.values[0] // 32, allocation)
+    for old, new in zip(function.arguments, entry.arguments, strict=True):
+        new.name_hint = old.name_hint
+        low.define(old, new)
+    if len(function.body.blocks) != 1:
+        raise function.error("has unstructured control flow; convert-tileas-to-llvm takes structured control flow only")
+    low.block(function.body.entry)
+    emitter.location = function.location
+    emitter.emit(llvm.Return())
+    attributes = {k: v for k, v in function.attributes.items() if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs")}
+    attributes["nvvm.kernel"] = UNIT
+    attributes["function_type"] = TypeAttr(FunctionType(VoidType(), tuple(types)))
+    if allocation.total:
+        attributes[DYNAMIC_SHARED] = i32(allocation.total)
+    kernel = llvm.LLVMFunc.create([], [], attributes, [region], location=function.location)
+    assert function.parent is not None
+    function.parent.insert_before(function, kernel)
+    function.erase()
+    return allocation.total
+
+
+__all__ = ["FAMILIES", "LOWERINGS", "ConvertTileASToLLVM"]

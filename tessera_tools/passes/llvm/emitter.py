@@ -1,0 +1,368 @@
+"""Building llvm-dialect code for one kernel: sharing and hoisting of pure operations, control-flow scopes, thread ids.
+
+Integer arguments may be Python ints: arithmetic on constants is done here, and a constant becomes an op only where an
+instruction needs it.  A pure operation is emitted at the outermost scope in which its operands are known (before the
+loop that contains it, if they do not change in the loop), and once per scope: addresses are shared and hoisted by
+construction, not by later passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.dialects import llvm
+from tessera_tools.dialects.llvm.syntax import DYNAMIC_INDEX
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import (
+    DenseArrayAttr,
+    DenseElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    SymbolRefAttr,
+    TypeAttr,
+    wrap_int,
+)
+from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.types import I1, I8, I32, I64, FloatType, IntegerType, VectorType, bit_width
+from tessera_tools.layout import XorExpression
+from tessera_tools.opdef.dialect import find_op
+
+Int = int | Value
+"""An integer known now, or a value."""
+
+GLOBAL_POINTER = PointerType(1)
+SHARED_POINTER = PointerType(3)
+_ICMP = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+
+class _Scope:
+    """A stretch of code that dominates everything emitted while it is open.  `exit` is where control left it for an
+    inner scope: what the inner scope hoists goes before that operation."""
+
+    __slots__ = ("exit", "table")
+
+    def __init__(self) -> None:
+        self.table: dict[Any, Value] = {}
+        self.exit: Operation | None = None
+
+
+class Emitter:
+    """Emits into `region`, whose entry block holds the function's arguments."""
+
+    def __init__(self, region: Region, location: Location) -> None:
+        self.region = region
+        self.block: Block = region.blocks[0]
+        self.location = location
+        self.scopes = [_Scope()]
+        self.depth: dict[Value, int] = {}
+        self._last_constant: Operation | None = None
+
+    # -- placing operations
+
+    def emit(self, op: Any) -> Any:
+        """Append an operation at the current point."""
+        if op.location is UNKNOWN:
+            op.location = self.location
+        self.block.append(op)
+        depth = len(self.scopes) - 1
+        if depth:
+            for result in op.results:
+                self.depth[result] = depth
+        return op
+
+    def pure(self, key: Any, operands: Sequence[Value], make: Any) -> Value:
+        """A pure operation, shared: `make()` builds it unless an equal one (by `key` and operands) is in scope."""
+        depths = self.depth
+        depth = 0
+        for value in operands:
+            depth = max(depth, depths.get(value, 0))
+        scope = self.scopes[depth]
+        full_key = (key, *operands)
+        found = scope.table.get(full_key)
+        if found is not None:
+            return found
+        op = make()
+        if op.location is UNKNOWN:
+            op.location = self.location
+        if scope.exit is None:
+            self.block.append(op)
+        else:
+            assert scope.exit.parent is not None
+            scope.exit.parent.insert_before(scope.exit, op)
+        result = op.results[0]
+        if depth:
+            depths[result] = depth
+        scope.table[full_key] = result
+        return result
+
+    def open(self, branch: Operation) -> None:
+        """Enter a scope: what `branch` leads to."""
+        self.scopes[-1].exit = branch
+        self.scopes.append(_Scope())
+
+    def close(self) -> None:
+        """Leave the scope; the scope around it goes on at the current block."""
+        self.scopes.pop()
+        self.scopes[-1].exit = None
+
+    def at_depth(self, value: Value, depth: int) -> None:
+        """Say in which scope a value is known (block arguments, loop results)."""
+        self.depth[value] = depth
+
+    @property
+    def current_depth(self) -> int:
+        return len(self.scopes) - 1
+
+    def new_block(self, types: Sequence[Type] = ()) -> Block:
+        """A block at the end of the function, in the current scope."""
+        block = self.region.append(Block(types, [self.location] * len(types)))
+        for argument in block.arguments:
+            self.at_depth(argument, self.current_depth)
+        return block
+
+    # -- constants
+
+    def constant(self, value: Int | float, type: Type = I32) -> Value:
+        """A constant of a type; values pass through."""
+        if isinstance(value, Value):
+            return value
+        if isinstance(type, FloatType):
+            attribute: Attribute = FloatAttr.of(float(value), type)
+        else:
+            attribute = IntegerAttr(wrap_int(int(value), type), type)
+        return self.constant_of(attribute, type)
+
+    def constant_of(self, attribute: Attribute, type: Type) -> Value:
+        """A constant of an attribute, at the function's entry."""
+        table = self.scopes[0].table
+        key = ("constant", attribute, type)
+        found = table.get(key)
+        if found is None:
+            op = llvm.Constant(attribute, res=type, location=self.location)
+            entry = self.region.blocks[0]
+            place = entry.first_op if self._last_constant is None else self._last_constant.next_op
+            entry.insert_before(place, op)
+            self._last_constant = op
+            found = table[key] = op.results[0]
+        return found
+
+    # -- integer arithmetic
+
+    def _binary(self, cls: Any, a: Int, b: Int, type: Type) -> Value:
+        left, right = self.constant(a, type), self.constant(b, type)
+        return self.pure(cls, (left, right), lambda: cls(left, right))
+
+    def add(self, a: Int, b: Int, type: Type = I32) -> Int:
+        """a + b."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return wrap_int(a + b, type)
+            if b == 0:
+                return a
+        return self._binary(llvm.Add, a, b, type)
+
+    def sub(self, a: Int, b: Int, type: Type = I32) -> Int:
+        """a - b."""
+        if isinstance(b, int):
+            return self.add(a, -b, type)
+        return self._binary(llvm.Sub, a, b, type)
+
+    def mul(self, a: Int, b: Int, type: Type = I32) -> Int:
+        """a · b."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return wrap_int(a * b, type)
+            if b in (0, 1):
+                return a if b else 0
+            if b > 0 and b & (b - 1) == 0:
+                return self.shl(a, b.bit_length() - 1, type)
+        return self._binary(llvm.Mul, a, b, type)
+
+    def and_(self, a: Int, b: Int, type: Type = I32) -> Int:
+        """a & b."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return a & b
+            if b == 0:
+                return 0
+        return self._binary(llvm.And, a, b, type)
+
+    def xor(self, a: Int, b: Int, type: Type = I32) -> Int:
+        """a ^ b."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return a ^ b
+            if b == 0:
+                return a
+        return self._binary(llvm.XOr, a, b, type)
+
+    def shl(self, a: Int, bits: int, type: Type = I32) -> Int:
+        """a << bits."""
+        if bits == 0 or isinstance(a, int):
+            return wrap_int(a << bits, type) if isinstance(a, int) else a
+        return self._binary(llvm.Shl, a, bits, type)
+
+    def lshr(self, a: Int, bits: int, type: Type = I32) -> Int:
+        """a >> bits, unsigned."""
+        if bits == 0 or isinstance(a, int):
+            return (a & ((1 << bit_width(type)) - 1)) >> bits if isinstance(a, int) else a
+        return self._binary(llvm.LShr, a, bits, type)
+
+    def sext(self, a: Int, type: Type = I64) -> Int:
+        """a in a wider type, signed."""
+        if isinstance(a, int) or a.type is type:
+            return a
+        return self.pure(("sext", type), (a,), lambda: llvm.SExt(a, res=type))
+
+    def icmp(self, predicate: str, a: Int, b: Int, type: Type = I32) -> Value:
+        """The comparison as an i1."""
+        left, right = self.constant(a, type), self.constant(b, type)
+        code = IntegerAttr(_ICMP.index(predicate), I64)
+        return self.pure(("icmp", predicate), (left, right), lambda: llvm.ICmp(code, left, right, res=I1))
+
+    def both(self, conditions: Sequence[Value | None]) -> Value | None:
+        """The conjunction of conditions; None stands for true."""
+        result: Value | None = None
+        # Outer conditions first, so that their conjunction is hoisted.
+        for condition in sorted((c for c in conditions if c is not None), key=lambda c: self.depth.get(c, 0)):
+            if result is None or result is condition:
+                result = condition
+            else:
+                left, right = result, condition
+                result = self.pure("and1", (left, right), lambda left=left, right=right: llvm.And(left, right))
+        return result
+
+    def select(self, condition: Value | None, a: Int, b: Int, type: Type = I32) -> Int:
+        """a if the condition holds, else b; a where the condition is None."""
+        if condition is None:
+            return a
+        left, right = self.constant(a, type), self.constant(b, type)
+        return self.pure("select", (condition, left, right), lambda: llvm.Select(condition, left, right, res=type))
+
+    # -- pointers
+
+    def gep(self, base: Value, offset: Int, *, shared: bool = True) -> Value:
+        """base + offset bytes; a constant offset that is not `shared` stays at the access, where it is an immediate."""
+        if isinstance(offset, int):
+            if offset == 0:
+                return base
+            indices = DenseArrayAttr(I32, (offset,))
+
+            def make_constant() -> Operation:
+                return llvm.GEP(base, [], indices, TypeAttr(I8), res=base.type)
+
+            if not shared:
+                return self.emit(make_constant()).results[0]
+            return self.pure(("gep", offset), (base,), make_constant)
+        indices = DenseArrayAttr(I32, (DYNAMIC_INDEX,))
+        return self.pure("gep", (base, offset), lambda: llvm.GEP(base, [offset], indices, TypeAttr(I8), res=base.type))
+
+    def address_of(self, symbol: str) -> Value:
+        """The address of the shared-memory global."""
+        return self.pure(
+            ("addressof", symbol), (), lambda: llvm.AddressOf(SymbolRefAttr(symbol), res=SHARED_POINTER)
+        )
+
+    # -- hardware
+
+    def nvvm(self, name: str, operands: Sequence[Value] = (), results: Sequence[Type] = (), **attributes: Attribute) -> Any:
+        """Append an nvvm operation."""
+        return self.emit(self.make_nvvm(name, operands, results, attributes))
+
+    @staticmethod
+    def make_nvvm(name: str, operands: Sequence[Value], results: Sequence[Type], attributes: dict[str, Attribute]) -> Any:
+        op_class = find_op(f"nvvm.{name}")
+        if op_class is None:
+            raise ValueError(f"'nvvm.{name}' is not an op of the nvvm dialect")
+        defaults = {f.key: f.default for f in op_class.definition.attributes}
+        kept = {k: v for k, v in attributes.items() if defaults.get(k) is not v}
+        return op_class.create(operands, results, kept)
+
+    def special_register(self, name: str) -> Value:
+        """A special register as an i32: `tid.x`, `ctaid.y`, …"""
+        return self.pure(("sreg", name), (), lambda: self.make_nvvm(f"read.ptx.sreg.{name}", (), (I32,), {}))
+
+    @property
+    def lane(self) -> Int:
+        """This thread's lane in its warp."""
+        return self.and_(self.special_register("tid.x"), 31)
+
+    @property
+    def warp(self) -> Int:
+        """This thread's warp in its CTA."""
+        return self.lshr(self.special_register("tid.x"), 5)
+
+    def thread_part(self, expression: XorExpression, scale: int = 1) -> Int:
+        """The run-time part of a layout's expression, times `scale` (a power of two)."""
+        up = scale.bit_length() - 1
+        parts: list[Int] = []
+        for shift in expression.shifts():
+            if shift.dim == "block":
+                continue
+            index = self.lane if shift.dim == "lane" else self.warp
+            whole = 31 if shift.dim == "lane" else None
+            part = index if shift.mask == whole else self.and_(index, shift.mask)
+            distance = shift.shift + up
+            parts.append(self.shl(part, distance) if distance >= 0 else self.lshr(part, -distance))
+        result: Int = 0
+        for part in parts:
+            result = self.xor(result, part)
+        return result
+
+    # -- vectors and words
+
+    def vector(self, values: Sequence[Value], element: Type) -> Value:
+        """Values as one vector (a lone value as itself)."""
+        if len(values) == 1:
+            return values[0]
+        type = VectorType((len(values),), element)
+        result = self.pure(("poison", type), (), lambda: llvm.Poison(res=type))
+        for i, value in enumerate(values):
+            at = self.constant(i)
+            result = self.emit(llvm.InsertElement(result, value, at, res=type)).results[0]
+        return result
+
+    def elements(self, vector: Value, count: int, element: Type) -> list[Value]:
+        """The elements of a vector (or of a lone value)."""
+        if count == 1:
+            return [vector]
+        return [
+            self.emit(llvm.ExtractElement(vector, self.constant(i), res=element)).results[0] for i in range(count)
+        ]
+
+    def bitcast(self, value: Value, type: Type) -> Value:
+        if value.type is type:
+            return value
+        return self.emit(llvm.Bitcast(value, res=type)).results[0]
+
+    def fields(self, struct: Value, types: Sequence[Type]) -> list[Value]:
+        """The members of a struct value."""
+        return [
+            self.emit(llvm.ExtractValue(struct, DenseArrayAttr(I64, (i,)), res=type)).results[0]
+            for i, type in enumerate(types)
+        ]
+
+    def splat(self, attribute: Attribute, element: Type) -> Value:
+        """A scalar constant from an attribute of the element type."""
+        return self.constant_of(attribute, element)
+
+
+def dense_constants(value: DenseElementsAttr) -> list[Attribute]:
+    """The elements of a dense attribute as scalar attributes: one for a splat."""
+    return value.attributes()
+
+
+def integer_type(bits: int) -> IntegerType:
+    """iN."""
+    return IntegerType(bits)

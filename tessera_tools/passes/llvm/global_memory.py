@@ -1,0 +1,274 @@
+"""Global memory: tiled loads and stores, asynchronous copies into shared memory.
+
+A thread's element at register r lies at  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  What the thread and
+the register contribute does not change in a loop and is hoisted as a pointer; the indices add one offset an iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr, i32, i64
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I64, FloatType, RankedTensorType, Type, VectorType, bit_width
+from tessera_tools.layout import LinearLayout, as_xor_expression, vector_access
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import stage_pointer
+from tessera_tools.passes.llvm.tiles import Tile, View
+from tessera_tools.passes.tileas.assign_layouts import coalesced
+from tessera_tools.passes.tileas.remove_layout_conversions import layout_axis
+
+
+@dataclass(slots=True)
+class _Group:
+    """One access: registers whose elements are neighbours, the coordinates of the first."""
+
+    registers: tuple[int, ...]
+    constants: tuple[int, ...]
+
+
+@lowers("nv_tileaa.make_memref")
+def make_memref(low: Lowering, op: nv_tileaa.MakeMemRef) -> None:
+    def known(entry: Any) -> Int:
+        return entry if isinstance(entry, int) else low.scalar(entry)
+
+    extents, strides = [known(v) for v in op.extents()], [known(v) for v in op.strides()]
+    low.define(op.res, View(low.scalar(op.base), extents, strides, op.res.type.element))
+
+
+class _Access:
+    """The addresses and bounds of one tiled access."""
+
+    def __init__(self, low: Lowering, op: Any, layout: LinearLayout, view: View, indices: list[Value]) -> None:
+        self.low, self.e = low, low.e
+        self.view = view
+        self.indices = indices
+        self.bytes = bit_width(view.element) // 8
+        self.rank = len(indices)
+        self.expressions = [as_xor_expression(layout, out=f"dim{d}") for d in range(self.rank)]
+        self.thread = [self.e.thread_part(x) for x in self.expressions]
+        self.axis = layout_axis(op.view.defining_op, op)
+        self.layout = layout
+
+    def groups(self, elements: int) -> list[_Group]:
+        """Accesses of `elements` neighbours along the contiguous axis; repeated elements only once."""
+        found: dict[tuple[int, ...], int] = {}
+        for register in range(self.layout.in_size("register")):
+            found.setdefault(tuple(x.constants[register] for x in self.expressions), register)
+        groups: list[_Group] = []
+        for at, _ in found.items():
+            if at[self.axis] % elements:
+                continue
+            run = [(*at[: self.axis], at[self.axis] + i, *at[self.axis + 1 :]) for i in range(elements)]
+            groups.append(_Group(tuple(found[c] for c in run), at))
+        return groups
+
+    def coordinate(self, d: int, constant: int) -> Int:
+        """The thread's coordinate along an axis for a register's constant, without the index."""
+        base_bits = self.expressions[d].base_bits
+        crossing, apart = constant & base_bits, constant & ~base_bits
+        return self.e.add(self.e.xor(self.thread[d], crossing), apart)
+
+    def address(self, group: _Group) -> Value:
+        """The address of a group's first element."""
+        e, view = self.e, self.view
+        pointer = view.base
+        immediate = 0
+        terms: list[Int] = []
+        for d in range(self.rank):
+            stride = view.strides[d]
+            base_bits = self.expressions[d].base_bits
+            constant = group.constants[d]
+            crossing, apart = constant & base_bits, constant & ~base_bits
+            scale = self._bytes_of(stride)
+            terms.append(e.mul(e.sext(e.xor(self.thread[d], crossing)), scale, I64))
+            if isinstance(scale, int):
+                immediate += apart * scale
+            else:
+                terms.append(e.mul(scale, apart, I64))
+            terms.append(e.mul(e.sext(self.indices[d]), scale, I64))
+        moving = [t for t in terms if isinstance(t, Value)]
+        immediate += sum(t for t in terms if isinstance(t, int))
+        # What is known outside comes first, so that pointers are hoisted as far as they can be.
+        depths = {id(t): e.depth.get(t, 0) for t in moving}
+        for depth in sorted(set(depths.values())):
+            total: Int = 0
+            for term in moving:
+                if depths[id(term)] == depth:
+                    total = e.add(total, term, I64)
+            pointer = e.gep(pointer, total)
+        return e.gep(pointer, immediate, shared=False)
+
+    def _bytes_of(self, stride: Int) -> Int:
+        return stride * self.bytes if isinstance(stride, int) else self.e.mul(self.e.sext(stride), self.bytes, I64)
+
+    def inside(self, group: _Group) -> Value | None:
+        """Whether the group lies in the view (a group lies in it whole or not at all); None if it is known to."""
+        e = self.e
+        conditions: list[Value | None] = []
+        for d in range(self.rank):
+            place = e.add(self.indices[d], self.coordinate(d, group.constants[d]))
+            conditions.append(e.icmp("ult", place, self.view.extents[d]))
+        return e.both(conditions)
+
+    def owner(self) -> Value | None:
+        """Whether this thread is the one, of several that hold the same elements, to store them."""
+        e = self.e
+        masks = self.layout.free_variable_masks()
+        conditions: list[Value | None] = []
+        for name, index in (("lane", e.lane), ("warp", e.warp)):
+            mask = masks.get(name, 0)
+            if mask:
+                conditions.append(e.icmp("eq", e.and_(index, mask), 0))
+        return e.both(conditions)
+
+
+def padding_value(padding: str, type: Type) -> Attribute | None:
+    """The element that a load gives outside the view; None if any will do.  ValueError where the type has no such."""
+    if padding == "undef":
+        return None
+    if isinstance(type, FloatType):
+        number = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
+        return FloatAttr.of(number[padding], type)
+    if padding in ("zero", "neg_zero"):
+        return IntegerAttr(0, type)
+    raise ValueError(f"padding '{padding}' has no value of type {type}")
+
+
+@lowers("nv_tileas.tiled_load")
+def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
+    """Vector loads, each under its bounds check; accesses with one condition share a branch."""
+    e = low.e
+    layout = nv_tileas.layout_of(op.res.type)
+    view = low.view(op.view)
+    access = _Access(low, op, layout, view, [low.scalar(v) for v in op.indices])
+    vector = max(1, op.atom.bits // bit_width(view.element))
+    try:
+        padding = padding_value(op.padding.value, view.element)
+    except ValueError as problem:
+        raise op.error(str(problem)) from None
+    filler = (
+        e.constant_of(padding, view.element)
+        if padding is not None
+        else e.pure(("poison", view.element), (), lambda: llvm.Poison(res=view.element))
+    )
+    elements: list[Any] = [None] * layout.in_size("register")
+    for condition, groups in _by_condition(access, access.groups(vector), None).values():
+
+        def load(groups: list[_Group] = groups) -> list[Value]:
+            return [v for group in groups for v in _load(e, access, group)]
+
+        width = sum(len(g.registers) for g in groups)
+        values = iter(guarded(low, condition, [filler] * width, load))
+        for group in groups:
+            for register in group.registers:
+                elements[register] = next(values)
+    _fill_copies(layout, elements)
+    low.define(op.res, Tile(op.res.type, elements))
+    low.define(op.out_token, None)
+
+
+def _fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
+    """Registers that repeat another's element take its value."""
+    free = layout.free_variable_masks().get("register", 0)
+    dims = [as_xor_expression(layout, out=name).constants for name in layout.out_dims] if free else []
+    first: dict[tuple[int, ...], Any] = {}
+    for register, value in enumerate(elements):
+        if free:
+            at = tuple(constants[register] for constants in dims)
+            if value is None:
+                elements[register] = first[at]
+            else:
+                first[at] = value
+
+
+def _by_condition(access: _Access, groups: list[_Group], also: Value | None) -> dict[Any, tuple[Value | None, list[_Group]]]:
+    """Groups by the condition under which they are accessed."""
+    found: dict[Any, tuple[Value | None, list[_Group]]] = {}
+    for group in groups:
+        condition = access.e.both([access.inside(group), also])
+        found.setdefault(condition, (condition, []))[1].append(group)
+    return found
+
+
+def _load(e: Emitter, access: _Access, group: _Group) -> list[Value]:
+    element = access.view.element
+    count = len(group.registers)
+    type = VectorType((count,), element) if count > 1 else element
+    alignment = i64(count * access.bytes)
+    loaded = e.emit(llvm.Load(access.address(group), alignment, res=type)).results[0]
+    return e.elements(loaded, count, element)
+
+
+@lowers("nv_tileas.tiled_store")
+def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
+    """Vector stores, each under its bounds check; one thread stores what several hold."""
+    e = low.e
+    layout = nv_tileas.layout_of(op.value.type)
+    view = low.view(op.view)
+    access = _Access(low, op, layout, view, [low.scalar(v) for v in op.indices])
+    vector = max(1, op.atom.bits // bit_width(view.element))
+    values = low.tile(op.value).elements(e)
+    for condition, groups in _by_condition(access, access.groups(vector), access.owner()).values():
+
+        def store(groups: list[_Group] = groups) -> list[Value]:
+            for group in groups:
+                packed = e.vector([values[r] for r in group.registers], view.element)
+                alignment = i64(len(group.registers) * access.bytes)
+                e.emit(llvm.Store(packed, access.address(group), alignment))
+            return []
+
+        guarded(low, condition, [], store)
+    low.define(op.out_token, None)
+
+
+@lowers("nv_tileas.async.tiled_copy")
+def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
+    """cp.async of 4, 8 or 16 bytes; outside the view its source size is 0 and zeros arrive (PTX ISA, cp.async)."""
+    e = low.e
+    view, buffer = low.view(op.view), low.buffer(op.buffer)
+    bits = bit_width(view.element)
+    vector = op.atom.bits // bits
+    axis = layout_axis(op.view.defining_op, op)
+    tile = op.buffer.type.tile
+    layout = coalesced(RankedTensorType(tile, view.element), vector, low.warps, axis)
+    memory = op.buffer.type.layout.layout
+    plan = vector_access(layout, memory, bits, op.atom.bits)
+    if plan.elements != vector:
+        raise op.error(
+            f"copies {op.atom.bits} bits at a time, but the buffer's layout keeps only {plan.bits} together; choose a "
+            "narrower atom"
+        )
+    access = _Access(low, op, layout, view, [low.scalar(v) for v in op.indices])
+    when = low.scalar(op.when) if op.when is not None else None
+    size = vector * bits // 8
+    modifier = _cache_modifier("cg" if size == 16 else "ca")
+
+    def copy() -> list[Value]:
+        for i, registers in enumerate(plan.groups):
+            group = _Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
+            destination = stage_pointer(low, buffer, op.stage, plan.address, i)
+            condition = e.both([access.inside(group), when])
+            taken = e.constant(e.select(condition, size, 0))
+            e.nvvm(
+                "cp.async.shared.global",
+                [destination, access.address(group), taken],
+                size=i32(size),
+                modifier=modifier,
+            )
+        return []
+
+    guarded(low, access.owner(), [], copy)
+
+
+def _cache_modifier(word: str) -> Attribute:
+    from tessera_tools.parser import parse_attribute
+
+    return parse_attribute(f"#nvvm<load_cache_modifier {word}>")
+
+

@@ -1,0 +1,131 @@
+"""Lowering of one kernel: the state, and the table from op names to the functions that lower them.
+
+    @lowers("nv_tileas.dot")
+    def dot(low: Lowering, op: nv_tileas.Dot) -> None:
+        low.define(op.res, Tile(…))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nv_tileaa import MemTokenType
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.types import I64, FloatType, IndexType, IntegerType, RankedTensorType
+from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.shared_memory import Allocation
+from tessera_tools.passes.llvm.tiles import Buffer, Tile, View
+from tessera_tools.target import Target
+
+LOWERINGS: dict[str, Callable[[Lowering, Any], None]] = {}
+"""Op name → the function that lowers it."""
+
+
+def lowers(*names: str) -> Callable[[Any], Any]:
+    """Register a lowering for op names."""
+
+    def register(function: Any) -> Any:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return register
+
+
+class Lowering:
+    """One kernel on its way to llvm: the emitter, and what each source value has become."""
+
+    def __init__(self, emitter: Emitter, target: Target, warps: int, allocation: Allocation) -> None:
+        self.e = emitter
+        self.target = target
+        self.warps = warps
+        self.allocation = allocation
+        self.values: dict[Value, Any] = {}
+
+    # -- values
+
+    def define(self, value: Value, lowered: Any) -> None:
+        """What a source value has become."""
+        self.values[value] = lowered
+
+    def scalar(self, value: Value) -> Value:
+        """The llvm value of a scalar."""
+        found = self.values[value]
+        assert isinstance(found, Value)
+        return found
+
+    def tile(self, value: Value) -> Tile:
+        """The per-thread values of a tile."""
+        found = self.values[value]
+        assert isinstance(found, Tile)
+        return found
+
+    def view(self, value: Value) -> View:
+        """A view of global memory."""
+        found = self.values[value]
+        assert isinstance(found, View)
+        return found
+
+    def buffer(self, value: Value) -> Buffer:
+        """A buffer in shared memory."""
+        found = self.values[value]
+        assert isinstance(found, Buffer)
+        return found
+
+    # -- one value as many (control flow)
+
+    def types_of(self, value: Value) -> list[Type]:
+        """The llvm types that a source value takes as block arguments: one a register for a tile, none for a token."""
+        type = value.type
+        if isinstance(type, RankedTensorType):
+            from tessera_tools.dialects.nv_tileas import layout_of
+
+            return [type.element] * layout_of(type).in_size("register")
+        return [converted(type)] if not isinstance(type, MemTokenType) else []
+
+    def flatten(self, value: Value) -> list[Value]:
+        """The llvm values of a source value."""
+        lowered = self.values[value]
+        if lowered is None:
+            return []
+        return lowered.elements(self.e) if isinstance(lowered, Tile) else [lowered]
+
+    def define_flat(self, value: Value, flat: list[Value]) -> None:
+        """Define a source value from its llvm values; takes its share from the front of `flat`."""
+        if isinstance(value.type, RankedTensorType):
+            count = len(self.types_of(value))
+            self.define(value, Tile(value.type, flat[:count]))
+            del flat[:count]
+        elif isinstance(value.type, MemTokenType):
+            self.define(value, None)
+        else:
+            self.define(value, flat.pop(0))
+
+    # -- operations
+
+    def block(self, block: Block) -> None:
+        """Lower the operations of a block, its terminator excepted."""
+        last = block.last_op
+        for op in block:
+            if op is not last or not op.name.endswith(("yield", "return", "condition")):
+                self.op(op)
+
+    def op(self, op: Operation) -> None:
+        """Lower one operation."""
+        function = LOWERINGS.get(op.name)
+        if function is None:
+            raise op.error("failed to legalize operation: convert-tileas-to-llvm has no lowering for it")
+        self.e.location = op.location
+        function(self, op)
+
+
+def converted(type: Type) -> Type:
+    """The llvm type of a scalar: index is i64."""
+    if isinstance(type, IndexType):
+        return I64
+    if isinstance(type, IntegerType | FloatType | PointerType):
+        return type
+    raise ValueError(f"type {type} has no counterpart in llvm")

@@ -1,0 +1,248 @@
+"""The nv_tileas ops on shared memory, layout conversions, and the dot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import BF16, F16, F32, I32, TF32, VectorType, bit_width
+from tessera_tools.layout import LaneShuffle, RegisterMove, SharedRoundTrip, as_xor_expression, vector_access
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import (
+    _attribute,
+    _thread_pointer,
+    load_tile,
+    memory_offset,
+    shared_load_plan,
+    stage_pointer,
+    store_tile,
+)
+from tessera_tools.passes.llvm.tiles import Buffer, Tile
+
+
+@lowers("nv_tileas.alloc_tensor")
+def alloc_tensor(low: Lowering, op: nv_tileas.AllocTensor) -> None:
+    low.define(op.res, Buffer(low.allocation.offsets[op], op.res.type))
+
+
+@lowers("nv_tileas.barrier")
+def barrier(low: Lowering, op: Operation) -> None:
+    low.e.nvvm("barrier0")
+
+
+@lowers("nv_tileas.async.commit_group")
+def commit_group(low: Lowering, op: Operation) -> None:
+    low.e.nvvm("cp.async.commit.group")
+
+
+@lowers("nv_tileas.async.wait_group")
+def wait_group(low: Lowering, op: Any) -> None:
+    low.e.nvvm("cp.async.wait.group", n=op.pending)
+
+
+@lowers("nv_tileas.load")
+def load(low: Lowering, op: nv_tileas.Load) -> None:
+    """ldmatrix where the layouts allow it, else vector loads."""
+    plan = shared_load_plan(op, low.target)
+    buffer = low.buffer(op.buffer)
+    start = memory_offset(op.buffer.type.layout.layout, op.offsets.values)
+    low.define(
+        op.res,
+        load_tile(low.e, op.res.type, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i, start)),
+    )
+
+
+@lowers("nv_tileas.store")
+def store(low: Lowering, op: nv_tileas.Store) -> None:
+    """Vector stores; one thread stores what several hold."""
+    e = low.e
+    element = op.value.type.element
+    layout = nv_tileas.layout_of(op.value.type)
+    plan = vector_access(layout, op.buffer.type.layout.layout, bit_width(element))
+    buffer, tile = low.buffer(op.buffer), low.tile(op.value)
+
+    def body() -> list[Value]:
+        store_tile(e, tile, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i), element)
+        return []
+
+    guarded(low, _owner(low, tuple(layout.free_variable_masks().items())), [], body)
+
+
+def _owner(low: Lowering, masks: tuple[tuple[str, int], ...]) -> Value | None:
+    """Whether this thread stores: no bit of the masks is set in its lane or warp."""
+    e = low.e
+    indices = {"lane": e.lane, "warp": e.warp}
+    return e.both([e.icmp("eq", e.and_(indices[name], mask), 0) for name, mask in masks if mask and name in indices])
+
+
+@lowers("nv_tileas.convert_layout")
+def convert_layout(low: Lowering, op: nv_tileas.ConvertLayout) -> None:
+    """By renaming, by shuffles, or through shared memory."""
+    e = low.e
+    plan = low.allocation.plans[op]
+    tile = low.tile(op.source)
+    if isinstance(plan, RegisterMove) and plan.is_static:
+        values = tile.elements(e)
+        low.define(op.res, Tile(op.res.type, [values[c] for c in plan.source.constants]))
+    elif isinstance(plan, RegisterMove):
+        values = tile.elements(e)
+        chosen = e.thread_part(plan.source)
+        picked = [_pick(low, values, chosen, plan.source.base_bits, c) for c in plan.source.constants]
+        low.define(op.res, Tile(op.res.type, picked))
+    elif isinstance(plan, LaneShuffle):
+        low.define(op.res, _shuffle(low, op, plan, tile))
+    else:
+        assert isinstance(plan, SharedRoundTrip)
+        low.define(op.res, _round_trip(low, op, plan, tile))
+
+
+def _pick(low: Lowering, values: list[Value], chosen: Any, bits: int, constant: int) -> Value:
+    """values[chosen ^ constant], where `chosen` may set `bits`: a tree of selects."""
+    candidates = {0: values[constant]}
+    for bit in (b for b in range(bits.bit_length()) if bits >> b & 1):
+        candidates.update({key | 1 << bit: values[(key | 1 << bit) ^ constant] for key in list(candidates)})
+    for bit in (b for b in range(bits.bit_length()) if bits >> b & 1):
+        flag = low.e.icmp("ne", low.e.and_(chosen, 1 << bit), 0)
+        candidates = {
+            key: low.e.emit(llvm.Select(flag, candidates[key | 1 << bit], value, res=value.type)).results[0]
+            for key, value in candidates.items()
+            if not key >> bit & 1
+        }
+    return candidates[0]
+
+
+def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
+    """Rounds of shfl.sync.idx, one register each, as 32-bit values."""
+    e = low.e
+    values = tile.elements(e)
+    element = tile.element
+    if bit_width(element) > 32:
+        raise op.error(f"shuffles elements of {bit_width(element)} bits; at most 32 have a lowering in this version")
+    received: list[Value] = []
+    provided, lanes = e.thread_part(plan.provided), e.thread_part(plan.source_lane)
+    for i in range(plan.rounds):
+        mine = _pick(low, values, provided, plan.provided.base_bits, plan.provided.constants[i])
+        lane = e.constant(e.xor(lanes, plan.source_lane.constants[i]))
+        word = _as_word(low, mine)
+        got = e.nvvm(
+            "shfl.sync", [e.constant(-1), word, lane, e.constant(31)], [I32], kind=_attribute("#nvvm<shfl_kind idx>")
+        ).results[0]
+        received.append(_from_word(low, got, element))
+    # Round i gives register target.evaluate(i): where that depends on the thread, select by register.
+    count = nv_tileas.layout_of(op.res.type).in_size("register")
+    target = e.thread_part(plan.target)
+    by_constant = {c: received[i] for i, c in enumerate(plan.target.constants)}
+    elements: list[Any] = [None] * count
+    reachable = sorted(by_constant)
+    for register in range(count):
+        if all((register ^ key) in by_constant for key in _subsets(plan.target.base_bits)):
+            ordered = [by_constant.get(r, received[0]) for r in range(max(reachable) + 1)]
+            elements[register] = _pick(low, ordered, target, plan.target.base_bits, register)
+    for register, source in plan.copies:
+        elements[register] = elements[source]
+    return Tile(op.res.type, elements)
+
+
+def _subsets(mask: int) -> list[int]:
+    found = [0]
+    for bit in range(mask.bit_length()):
+        if mask >> bit & 1:
+            found += [key | 1 << bit for key in found]
+    return found
+
+
+def _as_word(low: Lowering, value: Value) -> Value:
+    e, bits = low.e, bit_width(value.type)
+    whole = e.bitcast(value, _integer(bits))
+    return whole if bits == 32 else e.emit(llvm.ZExt(whole, res=I32)).results[0]
+
+
+def _from_word(low: Lowering, word: Value, element: Any) -> Value:
+    e, bits = low.e, bit_width(element)
+    narrow = word if bits == 32 else e.emit(llvm.Trunc(word, res=_integer(bits))).results[0]
+    return e.bitcast(narrow, element)
+
+
+def _integer(bits: int) -> Any:
+    from tessera_tools.ir.types import IntegerType
+
+    return IntegerType(bits)
+
+
+def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Tile:
+    """Barrier (the bytes may have been another buffer's), store, barrier, load."""
+    e = low.e
+    element = op.res.type.element
+    scale = bit_width(element) // 8
+    offset = low.allocation.offsets[op]
+
+    def pointer(address: Any) -> Any:
+        def at(i: int) -> Value:
+            base, immediate = _thread_pointer(e, offset, address, i, scale)
+            return e.gep(base, immediate, shared=False)
+
+        return at
+
+    def body() -> list[Value]:
+        store_tile(e, tile, plan.store, pointer(plan.store.address), element)
+        return []
+
+    e.nvvm("barrier0")
+    guarded(low, _owner(low, plan.store_masks), [], body)
+    e.nvvm("barrier0")
+    return load_tile(e, op.res.type, plan.load, pointer(plan.load.address))
+
+
+_MMA_TYPES = {F16: "f16", BF16: "bf16", TF32: "tf32"}
+
+
+@lowers("nv_tileas.dot")
+def dot(low: Lowering, op: nv_tileas.Dot) -> None:
+    """One mma.sync for every instruction-sized piece: those of A and C agree in rows, of B and C in columns."""
+    e = low.e
+    atom = op.atom
+    if atom.a not in _MMA_TYPES or atom.accumulator is not F32:
+        raise op.error(f"has no lowering for atom {atom}; f16, bf16 and tf32 with f32 accumulation have one")
+    m, n, k = atom.mnk
+    a, b, c = low.tile(op.a), low.tile(op.b), low.tile(op.c)
+    a_words, b_words = a.words(e), b.words(e)
+    accumulators = list(c.elements(e))
+    per = 32 // max(bit_width(atom.a), 16) if atom.a is not TF32 else 1
+    a_size, b_size = m * k // 32 // per, k * n // 32 // per
+    a_at = _pieces(op.a.type, a_size * per)
+    b_at = _pieces(op.b.type, b_size * per)
+    kinds = _attribute(f"#nvvm.mma_type<{_MMA_TYPES[atom.a]}>")
+    fixed = {
+        "layoutA": _attribute("#nvvm.mma_layout<row>"),
+        "layoutB": _attribute("#nvvm.mma_layout<col>"),
+        "multiplicandAPtxType": kinds,
+        "multiplicandBPtxType": kinds,
+        "operandSegmentSizes": DenseArrayAttr(I32, (a_size, b_size, 4)),
+        "shape": _attribute(f"#nvvm.shape<m = {m}, n = {n}, k = {k}>"),
+    }
+    # f16 operands are vectors of two halves, the others plain words.
+    operand_type = VectorType((2,), F16) if atom.a is F16 else I32
+    a_words = [e.bitcast(w, operand_type) for w in a_words]
+    b_words = [e.bitcast(w, operand_type) for w in b_words]
+    result = struct(*[F32] * 4)
+    depth = op.a.type.shape[1]
+    # k outermost: the fragments of one k step are used together, and neighbouring instructions are independent.
+    for step in range(0, depth, k):
+        for (row, column), first in _pieces(op.c.type, 4).items():
+            mine_a = a_words[a_at[row, step] // per :][:a_size]
+            mine_b = b_words[b_at[step, column] // per :][:b_size]
+            values = e.nvvm("mma.sync", [*mine_a, *mine_b, *accumulators[first : first + 4]], [result], **fixed)
+            accumulators[first : first + 4] = e.fields(values.results[0], [F32] * 4)
+    low.define(op.res, Tile(op.res.type, accumulators))
+
+
+def _pieces(type: Any, registers: int) -> dict[tuple[int, int], int]:
+    """Where each instruction-sized piece that a warp holds starts: (row, column) in the warp's own coordinates → register."""
+    layout = nv_tileas.layout_of(type)
+    rows, columns = (as_xor_expression(layout, out=f"dim{d}").constants for d in (0, 1))
+    return {(rows[r], columns[r]): r for r in range(0, len(rows), registers)}
+
+

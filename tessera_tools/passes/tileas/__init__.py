@@ -1,0 +1,1 @@
+"""Passes on `nv_tileas`, and the conversion that makes it."""

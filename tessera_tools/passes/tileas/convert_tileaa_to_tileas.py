@@ -1,0 +1,115 @@
+"""convert-tileaa-to-tileas: memory ops take their element offsets, dots their mma atom, kernels their number of warps.
+
+    addptr + tiled_load  →  nv_tileas.tiled_load view[offsets]        dot  →  nv_tileas.dot {atom}
+    addptr + tiled_store →  nv_tileas.tiled_store view[offsets]       constant_tensor → arith.constant
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
+from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.types import BF16, F16, F32, F64, I32, TF32, RankedTensorType, Type
+from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.kernel import kernels, target_of
+
+# The dense mma.sync shapes with f32 accumulation, per operand type (PTX ISA, "mma"); each is the deepest in K.
+MMA_SHAPES: dict[Type, str] = {F16: "sm80_m16n8k16", BF16: "sm80_m16n8k16", TF32: "sm80_m16n8k8"}
+ACCUMULATOR_REGISTERS = 128
+"""32-bit accumulator registers a thread that a kernel's largest dot may take before more warps are used."""
+
+
+@dataclass(frozen=True)
+class ConvertTileAAToTileAS(Pass):
+    """Lower nv_tileaa to nv_tileas; layouts come later."""
+
+    name: ClassVar = "convert-tileaa-to-tileas"
+    summary: ClassVar = "lower nv_tileaa to nv_tileas"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileaa functions and a target on the module"
+    ensures: ClassVar = "tiled accesses and dots are nv_tileas ops; kernels have a kernel_spec"
+
+    num_warps: int = option(0, "warps of a kernel; 0 chooses from the tiles")
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        target_of(op)
+        for function in kernels(op):
+            if function.kernel_spec is None:
+                warps = self.num_warps or choose_warps(function)
+                try:
+                    function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
+                except ValueError as problem:
+                    raise function.error(str(problem)) from None
+            convert(function)
+
+
+def choose_warps(function: Operation) -> int:
+    """4 warps, or 8 where 4 would need more than `ACCUMULATOR_REGISTERS` a thread for an accumulator."""
+    largest = max((o.res.type.num_elements for o in function.walk() if isinstance(o, nv_tileaa.Dot)), default=0)
+    warps = 4
+    while warps < 8 and largest > ACCUMULATOR_REGISTERS * 32 * warps:
+        warps *= 2
+    return warps
+
+
+def convert(function: Operation) -> None:
+    """Rewrite the function's ops in place."""
+    for op in function.walk():
+        builder = Builder.before(op)
+        if isinstance(op, nv_tileaa.TiledLoad):
+            view, offsets = _place(op.view, builder)
+            new: Any = nv_tileas.TiledLoad(
+                view, offsets, op.token, op.copy_atom, op.padding, res=op.res.type, out_token=op.out_token.type
+            )
+        elif isinstance(op, nv_tileaa.TiledStore):
+            view, offsets = _place(op.view, builder)
+            new = nv_tileas.TiledStore(view, offsets, op.value, op.token, op.copy_atom, out_token=op.out_token.type)
+        elif isinstance(op, nv_tileaa.Dot):
+            new = nv_tileas.Dot(op.a, op.b, op.c, mma_atom(op))
+        elif isinstance(op, nv_tileaa.ConstantTensor):
+            new = arith.Constant(op.value)
+        else:
+            continue
+        for old, fresh in zip(op.results, new.results, strict=True):
+            fresh.name_hint = old.name_hint
+        builder.insert(new)
+        op.replace_all_uses_with(new.results)
+        op.erase()
+    for op in function.walk(reverse=True, post_order=True):
+        if isinstance(op, nv_tileaa.AddPtr) and not op.results[0].has_uses:
+            op.erase()
+
+
+def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:
+    """The whole view behind chains of addptr, and the sum of their offsets (zeros where there is none)."""
+    offsets: list[Value] | None = None
+    while isinstance(op := view.defining_op, nv_tileaa.AddPtr):
+        if offsets is None:
+            offsets = op.offsets
+        else:
+            offsets = [builder.insert(arith.AddI(a, b)).results[0] for a, b in zip(offsets, op.offsets, strict=True)]
+        view = op.view
+    if offsets is None:
+        zero = builder.insert(arith.Constant(IntegerAttr(0, I32))).results[0]
+        offsets = [zero] * view.type.rank  # type: ignore[attr-defined]
+    return view, offsets
+
+
+def mma_atom(op: nv_tileaa.Dot) -> MmaAtomAttr:
+    """The tensor core instruction for the operand types, or `fma` where the tile is smaller than it or there is none."""
+    a, b, c = (v.type for v in (op.a, op.b, op.c))
+    assert isinstance(a, RankedTensorType)
+    if a.element is not b.element:
+        raise op.error(f"multiplies {a.element} by {b.element}: operands of one type are supported")
+    shape = MMA_SHAPES.get(a.element) if c.element is F32 else None
+    if shape is not None:
+        m, n, k = MmaAtomAttr(shape, a.element, b.element, c.element).mnk
+        if c.shape[0] >= m and c.shape[1] >= n and a.shape[1] >= k:
+            return MmaAtomAttr(shape, a.element, b.element, c.element)
+    if a.element not in (F16, BF16, F32, F64) or c.element not in (F16, F32, F64):
+        raise op.error(f"multiplies {a.element} into {c.element}: no instruction for these types is known to this version")
+    return MmaAtomAttr("fma", a.element, b.element, c.element)

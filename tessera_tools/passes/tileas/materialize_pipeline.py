@@ -1,0 +1,363 @@
+"""tileas-materialize-pipeline: dot operands reach registers through swizzled shared memory, in loops asynchronously.
+
+    for k: a = convert(load A[k]); b = convert(load B[k]); acc = dot(a, b, acc)
+      ──▶
+    for s in 0..S-2: copy A[s], B[s] → stage s; commit                     (prologue)
+    for k: wait for the oldest group; barrier                              (also frees the stage read last)
+           copy A[k+S-1], B[k+S-1] → the freed stage; commit
+           for each k slice of the instruction: load the fragments (ldmatrix), dot
+
+A load whose accesses are too narrow for cp.async, or padded with anything but zero, goes through registers instead, with
+a barrier before and after its store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
+from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
+from tessera_tools.ir.traits import Pure
+from tessera_tools.ir.types import I32, I64, RankedTensorType, bit_width
+from tessera_tools.layout import Access, LinearLayout, choose_swizzle, mma_operand_a, mma_operand_b, transpose
+from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.assign_layouts import dot_layouts, warp_grid
+from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
+from tessera_tools.target import Feature, Target
+
+MOST_STAGES = 4
+LARGE_STAGE = 24 * 1024
+"""Stages of more bytes than this are limited to three: more would leave a multiprocessor room for one CTA only."""
+
+
+@dataclass(frozen=True)
+class MaterializePipeline(Pass):
+    """Make the buffers and copies of dot operands explicit."""
+
+    name: ClassVar = "tileas-materialize-pipeline"
+    summary: ClassVar = "turn loads in loops into multi-buffered asynchronous copies"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "layouts on every tensor"
+    ensures: ClassVar = "dot operands that come from global memory are read from shared-memory buffers, slice by slice"
+    statistics: ClassVar = {"pipelined": "loads turned into asynchronous copies", "staged": "loads staged through registers"}
+
+    num_stages: int = option(0, "stages of a loop's buffers; 0 chooses what fits")
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        target = target_of(op)
+        for function in kernels(op):
+            warps = kernel_spec(function).num_warps
+            by_block: dict[Any, list[_Operand]] = {}
+            for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
+                for position in (0, 1):
+                    operand = _Operand.match(dot, position, warps, target)
+                    if operand is not None:
+                        by_block.setdefault(dot.parent, []).append(operand)
+            for operands in by_block.values():
+                self.materialize(operands, target, warps, context)
+
+    def materialize(self, operands: list[_Operand], target: Target, warps: int, context: PassContext) -> None:
+        """One block's dots."""
+        loop = operands[0].dot.parent_op
+        pipelined = [o for o in operands if isinstance(loop, scf.For) and o.asynchronous and _prefetchable(o, loop)]
+        staged = [o for o in operands if o not in pipelined]
+        context.count("pipelined", len(pipelined))
+        context.count("staged", len(staged))
+        if pipelined:
+            assert isinstance(loop, scf.For)
+            stages = self.stages(pipelined, staged, target, loop)
+            _pipeline(loop, pipelined, stages)
+        for operand in staged:
+            operand.stage_through_registers()
+        for dot in dict.fromkeys(o.dot for o in operands):
+            mine = {o.position: o for o in operands if o.dot is dot}
+            _slice(dot, mine, warps)
+
+    def stages(self, pipelined: list[_Operand], staged: list[_Operand], target: Target, loop: Operation) -> int:
+        """How many stages fit the target's shared memory; an error if not even one does."""
+        each = sum(o.bytes for o in pipelined)
+        room = target.max_shared_per_block - sum(o.bytes for o in staged)
+        fitting = room // each
+        if fitting < 1:
+            what = ", ".join(f"{o.bytes} bytes for {o.tile_text()}" for o in (*pipelined, *staged))
+            raise loop.error(
+                f"needs {each} bytes of shared memory for one stage of its buffers ({what}), but {target.name} has "
+                f"{target.max_shared_per_block} a CTA; use smaller tiles"
+            )
+        if self.num_stages:
+            if self.num_stages > fitting:
+                raise loop.error(f"has room for {fitting} stages on {target.name}, but num-stages={self.num_stages}")
+            return self.num_stages
+        return min(fitting, 3 if each > LARGE_STAGE else MOST_STAGES)
+
+
+class _Operand:
+    """A dot operand that a tiled load feeds: dot ← convert_layout ← [permute] ← tiled_load."""
+
+    def __init__(self, dot: Any, position: int, convert: Any, permute: Any, load: Any, fragment: LinearLayout, target: Target):
+        self.dot = dot
+        self.position = position
+        self.convert = convert
+        self.permute = permute
+        self.load = load
+        self.fragment = fragment
+        """The operand's layout in the coordinates of the dot."""
+        type = load.res.type
+        self.element = type.element
+        self.bits = bit_width(type.element)
+        self.copy_layout = nv_tileas.layout_of(type)
+        in_memory = transpose(fragment, _inverse(permute.permutation.values)) if permute is not None else fragment
+        write = Access(self.copy_layout, "vector", max(8, load.atom.bits))
+        self.memory = choose_swizzle(type.shape, self.bits, write, Access(in_memory, "matrix"), modes_only=True).layout
+        self.asynchronous = target.has(Feature.CP_ASYNC) and load.atom.bits >= 32 and load.padding.value in ("undef", "zero")
+        self.buffer: Value | None = None
+        self.stage: Value | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one stage."""
+        return self.load.res.type.num_elements * self.bits // 8
+
+    def tile_text(self) -> str:
+        return f"tile {'x'.join(map(str, self.load.res.type.shape))}x{self.element}"
+
+    @classmethod
+    def match(cls, dot: Any, position: int, warps: int, target: Target) -> _Operand | None:
+        convert = dot.operand(position).defining_op
+        if not isinstance(convert, nv_tileas.ConvertLayout) or not convert.res.has_one_use:
+            return None
+        source = convert.source.defining_op
+        permute = None
+        if isinstance(source, nv_tileaa.Permute) and source.res.has_one_use:
+            permute, source = source, source.source.defining_op
+        if not isinstance(source, nv_tileas.TiledLoad) or not source.res.has_one_use or source.parent is not dot.parent:
+            return None
+        return cls(dot, position, convert, permute, source, dot_layouts(dot, warps)[position], target)
+
+    def allocate(self, builder: Builder, stages: int) -> None:
+        type = SmemType((stages, *self.load.res.type.shape), self.element, SharedAttr(self.memory))
+        alloc = builder.insert(nv_tileas.AllocTensor(res=type, location=self.load.location))
+        self.buffer = alloc.res
+        alloc.res.name_hint = "smem_a" if self.position == 0 else "smem_b"
+
+    def copy(self, builder: Builder, indices: list[Value], stage: Value, when: Value | None) -> None:
+        """Start the copy of one tile."""
+        bits = self.load.atom.bits
+        atom = CopyAtomAttr.make(80, "cp_async", bits, self.element)
+        builder.insert(
+            nv_tileas.AsyncTiledCopy(
+                self.load.view, indices, self.buffer, stage, when, atom, location=self.load.location
+            )
+        )
+
+    def finish_load(self) -> None:
+        """Drop the load: its token is the one before it."""
+        self.load.out_token.replace_all_uses_with(self.load.token)
+
+    def stage_through_registers(self) -> None:
+        """Store what the load gives into a buffer of one stage, between barriers."""
+        top = self.load
+        while isinstance(top.parent_op, scf.For | scf.If | scf.While):
+            top = top.parent_op
+        self.allocate(Builder.before(top), 1)
+        builder = Builder.after(self.load)
+        self.stage = builder.insert(arith.Constant(i32(0))).results[0]
+        builder.insert(nv_tileas.Barrier())
+        atom = CopyAtomAttr.make(80, "sts", self.load.atom.bits, self.element)
+        builder.insert(nv_tileas.Store(self.load.res, self.buffer, self.stage, atom))
+        builder.insert(nv_tileas.Barrier())
+
+
+def _inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
+    inverse = [0] * len(permutation)
+    for i, axis in enumerate(permutation):
+        inverse[axis] = i
+    return tuple(inverse)
+
+
+def _prefetchable(operand: _Operand, loop: scf.For) -> bool:
+    """Whether the load may start iterations early: its indices follow from the induction variable alone, it is not
+    ordered after another memory op of the loop, and nothing in the loop writes global memory."""
+    if any(isinstance(op, nv_tileas.TiledStore) for op in loop.walk()):
+        return False
+    token = operand.load.token.defining_op
+    while isinstance(token, nv_tileas.TiledLoad):
+        token = token.token.defining_op
+    if token is not None and loop.is_ancestor_of(token):
+        return False
+    if operand.load.token in loop.iter_args or any(u.owner.name == "scf.yield" for u in operand.load.out_token.uses):
+        return False
+    return _index_slice(operand.load, loop) is not None and operand.load.view.owner_block is not loop.body.entry
+
+
+def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
+    """The scalar operations of the body that compute the load's indices, in order; None if they need carried values."""
+    induction = loop.induction[0]
+    needed: set[Operation] = set()
+    work = list(load.indices)
+    while work:
+        value = work.pop()
+        if value is induction:
+            continue
+        op = value.defining_op
+        if op is None:
+            if value.owner_block is loop.body.entry:
+                return None
+            continue
+        if not loop.is_ancestor_of(op) or op in needed:
+            continue
+        if op.regions or op.name.partition(".")[0] not in ("arith", "nv_tileaa") or not op.has_trait(Pure):
+            return None
+        needed.add(op)
+        work += op.operands
+    return [op for op in loop.body.entry if op in needed]
+
+
+def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
+    """Turn the loop's loads into copies that run `stages - 1` iterations ahead."""
+    before = Builder.before(loop)
+    for operand in operands:
+        operand.allocate(before, stages)
+    ahead = stages - 1
+    lower, upper, step = loop.lower, loop.upper, loop.step
+    type = lower.type
+    predicate = CMPI_PREDICATES.index("ult" if loop.unsigned_cmp else "slt")
+
+    def constant(builder: Builder, value: int, of: Any = I32) -> Value:
+        return builder.insert(arith.Constant(IntegerAttr(value, of))).results[0]
+
+    iteration = lower
+    for s in range(ahead):
+        when = before.insert(arith.CmpI(IntegerAttr(predicate, I64), iteration, upper)).results[0]
+        _issue(before, loop, operands, iteration, constant(before, s), when)
+        iteration = before.insert(arith.AddI(iteration, step)).results[0]
+    zero = constant(before, 0)
+    slots = [zero] if stages == 1 else [zero, constant(before, ahead)]
+    body = _with_carried(loop, slots if stages > 1 else [])
+    block = body.body.entry
+    at = Builder.at_start(block, loop.location)
+    induction = block.arguments[0]
+    if stages == 1:
+        read: Value = zero
+        at.insert(nv_tileas.Barrier())
+        _issue(at, body, operands, induction, zero, None)
+        at.insert(nv_tileas.AsyncWaitGroup(i32(0)))
+        at.insert(nv_tileas.Barrier())
+    else:
+        read, write = block.arguments[-2], block.arguments[-1]
+        read.name_hint, write.name_hint = "read_stage", "write_stage"
+        at.insert(nv_tileas.AsyncWaitGroup(i32(stages - 2)))
+        at.insert(nv_tileas.Barrier())
+        distance = constant(at, ahead, type)
+        scaled = at.insert(arith.MulI(step, distance)).results[0]
+        future = at.insert(arith.AddI(induction, scaled)).results[0]
+        when = at.insert(arith.CmpI(IntegerAttr(predicate, I64), future, upper)).results[0]
+        _issue(at, body, operands, future, write, when)
+        terminator = block.last_op
+        assert terminator is not None
+        end = Builder.before(terminator)
+        one, count, start = constant(end, 1), constant(end, stages), constant(end, 0)
+        following: list[Value] = []
+        for slot in (read, write):
+            moved = end.insert(arith.AddI(slot, one)).results[0]
+            wraps = end.insert(arith.CmpI(IntegerAttr(CMPI_PREDICATES.index("eq"), I64), moved, count)).results[0]
+            following.append(end.insert(arith.Select(wraps, start, moved)).results[0])
+        terminator.set_operands([*terminator.operands, *following])
+    Builder.after(body).insert(nv_tileas.AsyncWaitGroup(i32(0)))
+    for operand in operands:
+        operand.stage = read
+        operand.finish_load()
+
+
+def _issue(builder: Builder, loop: scf.For, operands: list[_Operand], iteration: Value, stage: Value, when: Value | None):
+    """The copies of one iteration as one group: the index computations with `iteration` for the induction variable."""
+    mapping = IRMapping({loop.induction[0]: iteration})
+    for op in dict.fromkeys(o for operand in operands for o in _index_slice(operand.load, loop) or ()):
+        builder.insert(op.clone(mapping))
+    for operand in operands:
+        operand.copy(builder, [mapping.value(v) for v in operand.load.indices], stage, when)
+    builder.insert(nv_tileas.AsyncCommitGroup())
+
+
+def _with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
+    """The loop carrying more values (their yields are the caller's to add); the body moves over."""
+    if not extra:
+        return loop
+    new = scf.For(
+        loop.lower, loop.upper, loop.step, [*loop.inits, *extra],
+        results=[*loop.result_types, *(v.type for v in extra)], location=loop.location,
+    )  # fmt: skip
+    new.attributes.update({k: v for k, v in loop.attributes.items() if k not in new.attributes})
+    new.body.take_blocks(loop.body)
+    for value in extra:
+        new.body.entry.add_argument(value.type, loop.location)
+    Builder.before(loop).insert(new)
+    for old, fresh in zip(loop.results, new.results, strict=False):
+        fresh.name_hint = old.name_hint
+        old.replace_all_uses_with(fresh)
+    loop.erase()
+    return new
+
+
+def _slice(dot: Any, operands: dict[int, _Operand], warps: int) -> None:
+    """Replace a dot by one per k slice of its instruction, with fragments read from the buffers just before each."""
+    k = dot.a.type.shape[1]
+    depth = dot.atom.mnk[2]
+    builder = Builder.before(dot)
+    accumulator = dot.c
+    if len(operands) < 2:
+        # The other operand stays whole in registers, so the dot does too.
+        for operand in operands.values():
+            dot.set_operand(operand.position, _fragment(builder, operand, 0, k, warps))
+    else:
+        for start in range(0, k, depth):
+            a = _fragment(builder, operands[0], start, depth, warps)
+            b = _fragment(builder, operands[1], start, depth, warps)
+            accumulator = builder.insert(nv_tileas.Dot(a, b, accumulator, dot.atom, location=dot.location)).res
+        accumulator.name_hint = dot.res.name_hint
+        dot.res.replace_all_uses_with(accumulator)
+        dot.erase()
+    for operand in operands.values():
+        for op in (operand.convert, operand.permute, operand.load):
+            if op is not None and not op.results[0].has_uses:
+                for token in op.results[1:]:
+                    token.replace_all_uses_with(op.token)
+                op.erase()
+
+
+def _fragment(builder: Builder, operand: _Operand, start: int, depth: int, warps: int) -> Value:
+    """The dot's fragment of `depth` along k from `start`, read from the operand's buffer."""
+    m, n = operand.dot.c.type.shape
+    shape = (m, depth) if operand.position == 0 else (depth, n)
+    k_axis = 1 if operand.position == 0 else 0
+    layout = fragment_layout(operand, shape, warps)
+    offsets = [0, 0]
+    offsets[k_axis] = start
+    in_memory, source_shape = layout, shape
+    if operand.permute is not None:
+        order = _inverse(operand.permute.permutation.values)
+        in_memory = transpose(layout, order)
+        source_shape = tuple(shape[i] for i in order)
+        offsets = [offsets[i] for i in order]
+    type = nv_tileas.with_layout(RankedTensorType(source_shape, operand.element), in_memory)
+    atom = CopyAtomAttr.make(75, "ldmatrix", "x4", operand.element)
+    value = builder.insert(
+        nv_tileas.Load(
+            operand.buffer, operand.stage, DenseArrayAttr(I64, tuple(offsets)), atom, res=type, location=operand.load.location
+        )
+    ).res
+    if operand.permute is not None:
+        turned = nv_tileas.with_layout(RankedTensorType(shape, operand.element), layout)
+        value = builder.insert(nv_tileaa.Permute(value, operand.permute.permutation, res=turned)).res
+    return value
+
+
+def fragment_layout(operand: _Operand, shape: tuple[int, ...], warps: int) -> LinearLayout:
+    """The layout of one slice of a dot operand."""
+    grid = warp_grid(*operand.dot.c.type.shape, warps)
+    return (mma_operand_a if operand.position == 0 else mma_operand_b)(shape, max(operand.bits, 8), grid)
