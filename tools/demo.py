@@ -44,9 +44,9 @@ class Stage:
 
 STAGES = [
     Stage("1-*.mlir", "cuda_tile", r"parse|parser"),
-    Stage("2-*.mlir", "nv_tileaa", r".*to-tileaa"),
-    Stage("3-*.mlir", "nv_tileas", r".*to-tileas"),
-    Stage("4-*.mlir", "llvm + nvvm", r".*tileas-to-llvm"),
+    Stage("2-*.mlir", "nv_tileaa", r".*to-?tileaa"),
+    Stage("3-*.mlir", "nv_tileas", r".*to-?tileas|tileas-.*"),
+    Stage("4-*.mlir", "llvm + nvvm", r".*tileas-?to-?llvm|.*func-?to-?llvm|reconcile.*"),
     Stage("4b-*.ll", "LLVM IR", r".*llvm ?ir.*"),
     Stage("5-*.mir", "NVPTX MIR", r".*\bmir"),
     Stage("6-*.ptx", "PTX", r"llvm|.*ptx"),

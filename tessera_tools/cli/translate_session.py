@@ -24,6 +24,7 @@ from tessera_tools.emit.driver import (
     Options,
     compile_module,
     compile_text,
+    declared_target,
     remaining_pipeline,
     stage_of,
 )
@@ -116,6 +117,9 @@ class Session:
         self.doing = "parsing"
         with self.timing.scope("Parser"):
             module = self._parse(data, name)
+        if self.options["gpu_name"] is None:
+            self.options["gpu_name"] = declared_target(module)
+            options = self._options()
         if self.options["print_pipeline"]:
             self._print_pipeline(options.target, module)
         self.doing = "compiling"

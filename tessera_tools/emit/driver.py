@@ -19,10 +19,11 @@ from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, pt
 from tessera_tools.emit.manifest import Kernel, Manifest
 from tessera_tools.emit.ptxas import Assembled, Ptxas
 from tessera_tools.emit.worker import Worker
+from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import STAGES, pipeline_for
-from tessera_tools.target import Target
+from tessera_tools.target import Target, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.emit.llvmir.module import DebugLevel
@@ -37,12 +38,16 @@ __all__ = [
     "Stage",
     "compile_module",
     "compile_text",
+    "declared_target",
     "remaining_pipeline",
     "stage_of",
 ]
 
 FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
 """What `until` may name, in order."""
+
+TARGET_ATTRIBUTE = "nv_tileaa.target_spec"
+"""Attribute of the module: the target's name, as the first conversion writes it."""
 
 Stage = str
 """A name of STAGES or of FORMATS."""
@@ -95,6 +100,12 @@ def stage_of(module: Operation) -> Stage:
             if best == 0:
                 break
     return STAGES[best]
+
+
+def declared_target(module: Operation) -> str | None:
+    """The GPU that a module between cuda_tile and llvm says it was lowered for; None where it says nothing."""
+    spec = module.attributes.get(TARGET_ATTRIBUTE)
+    return spec.value if isinstance(spec, StringAttr) else None
 
 
 def remaining_pipeline(target: Target, stage: Stage) -> Pipeline:
@@ -150,6 +161,14 @@ class _Run:
 
         options = self.options
         stage = stage_of(module)
+        declared = declared_target(module)
+        if declared is None and stage not in ("cuda_tile", "llvm"):
+            module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
+        elif declared is not None and lookup(declared) is not options.target:
+            raise module.error(
+                f"was lowered for '{declared}', and cannot be compiled for '{options.target.name}'",
+                "lower the kernel again from cuda_tile, or name its own GPU",
+            )
         steps = pipeline_for(options.target.name, stage)
         for name in STAGES[STAGES.index(stage) :]:
             if options.all_stages:

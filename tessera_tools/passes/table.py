@@ -115,15 +115,15 @@ class Step:
 
 _COMMON: Mapping[str, Sequence[str]] = {
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
-    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileas{gpu-name=TARGET}"),
+    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileas"),
     "nv_tileas": (
-        "tileas-assign-layouts{gpu-name=TARGET}",
+        "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
-        "tileas-materialize-pipeline{gpu-name=TARGET}",
+        "tileas-materialize-pipeline",
         "canonicalize",
         "cse",
-        "convert-nv-tile-func-to-llvm{gpu-name=TARGET}",
-        "convert-tileas-to-llvm{gpu-name=TARGET}",
+        "convert-nv-tile-func-to-llvm",
+        "convert-tileas-to-llvm",
         "reconcile-unrealized-casts",
         "canonicalize",
         "cse",
@@ -132,7 +132,8 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
-    # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name.
+    # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name. The first
+    # conversion writes it into the module, where the later passes find it.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_89": _COMMON,
