@@ -23,7 +23,7 @@ from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import STAGES, pipeline_for
-from tessera_tools.target import Target, lookup
+from tessera_tools.target import Target
 
 if TYPE_CHECKING:
     from tessera_tools.emit.llvmir.module import DebugLevel
@@ -164,7 +164,7 @@ class _Run:
         declared = declared_target(module)
         if declared is None and stage not in ("cuda_tile", "llvm"):
             module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
-        elif declared is not None and lookup(declared) is not options.target:
+        elif declared is not None and declared not in (options.target.name, options.target.cpu):
             raise module.error(
                 f"was lowered for '{declared}', and cannot be compiled for '{options.target.name}'",
                 "lower the kernel again from cuda_tile, or name its own GPU",
