@@ -10,157 +10,24 @@ one too.  `Operation` is also the class of every registered op: subclasses come 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tessera_tools import diagnostics
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builder import Builder, InsertionPoint
 from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
     from tessera_tools.ir.traits import Trait
 
 OpT = TypeVar("OpT", bound="Operation")
 
-
-class OpOperand:
-    """One use of a value: operand number `index` of `owner`.  A node in the value's list of uses."""
-
-    __slots__ = ("_next", "_prev", "index", "owner", "value")
-
-    def __init__(self, owner: Operation, index: int, value: Value) -> None:
-        self.owner = owner
-        self.index = index
-        self.value = value
-        self._prev: OpOperand | None = None
-        first = value._first_use
-        self._next: OpOperand | None = first
-        if first is not None:
-            first._prev = self
-        value._first_use = self
-
-    def set(self, value: Value) -> None:
-        """Make the operand refer to another value."""
-        self._unlink()
-        self.value = value
-        first = value._first_use
-        self._prev, self._next = None, first
-        if first is not None:
-            first._prev = self
-        value._first_use = self
-
-    def _unlink(self) -> None:
-        before, after = self._prev, self._next
-        if before is not None:
-            before._next = after
-        else:
-            self.value._first_use = after
-        if after is not None:
-            after._prev = before
-
-
-class Value:
-    """An SSA value: an `OpResult` or a `BlockArgument`.  `name_hint` is the name it had in the text."""
-
-    __slots__ = ("_first_use", "name_hint", "type")
-
-    def __init__(self, type: Type, name_hint: str | None = None) -> None:
-        self.type = type
-        self.name_hint = name_hint
-        self._first_use: OpOperand | None = None
-
-    @property
-    def uses(self) -> Iterator[OpOperand]:
-        """The uses; the list may be changed while iterating (a use is left before it is yielded)."""
-        use = self._first_use
-        while use is not None:
-            following = use._next
-            yield use
-            use = following
-
-    @property
-    def users(self) -> Iterator[Operation]:
-        """The operations that use the value, once per use."""
-        return (use.owner for use in self.uses)
-
-    @property
-    def has_uses(self) -> bool:
-        return self._first_use is not None
-
-    @property
-    def has_one_use(self) -> bool:
-        return self._first_use is not None and self._first_use._next is None
-
-    def replace_all_uses_with(self, other: Value, keep: Callable[[OpOperand], bool] | None = None) -> None:
-        """Make every use refer to `other`, except those for which `keep` holds."""
-        if other is self:
-            return
-        for use in self.uses:
-            if keep is None or not keep(use):
-                use.set(other)
-
-    @property
-    def defining_op(self) -> Operation | None:
-        """The operation whose result this is; None for a block argument."""
-        return None
-
-    @property
-    def owner_block(self) -> Block | None:
-        """The block in which the value is defined."""
-        raise NotImplementedError
-
-    @property
-    def location(self) -> Location:
-        raise NotImplementedError
-
-
-class OpResult(Value):
-    """Result number `index` of `op`."""
-
-    __slots__ = ("index", "op")
-
-    def __init__(self, op: Operation, index: int, type: Type) -> None:
-        self.type = type
-        self.name_hint: str | None = None
-        self._first_use = None
-        self.op = op
-        self.index = index
-
-    @property
-    def defining_op(self) -> Operation:
-        return self.op
-
-    @property
-    def owner_block(self) -> Block | None:
-        return self.op.parent
-
-    @property
-    def location(self) -> Location:
-        return self.op.location
-
-
-class BlockArgument(Value):
-    """Argument number `index` of `block`."""
-
-    __slots__ = ("_location", "block", "index")
-
-    def __init__(self, block: Block, index: int, type: Type, location: Location = UNKNOWN) -> None:
-        super().__init__(type)
-        self.block = block
-        self.index = index
-        self._location = location
-
-    @property
-    def owner_block(self) -> Block:
-        return self.block
-
-    @property
-    def location(self) -> Location:
-        return self._location
-
-    @location.setter
-    def location(self, location: Location) -> None:
-        self._location = location
+__all__ = [
+    "Block", "BlockArgument", "Builder", "IRMapping", "InsertionPoint", "OpOperand", "OpResult", "Operation", "Region",
+    "UnregisteredOp", "Value",
+]  # fmt: skip
 
 
 class Operation:
@@ -713,51 +580,3 @@ class IRMapping:
 
     def block(self, block: Block) -> Block:
         return self.blocks.get(block, block)
-
-
-class InsertionPoint:
-    """A place in a block: before an operation, or at the end (`before` is None)."""
-
-    __slots__ = ("before", "block")
-
-    def __init__(self, block: Block, before: Operation | None = None) -> None:
-        self.block = block
-        self.before = before
-
-
-class Builder:
-    """Inserts operations at an insertion point, with a current location.
-
-    `builder.insert(arith.AddI(a, b))` returns the op; `builder.at_end(block)` and friends make builders.
-    """
-
-    __slots__ = ("location", "point")
-
-    def __init__(self, point: InsertionPoint, location: Location = UNKNOWN) -> None:
-        self.point = point
-        self.location = location
-
-    @classmethod
-    def at_end(cls, block: Block, location: Location = UNKNOWN) -> Builder:
-        return cls(InsertionPoint(block), location)
-
-    @classmethod
-    def at_start(cls, block: Block, location: Location = UNKNOWN) -> Builder:
-        return cls(InsertionPoint(block, block.first_op), location)
-
-    @classmethod
-    def before(cls, op: Operation) -> Builder:
-        assert op.parent is not None
-        return cls(InsertionPoint(op.parent, op), op.location)
-
-    @classmethod
-    def after(cls, op: Operation) -> Builder:
-        assert op.parent is not None
-        return cls(InsertionPoint(op.parent, op.next_op), op.location)
-
-    def insert(self, op: OpT) -> OpT:
-        """Insert a detached operation; it takes the builder's location if it has none."""
-        if op.location is UNKNOWN:
-            op.location = self.location
-        self.point.block.insert_before(self.point.before, op)
-        return op

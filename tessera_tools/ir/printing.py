@@ -219,7 +219,8 @@ class Printer:
             keys = op.inherent_attributes
             inherent = {k: v for k, v in op.attributes.items() if k in keys}
             # Upstream prints properties that have their default value, too.
-            for field in op.definition.attributes:  # type: ignore[attr-defined]
+            definition = getattr(op, "definition", None)
+            for field in definition.attributes if definition is not None else ():
                 if field.default is not None:
                     inherent.setdefault(field.key, field.default)
             discardable = {k: v for k, v in op.attributes.items() if k not in keys}

@@ -117,9 +117,8 @@ class HasParent(Trait):
     def verify(self, op: Operation) -> None:
         parent = op.parent_op
         if parent is not None and parent.name not in self.names:
-            expected = ", ".join(f"'{n}'" for n in self.names)
-            noun = "op" if len(self.names) == 1 else "to one of"
-            raise op.error(f"expects parent {noun} {expected}")
+            several = "to be one of " if len(self.names) > 1 else ""
+            raise op.error(f"expects parent op {several}'{', '.join(self.names)}'")
 
 
 class MemoryEffects(Trait):

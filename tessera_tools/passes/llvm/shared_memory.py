@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.ir.builtin_attributes import i32, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, VectorType, bit_width

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I32, TF32, VectorType, bit_width

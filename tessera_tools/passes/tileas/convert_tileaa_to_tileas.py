@@ -19,7 +19,7 @@ from tessera_tools.passes.tileas.kernel import kernels, target_of
 
 # The dense mma.sync shapes with f32 accumulation, per operand type (PTX ISA, "mma"); each is the deepest in K.
 MMA_SHAPES: dict[Type, str] = {F16: "sm80_m16n8k16", BF16: "sm80_m16n8k16", TF32: "sm80_m16n8k8"}
-ACCUMULATOR_REGISTERS = 128
+ACCUMULATOR_REGISTERS = 64
 """32-bit accumulator registers a thread that a kernel's largest dot may take before more warps are used."""
 
 
