@@ -14,14 +14,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, render
 
+if TYPE_CHECKING:
+    from tessera_tools.passes.reproducer import Reproducer
+
 __all__ = [
-    "Result", "as_process", "fail", "guarded", "in_process", "internal_fault", "normalize",
-    "print_table", "progress", "read_input", "report", "start_seconds", "use_color", "with_deep_stack", "write_stderr",
-]  # fmt: skip
+    "Result",
+    "as_process",
+    "fail",
+    "guarded",
+    "in_process",
+    "internal_fault",
+    "normalize",
+    "print_table",
+    "progress",
+    "read_input",
+    "report",
+    "start_seconds",
+    "use_color",
+    "with_deep_stack",
+    "write_reproducer",
+    "write_stderr",
+]
 
 FAILED = 1
 _DEEP_LIMIT = 150_000
@@ -143,6 +160,24 @@ def report(diagnostics: Sequence[Diagnostic], sources: Sources | None, color: bo
             # It is about the command, not about a place that nobody knows.
             text = text.replace("<unknown>:0: ", "")
         write_stderr(text)
+
+
+def write_reproducer(path: str | None, ir: str, reproducer: Reproducer, flags: Sequence[str] = ()) -> str:
+    """Write a reproducer, to a new temporary file unless `path` is given; the note that says where it is."""
+    from tessera_tools.emit.files import write_output
+    from tessera_tools.passes.reproducer import with_reproducer
+
+    if not path:
+        import tempfile
+
+        handle, path = tempfile.mkstemp(prefix="tessera-reproducer-", suffix=".mlir")
+        os.close(handle)
+    try:
+        write_output(path, with_reproducer(ir, reproducer))
+    except DiagnosticError as failure:
+        return f"no reproducer: {failure.diagnostics[0].message}"
+    command = " ".join(["tessera-opt --run-reproducer", *flags, path])
+    return f"reproducer generated at `{path}`; repeat with {command}"
 
 
 def use_color(choice: str) -> bool:

@@ -15,6 +15,7 @@ from tessera_tools.cli.common import (
     report,
     start_seconds,
     use_color,
+    write_reproducer,
     write_stderr,
 )
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
@@ -24,7 +25,7 @@ from tessera_tools.passes.base import OptionError, Pass
 from tessera_tools.passes.manager import InternalFault, PassManager
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
-from tessera_tools.passes.reproducer import Reproducer, strip_resources, with_reproducer
+from tessera_tools.passes.reproducer import Reproducer, strip_resources
 from tessera_tools.passes.statistics import Statistics
 from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
@@ -298,19 +299,9 @@ class Session:
 
     def _reproduce(self, ir: str, pipeline: str) -> str:
         """Write a reproducer; the note that says where it is."""
-        path = self.options["crash_reproducer"]
-        if not path:
-            import tempfile
-
-            handle, path = tempfile.mkstemp(prefix="tessera-reproducer-", suffix=".mlir")
-            os.close(handle)
-        flags = " --allow-unregistered-dialect" if self.options["allow_unregistered_dialect"] else ""
-        text = with_reproducer(ir, Reproducer(pipeline, self._bool("verify_each", True)))
-        try:
-            write_output(path, text)
-        except DiagnosticError as failure:
-            return f"no reproducer: {failure.diagnostics[0].message}"
-        return f"reproducer generated at `{path}`; repeat with tessera-opt --run-reproducer{flags} {path}"
+        flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
+        reproducer = Reproducer(pipeline, self._bool("verify_each", True))
+        return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
 
 
 class _Doing:

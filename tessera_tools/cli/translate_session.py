@@ -15,12 +15,14 @@ from tessera_tools.cli.common import (
     report,
     start_seconds,
     use_color,
+    write_reproducer,
     write_stderr,
 )
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.driver import (
     FORMATS,
     Compiled,
+    OnFailure,
     Options,
     compile_module,
     compile_text,
@@ -31,6 +33,9 @@ from tessera_tools.emit.driver import (
 from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.worker import Worker
 from tessera_tools.ir.core import Operation
+from tessera_tools.passes.base import Pass
+from tessera_tools.passes.manager import InternalFault
+from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target, UnknownTargetError, lookup, occupancy
 
@@ -129,6 +134,7 @@ class Session:
             worker=self.worker,
             timing=self.timing,
             observers=self._observers(),
+            on_failure=self._on_failure(text, options.target, module),
             on_stage=self._save,
         )
 
@@ -204,6 +210,17 @@ class Session:
             printing = PrintOptions(before_all=before, after_all=after)
             observers.append(IRPrinting(printing, write_stderr, write_output))
         return tuple(observers)
+
+    def _on_failure(self, text: str, target: Target, module: Operation) -> OnFailure:
+        """Writes a reproducer for a fault of a pass: the input and the whole pipeline."""
+        stage = stage_of(module)
+
+        def write(failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
+            if not isinstance(failure, InternalFault):
+                return None
+            return write_reproducer(None, text, Reproducer(remaining_pipeline(target, stage).text()))
+
+        return write
 
     def _print_pipeline(self, target: Target, module: Operation) -> None:
         stage = stage_of(module)

@@ -21,6 +21,7 @@ from tessera_tools.emit.ptxas import Assembled, Ptxas
 from tessera_tools.emit.worker import Worker
 from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation
+from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import STAGES, pipeline_for
 from tessera_tools.target import Target
@@ -48,6 +49,8 @@ FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
 
 TARGET_ATTRIBUTE = "nv_tileaa.target_spec"
 """Attribute of the module: the target's name, as the first conversion writes it."""
+
+OnFailure = Callable[[DiagnosticError, Pass, Operation], "str | None"]
 
 Stage = str
 """A name of STAGES or of FORMATS."""
@@ -154,7 +157,9 @@ class _Run:
 
     # -- the stages
 
-    def lower(self, module: Operation, observers: tuple[Observer, ...]) -> None:
+    def lower(
+        self, module: Operation, observers: tuple[Observer, ...], on_failure: OnFailure | None = None
+    ) -> None:
         """Run the passes that are left on the module."""
         from tessera_tools.ir.printing import print_op
         from tessera_tools.passes.manager import PassManager
@@ -180,7 +185,11 @@ class _Run:
                     pipeline.add(parse_pass(step.text))
             if pipeline.items:
                 PassManager(
-                    pipeline, verify_each=options.verify_each, observers=observers, timing=self.timing
+                    pipeline,
+                    verify_each=options.verify_each,
+                    observers=observers,
+                    timing=self.timing,
+                    on_failure=on_failure,
                 ).run(module)
 
     def llvm_ir(self, module: Operation, debug: DebugLevel) -> str:
@@ -330,11 +339,13 @@ def compile_module(
     worker: Worker | None = None,
     timing: Timing | None = None,
     observers: Sequence[Observer] = (),
+    on_failure: OnFailure | None = None,
     on_stage: Callable[[Stage, str | bytes], str | None] | None = None,
 ) -> Compiled:
     """Compile IR of any stage; the module is changed in place.
 
     worker: LLVM's process, started early by the caller; one is started when needed otherwise, and closed.
+    observers, on_failure: as the pass manager's.
     on_stage: called with each stage's text as soon as it is there; returns the path under which it was saved, for
         the positions of errors, or None.
 
@@ -344,7 +355,7 @@ def compile_module(
 
     run = _Run(options, worker, timing, on_stage)
     try:
-        run.lower(module, tuple(observers))
+        run.lower(module, tuple(observers), on_failure)
         run.kernels = kernels_of_module(module)
         ir = run.llvm_ir(module, "lines" if options.lineinfo else "none")
         run.from_llvm_ir(ir, None if options.lineinfo else lambda: run.llvm_ir(module, "directives"))
