@@ -236,7 +236,7 @@ def parse_options(text: str) -> dict[str, str]:
             at += 1
         name, value = text[start:at], ""
         if not name:
-            raise OptionError(f"expected name=value, found '{text[start:].split()[0]}'")
+            raise OptionError(f"expected name=value, found '{text[start:].split(maxsplit=1)[0]}'")
         if at < len(text) and text[at] == "=":
             at += 1
             start = at
