@@ -527,6 +527,14 @@ class Scanner:
                 self.expect(">")
                 return found
             raise self.error(f"unknown attribute '#{name}<{word} …>' in dialect '{dialect_name}'", start)
+        if not word and self.optional("<"):
+            # `#dialect<word …>`: an attribute whose text behind the word is not in angle brackets.
+            word = self.word()
+            if word not in dialect.attributes:
+                raise self.error(f"unknown attribute '{word}' in dialect '{dialect_name}'", start)
+            found = self._parse_with(dialect.attributes[word], start)
+            self.expect(">")
+            return found
         while word:
             if word in dialect.attributes:
                 self.at = start + 1 + len(dialect_name) + 1 + len(word)

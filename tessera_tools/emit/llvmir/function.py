@@ -145,10 +145,12 @@ class FunctionEmitter:
         """Call an intrinsic.  `flags` are fast-math flags, `before` attributes of the result, `trailer` bundles."""
         self.declare(name, result, arguments)
         text = f"call {flags}{before}{result} @{name}({', '.join(arguments)}){trailer}"
-        if op.results and result != "void":
+        if result == "void":
+            self.emit(text)
+        elif op.results:
             self.define(op, text)
         else:
-            self.emit(text)
+            self.temporary(text)
 
     def call_value(self, name: str, result: str, arguments: Sequence[str]) -> str:
         self.declare(name, result, arguments)

@@ -1,0 +1,300 @@
+"""Tensor cores: ldmatrix, stmatrix, mma.sync, wgmma (PTX ISA, "Warp Level Matrix Instructions")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.llvm.base import ANY
+from tessera_tools.dialects.llvm.types import StructType
+from tessera_tools.dialects.nvvm.attributes import (
+    LdStMatrixEltTypeAttr,
+    LdStMatrixShapeAttr,
+    MMAB1OpAttr,
+    MMAIntOverflowAttr,
+    MMALayoutAttr,
+    MMAShapeAttr,
+    MMATypeAttr,
+    WGMMAScaleInAttr,
+    WGMMAScaleOutAttr,
+    WGMMATypeAttr,
+)
+from tessera_tools.dialects.nvvm.base import I32_TYPE, I64_TYPE, SHARED, NVVMOp, register_constraint
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.types import F16, F32, F64, FloatType, IntegerType, VectorType
+from tessera_tools.opdef import (
+    ANY_TYPE,
+    I32_ATTR,
+    I64_ATTR,
+    READ,
+    READ_WRITE,
+    WRITE,
+    CustomDirective,
+    attribute,
+    enum,
+    of,
+    of_class,
+    operand,
+    result,
+    same_as,
+    variadic_operand,
+)
+
+STRUCT = of(StructType, summary="LLVM structure type")
+
+
+def _fragment(op: Any, count: int) -> str:
+    """`m8n8.x4[.trans].b16`: the part that ldmatrix and stmatrix share."""
+    trans = ".trans" if op.layout.value == "col" else ""
+    return f"m{op.shape.m}n{op.shape.n}.x{count}{trans}.{op.elt_type.value}"
+
+
+class LdMatrix(NVVMOp, name="nvvm.ldmatrix", traits=(READ,)):
+    """Load matrices across the warp."""
+
+    ptr = operand(SHARED)
+    num = attribute(I32_ATTR)
+    layout = attribute(of_class(MMALayoutAttr))
+    shape = attribute(of_class(LdStMatrixShapeAttr))
+    elt_type = attribute(of_class(LdStMatrixEltTypeAttr), key="eltType")
+    res = result(ANY_TYPE)
+    assembly = "$ptr attr-dict `:` functional-type($ptr, $res)"
+
+    def intrinsic_name(self) -> str:
+        return f"llvm.nvvm.ldmatrix.sync.aligned.{_fragment(self, self.num.value)}.p3"
+
+    def verify_op(self) -> None:
+        if self.num.value not in (1, 2, 4):
+            raise self.error("expected num attribute to be 1, 2 or 4")
+        registers = self.num.value * (2 if (self.shape.m, self.shape.n) == (16, 16) else 1)
+        type = self.results[0].type
+        found = len(type.types or ()) if isinstance(type, StructType) else 1
+        if found != registers:
+            raise self.error(f"expected destination type of {registers} i32, but got '{type}'")
+
+
+class StMatrix(NVVMOp, name="nvvm.stmatrix", traits=(WRITE,)):
+    """Store matrices across the warp."""
+
+    ptr = operand(SHARED)
+    sources = variadic_operand(I32_TYPE)
+    layout = attribute(of_class(MMALayoutAttr))
+    shape = attribute(of_class(LdStMatrixShapeAttr))
+    elt_type = attribute(of_class(LdStMatrixEltTypeAttr), key="eltType")
+    assembly = "$ptr `,` $sources attr-dict `:` type(operands)"
+
+    def intrinsic_name(self) -> str:
+        return f"llvm.nvvm.stmatrix.sync.aligned.{_fragment(self, len(self.sources))}.p3"
+
+    def verify_op(self) -> None:
+        if len(self.sources) not in (1, 2, 4):
+            raise self.error("expected num attribute to be 1, 2 or 4")
+
+
+def inferred_type(type: Type, accumulator: bool) -> MMATypeAttr | None:
+    """The PTX element type that an operand's type alone gives."""
+    if isinstance(type, StructType) and type.types:
+        type = type.types[0]
+    if isinstance(type, VectorType) and type.shape == (2,) and type.element is F16:
+        return MMATypeAttr("f16")
+    if isinstance(type, FloatType):
+        if type is F32:
+            return MMATypeAttr("f32" if accumulator else "tf32")
+        return MMATypeAttr(type.keyword) if type in (F16, F64) else None
+    return MMATypeAttr("s32") if accumulator and isinstance(type, IntegerType) else None
+
+
+class MmaSyntax(CustomDirective, name="Mma"):
+    """`A[%a0, %a1] B[%b0] C[%c0, %c1] {…} : (type of A, type of B, type of C) -> struct`."""
+
+    grammar = """
+    custom: KEYWORD "[" values "]" KEYWORD "[" values "]" KEYWORD "[" values "]" attr_dict ":" FUNCTION_TYPE
+    """
+
+    def read(self, state: Any, node: Any) -> None:
+        *parts, dictionary, function = node
+        if len(function.inputs) != 3 or len(function.results) != 1:
+            raise state.error(parts[0], "expected one type for each of A, B and C, and one result type")
+        for key, value in dictionary.items():
+            state.attribute(key, value)
+        for i, letter in enumerate("ABC"):
+            word, values = parts[2 * i], parts[2 * i + 1]
+            if word.text != letter:
+                raise state.error(word, f"expected '{letter}', found '{word.text}'")
+            field = f"operand_{letter.lower()}"
+            state.operands(field, values)
+            state.types(field, [function.inputs[i]] * len(values))
+            key = f"multiplicand{letter}PtxType"
+            inferred = inferred_type(function.inputs[i], False)
+            if letter != "C" and key not in state.attributes and inferred is not None:
+                state.attribute(key, inferred)
+        state.types("res", list(function.results))
+
+    def write(self, p: Any, op: Any) -> None:
+        groups = (op.operand_a, op.operand_b, op.operand_c)
+        p.write(" " + " ".join(f"{letter}[{p.names(values)}]" for letter, values in zip("ABC", groups, strict=True)))
+        elide = {"operandSegmentSizes"}
+        for letter, values in zip("AB", groups, strict=False):
+            if values and inferred_type(values[0].type, False) is not None:
+                elide.add(f"multiplicand{letter}PtxType")
+        p.attr_dict(op, elide)
+        p.write(" : " + p.function_type([values[0].type for values in groups], op.result_types))
+
+
+class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(READ_WRITE,)):
+    """D = A * B + C of one warp; operands are the lane's registers of each matrix."""
+
+    shape = attribute(of_class(MMAShapeAttr))
+    b1_op = attribute(of_class(MMAB1OpAttr), optional=True, key="b1Op")
+    int_overflow_behavior = attribute(of_class(MMAIntOverflowAttr), optional=True, key="intOverflowBehavior")
+    layout_a = attribute(of_class(MMALayoutAttr), key="layoutA")
+    layout_b = attribute(of_class(MMALayoutAttr), key="layoutB")
+    multiplicand_a_ptx_type = attribute(of_class(MMATypeAttr), optional=True, key="multiplicandAPtxType")
+    multiplicand_b_ptx_type = attribute(of_class(MMATypeAttr), optional=True, key="multiplicandBPtxType")
+    operand_a = variadic_operand(ANY)
+    operand_b = variadic_operand(ANY)
+    operand_c = variadic_operand(ANY)
+    res = result(STRUCT)
+    assembly = "custom<Mma>"
+
+    def ptx_types(self) -> tuple[str, str, str, str]:
+        """PTX's element types of A, B, C and D."""
+        found: list[str] = []
+        for given, values in ((self.multiplicand_a_ptx_type, self.operand_a), (self.multiplicand_b_ptx_type, self.operand_b)):
+            chosen = given if given is not None else inferred_type(values[0].type, False)
+            if chosen is None:
+                raise self.error("needs multiplicandAPtxType and multiplicandBPtxType, which the operands do not give")
+            found.append(chosen.value)
+        for type in (self.operand_c[0].type, self.results[0].type):
+            chosen = inferred_type(type, True)
+            if chosen is None:
+                raise self.error(f"has no accumulator type for '{type}'")
+            found.append(chosen.value)
+        return (found[0], found[1], found[2], found[3])
+
+    def intrinsic_name(self) -> str:
+        a, b, c, d = self.ptx_types()
+        shape = self.shape
+        # Which types complete the name follows the instruction's own overloads (LLVM's MMA_SIGNATURE).
+        signature = [d, c] if a == "f16" else [a, b] if a != b else [a]
+        name = "llvm.nvvm.mma"
+        if a == "b1":
+            operation = self.b1_op.value if self.b1_op is not None else "xor_popc"
+            name += f".{operation.replace('_', '.')}"
+        name += f".m{shape.m}n{shape.n}k{shape.k}.{self.layout_a.value}.{self.layout_b.value}"
+        if self.int_overflow_behavior is not None and self.int_overflow_behavior.value == "satfinite":
+            name += ".satfinite"
+        return ".".join([name, *signature])
+
+    def verify_op(self) -> None:
+        if not (self.operand_a and self.operand_b and self.operand_c):
+            raise self.error("needs operands for A, B and C")
+        self.ptx_types()
+
+
+class WgmmaFenceAligned(NVVMOp, name="nvvm.wgmma.fence.aligned", traits=(READ_WRITE,)):
+    """Order register and shared memory accesses before wgmma."""
+
+    intrinsic = "llvm.nvvm.wgmma.fence.sync.aligned"
+    assembly = "attr-dict"
+
+
+class WgmmaGroupSyncAligned(NVVMOp, name="nvvm.wgmma.commit.group.sync.aligned", traits=(READ_WRITE,)):
+    """The wgmmas so far are a group."""
+
+    intrinsic = "llvm.nvvm.wgmma.commit_group.sync.aligned"
+    assembly = "attr-dict"
+
+
+class WgmmaWaitGroupSync(NVVMOp, name="nvvm.wgmma.wait.group.sync.aligned", traits=(READ_WRITE,)):
+    """Wait until at most `group` wgmma groups are under way."""
+
+    intrinsic = "llvm.nvvm.wgmma.wait_group.sync.aligned"
+    group = attribute(I64_ATTR)
+    assembly = "attr-dict $group"
+
+    def intrinsic_arguments(self, e: Any) -> list[str]:
+        return [f"i64 {self.group.value}"]
+
+
+
+
+class ShapeSyntax(CustomDirective, name="MMAShape"):
+    """`<m = 64, n = 128, k = 16>`."""
+
+    grammar = """
+    custom: "<" custom_extent "," custom_extent "," custom_extent ">"
+    custom_extent: KEYWORD "=" INTEGER
+    """
+
+    def read(self, state: Any, node: Any) -> None:
+        given = {word.text: int(number.text, 0) for word, number in node}
+        if set(given) != {"m", "n", "k"}:
+            raise state.error(node[0][0], "expected 'm', 'n' and 'k'")
+        state.attribute("shape", MMAShapeAttr(given["m"], given["n"], given["k"]))
+
+    def write(self, p: Any, op: Any) -> None:
+        p.write(f" {op.shape.parameters_text()}")
+
+
+class WgmmaMmaAsync(NVVMOp, name="nvvm.wgmma.mma_async", traits=(READ_WRITE,)):
+    """D = A * B (+ D) of one warpgroup, A and B in shared memory behind descriptors, D in a struct of registers."""
+
+    inouts = operand(STRUCT)
+    descriptor_a = operand(I64_TYPE)
+    descriptor_b = operand(I64_TYPE)
+    shape = attribute(of_class(MMAShapeAttr))
+    type_a = attribute(enum(WGMMATypeAttr, angled=True), key="typeA")
+    type_b = attribute(enum(WGMMATypeAttr, angled=True), key="typeB")
+    type_d = attribute(enum(WGMMATypeAttr, angled=True), key="typeD")
+    scale_d = attribute(enum(WGMMAScaleOutAttr, angled=True), key="scaleD")
+    scale_a = attribute(enum(WGMMAScaleInAttr, angled=True), key="scaleA")
+    scale_b = attribute(enum(WGMMAScaleInAttr, angled=True), key="scaleB")
+    layout_a = attribute(enum(MMALayoutAttr, angled=True), key="layoutA")
+    layout_b = attribute(enum(MMALayoutAttr, angled=True), key="layoutB")
+    satfinite = attribute(enum(MMAIntOverflowAttr, angled=True), optional=True)
+    out = result(same_as("inouts"))
+    assembly = (
+        "$descriptor_a `,` $descriptor_b `,` $inouts `,` custom<MMAShape>($shape) `,` "
+        "`D` `[` $type_d `,` $scale_d (`,` $satfinite^)? `]` `,` "
+        "`A` `[` $type_a `,` $scale_a `,` $layout_a `]` `,` "
+        "`B` `[` $type_b `,` $scale_b `,` $layout_b `]` attr-dict `:` type($inouts) `->` type($out)"
+    )
+
+    def llvm_ir(self, e: Any) -> None:
+        inouts = self.inouts
+        registers = inouts.type.types or ()
+        count = len(registers)
+        struct = e.type(inouts.type)
+        tied = [f"{e.type(t)} {e.temporary(f'extractvalue {e.operand(inouts)}, {i}')}" for i, t in enumerate(registers)]
+        shape = self.shape
+        types = f"{self.type_d.value}.{self.type_a.value}.{self.type_b.value}"
+        # The operands stand in the order in which the constraints name them: outputs, tied inputs, the rest.
+        outputs = ", ".join([f"${i}" for i in range(count)])
+        a, b, scale = (f"${2 * count + i}" for i in range(3))
+        sat = ".satfinite" if self.satfinite is not None and self.satfinite.value == "satfinite" else ""
+        signs = [1 if s.value == "one" else -1 for s in (self.scale_a, self.scale_b)]
+        immediates = [*map(str, signs)] if self.type_a.value in ("f16", "bf16", "tf32", "e4m3", "e5m2") else []
+        if self.type_a.value in ("f16", "bf16"):
+            # PTX's transposition flags: 1 where the operand is not in its K-major order (row for A, col for B).
+            immediates += [str(int(self.layout_a.value == "col")), str(int(self.layout_b.value == "row"))]
+        tail = f", {', '.join(immediates)}" if immediates else ""
+        text = (
+            f"{{\\0A.reg .pred p;\\0Asetp.ne.b32 p, {scale}, 0;\\0A"
+            f"wgmma.mma_async.sync.aligned.m{shape.m}n{shape.n}k{shape.k}.{types}{sat} "
+            f"{{{outputs}}}, {a}, {b}, p{tail};\\0A}}\\0A"
+        )
+        constraints = [f"={register_constraint(t)}" for t in registers] + [str(i) for i in range(count)]
+        constraints += ["l", "l", "n"]
+        keep = int(self.scale_d.value == "one")
+        arguments = [*tied, e.operand(self.descriptor_a), e.operand(self.descriptor_b), f"i32 {keep}"]
+        e.define(self, f'call {struct} asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(arguments)})')
+
+    def verify_op(self) -> None:
+        if self.shape.m != 64:
+            raise self.error("shape 'm' must be 64")
+        if self.shape.n % 8 or not 8 <= self.shape.n <= 256:
+            raise self.error(f"has shape n = {self.shape.n}; expected a multiple of 8 from 8 to 256")
+        wanted = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
+        k = wanted.get(self.type_a.value)
+        if k is not None and self.shape.k != k:
+            raise self.error(f"shape 'k' must be {k} for input type {self.type_a.value}")
