@@ -62,7 +62,8 @@ PASSES: dict[str, Row] = {
     ),
     # nv_tileas to llvm and nvvm
     "convert-nv-tile-func-to-llvm": Row(
-        "llvm.convert_nv_tile_func_to_llvm:ConvertNVTileFuncToLLVM", "lower tile functions to func.func with kernel attributes"
+        "llvm.convert_nv_tile_func_to_llvm:ConvertNVTileFuncToLLVM",
+        "lower tile functions to func.func with kernel attributes",
     ),
     "convert-tileas-to-llvm": Row(
         "llvm.convert_tileas_to_llvm:ConvertTileASToLLVM", "lower nv_tileas to llvm and nvvm"
