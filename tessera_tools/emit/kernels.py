@@ -17,7 +17,7 @@ from tessera_tools.ir.core import Operation
 
 __all__ = ["DYNAMIC_SHARED", "kernels_of_module", "kernels_of_ptx", "with_resources"]
 
-DYNAMIC_SHARED = "tessera.dynamic_shared"
+DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher has to ask for."""
 
 

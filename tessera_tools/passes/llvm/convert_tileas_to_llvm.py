@@ -24,7 +24,7 @@ from tessera_tools.target import Target
 
 FAMILIES = (control, elementwise, global_memory, shared_ops)
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
-"""On an llvm.func: bytes of dynamic shared memory that a launch must provide."""
+"""Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
+from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Value
@@ -247,7 +248,7 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     access = _Access(low, op, layout, view, [low.scalar(v) for v in op.indices])
     when = low.scalar(op.when) if op.when is not None else None
     size = vector * bits // 8
-    modifier = _cache_modifier("cg" if size == 16 else "ca")
+    modifier = LoadCacheModifierAttr("cg" if size == 16 else "ca")
 
     def copy() -> list[Value]:
         for i, registers in enumerate(plan.groups):
@@ -264,11 +265,3 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
         return []
 
     guarded(low, access.owner(), [], copy)
-
-
-def _cache_modifier(word: str) -> Attribute:
-    from tessera_tools.parser import parse_attribute
-
-    return parse_attribute(f"#nvvm<load_cache_modifier {word}>")
-
-

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import struct
+from tessera_tools.dialects.nvvm.attributes import LdStMatrixEltTypeAttr, LdStMatrixShapeAttr, MMALayoutAttr
 from tessera_tools.ir.builtin_attributes import i32, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, VectorType, bit_width
@@ -166,9 +167,9 @@ def store_tile(e: Emitter, tile: Tile, plan: VectorAccess | MatrixAccess, pointe
             e.nvvm(
                 "stmatrix",
                 [pointer(i), *(words[r] for r in registers)],
-                layout=_attribute(f"#nvvm.mma_layout<{'col' if plan.trans else 'row'}>"),
-                shape=_attribute("#nvvm.ld_st_matrix_shape<m = 8, n = 8>"),
-                eltType=_attribute("#nvvm.ld_st_matrix_elt_type<b16>"),
+                layout=MMALayoutAttr("col" if plan.trans else "row"),
+                shape=LdStMatrixShapeAttr(8, 8),
+                eltType=LdStMatrixEltTypeAttr("b16"),
             )
         return
     values = tile.elements(e)
@@ -231,23 +232,11 @@ def _ldmatrix(e: Emitter, pointer: Value, plan: MatrixAccess) -> list[Value]:
         [pointer],
         [result],
         num=i32(plan.num),
-        layout=_attribute(f"#nvvm.mma_layout<{'col' if plan.trans else 'row'}>"),
-        shape=_attribute("#nvvm.ld_st_matrix_shape<m = 8, n = 8>"),
-        eltType=_attribute("#nvvm.ld_st_matrix_elt_type<b16>"),
+        layout=MMALayoutAttr("col" if plan.trans else "row"),
+        shape=LdStMatrixShapeAttr(8, 8),
+        eltType=LdStMatrixEltTypeAttr("b16"),
     )
     return [op.results[0]] if plan.num == 1 else e.fields(op.results[0], [I32] * plan.num)
-
-
-_attributes: dict[str, Any] = {}
-
-
-def _attribute(text: str) -> Any:
-    found = _attributes.get(text)
-    if found is None:
-        from tessera_tools.parser import parse_attribute
-
-        found = _attributes[text] = parse_attribute(text)
-    return found
 
 
 def full_tile_registers(registers: LinearLayout, tile: tuple[int, ...]) -> LinearLayout:

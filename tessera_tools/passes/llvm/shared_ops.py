@@ -6,6 +6,7 @@ from typing import Any
 
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import struct
+from tessera_tools.dialects.nvvm.attributes import MMALayoutAttr, MMAShapeAttr, MMATypeAttr, ShflKindAttr
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I32, TF32, VectorType, bit_width
@@ -13,7 +14,6 @@ from tessera_tools.layout import LaneShuffle, RegisterMove, SharedRoundTrip, as_
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import (
-    _attribute,
     _thread_pointer,
     load_tile,
     memory_offset,
@@ -129,7 +129,7 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
         lane = e.constant(e.xor(lanes, plan.source_lane.constants[i]))
         word = _as_word(low, mine)
         got = e.nvvm(
-            "shfl.sync", [e.constant(-1), word, lane, e.constant(31)], [I32], kind=_attribute("#nvvm<shfl_kind idx>")
+            "shfl.sync", [e.constant(-1), word, lane, e.constant(31)], [I32], kind=ShflKindAttr("idx")
         ).results[0]
         received.append(_from_word(low, got, element))
     # Round i gives register target.evaluate(i): where that depends on the thread, select by register.
@@ -215,14 +215,14 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
     a_size, b_size = m * k // 32 // per, k * n // 32 // per
     a_at = _pieces(op.a.type, a_size * per)
     b_at = _pieces(op.b.type, b_size * per)
-    kinds = _attribute(f"#nvvm.mma_type<{_MMA_TYPES[atom.a]}>")
+    kinds = MMATypeAttr(_MMA_TYPES[atom.a])
     fixed = {
-        "layoutA": _attribute("#nvvm.mma_layout<row>"),
-        "layoutB": _attribute("#nvvm.mma_layout<col>"),
+        "layoutA": MMALayoutAttr("row"),
+        "layoutB": MMALayoutAttr("col"),
         "multiplicandAPtxType": kinds,
         "multiplicandBPtxType": kinds,
         "operandSegmentSizes": DenseArrayAttr(I32, (a_size, b_size, 4)),
-        "shape": _attribute(f"#nvvm.shape<m = {m}, n = {n}, k = {k}>"),
+        "shape": MMAShapeAttr(m, n, k),
     }
     # f16 operands are vectors of two halves, the others plain words.
     operand_type = VectorType((2,), F16) if atom.a is F16 else I32
