@@ -21,7 +21,7 @@ from tessera_tools.ir.types import FunctionType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tileaa.arithmetic import populate_arithmetic
 from tessera_tools.passes.tileaa.control_flow import populate_control_flow
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import HINTS, choose_copy_atoms, hints_for, populate_memory
 from tessera_tools.passes.tileaa.tensors import populate_tensors
 from tessera_tools.target import Target, UnknownTargetError, lookup
@@ -73,7 +73,7 @@ def _entries(module: Operation) -> Iterator[ct.Entry]:
             else:
                 for inner in (op, *op.walk()):
                     if inner.name.startswith("cuda_tile."):
-                        raise Lowering({}, lookup("sm_80"), Block()).refuse(inner)
+                        raise refusal(inner)
                 if isinstance(module, ct.Module):
                     raise op.error("may not stand in a cuda_tile.module here; expected 'cuda_tile.entry'")
 

@@ -149,7 +149,12 @@ class Lowering:
 
     def refuse(self, op: Operation, what: str = "") -> DiagnosticError:
         """The error for what this version does not lower; `what` says what is missing or supported instead."""
-        return op.error(f"is not supported by {PASS} in this version: {what or _instead(op)}")
+        return refusal(op, what)
+
+
+def refusal(op: Operation, what: str = "") -> DiagnosticError:
+    """As `Lowering.refuse`."""
+    return op.error(f"is not supported by {PASS} in this version: {what or _instead(op)}")
 
 
 _GATHER = "memory is reached through partition views (load_view_tko, store_view_tko)"

@@ -246,6 +246,9 @@ def _access_attributes(op: Any, to: Lowering) -> dict[str, Attribute]:
     ordering = MEMORY_ORDERING.text(op.memory_ordering_semantics)
     if ordering != "weak":
         raise to.refuse(op, f"{ordering} ordering; weak is supported")
+    element = op.tile.type.element
+    if storage_bits(element) % 8:
+        raise to.refuse(op, f"no elements of less than a byte ('{element}') in memory")
     hints = hints_for(op.optimization_hints, to.target)
     return {HINTS: hints} if hints is not None else {}
 

@@ -1,0 +1,185 @@
+// RUN: tessera-opt %s --convert-cuda-tile-to-tileaa -o %t
+// RUN: filecheck %s --input-file %t
+// RUN: tessera-opt %t -o %t.again
+// RUN: diff %t %t.again
+
+// Tiles of rank 0 are scalars, the others tensors.
+// CHECK-LABEL: nv_tileaa.func @floats(
+// CHECK-SAME: %{{.*}}: f32, %{{.*}}: f32)
+entry @floats(%s: tile<f32>, %t: tile<f32>) {
+  // CHECK: %[[A:.*]] = nv_tileaa.constant_tensor dense<1.000000e+00> : tensor<8x4xf32>
+  %a = constant <f32: 1.0> : tile<8x4xf32>
+  // CHECK: %[[B:.*]] = nv_tileaa.constant_tensor dense<[1, 2]> : tensor<2xi32>
+  %b = constant <i32: [1, 2]> : tile<2xi32>
+  // CHECK: arith.constant 2.500000e+00 : f32
+  %c = constant <f32: 2.5> : tile<f32>
+  // CHECK: arith.addf %[[A]], %[[A]] : tensor<8x4xf32>
+  %0 = addf %a, %a : tile<8x4xf32>
+  // CHECK: arith.subf %{{.*}}, %{{.*}} : f32
+  %1 = subf %s, %t : tile<f32>
+  // CHECK: arith.mulf
+  %2 = mulf %a, %a : tile<8x4xf32>
+  // CHECK: arith.divf %[[A]], %[[A]] : tensor<8x4xf32>
+  %3 = divf %a, %a : tile<8x4xf32>
+  // CHECK: arith.divf %[[A]], %[[A]] fastmath<afn> : tensor<8x4xf32>
+  %4 = divf %a, %a rounding<approx> : tile<8x4xf32>
+  // The full-precision quotient may be as far off as the plain one never is.
+  // CHECK: arith.divf %[[A]], %[[A]] : tensor<8x4xf32>
+  %5 = divf %a, %a rounding<full> : tile<8x4xf32>
+  // CHECK: arith.remf
+  %6 = remf %a, %a : tile<8x4xf32>
+  // CHECK: arith.negf
+  %7 = negf %a : tile<8x4xf32>
+  // A NaN loses, unless it is to spread.
+  // CHECK: arith.maxnumf
+  %8 = maxf %a, %a : tile<8x4xf32>
+  // CHECK: arith.maximumf
+  %9 = maxf %a, %a propagate_nan : tile<8x4xf32>
+  // CHECK: arith.minnumf
+  %10 = minf %a, %a : tile<8x4xf32>
+  // CHECK: arith.minimumf
+  %11 = minf %a, %a propagate_nan : tile<8x4xf32>
+  // CHECK: return
+  return
+}
+
+// CHECK-LABEL: nv_tileaa.func @comparisons(
+// CHECK-SAME: %[[F:.*]]: f32, %[[I:.*]]: i32)
+entry @comparisons(%f: tile<f32>, %i: tile<i32>) {
+  // CHECK: arith.cmpf oeq, %[[F]], %[[F]] : f32
+  %0 = cmpf equal ordered %f, %f : tile<f32> -> tile<i1>
+  // CHECK: arith.cmpf une
+  %1 = cmpf not_equal unordered %f, %f : tile<f32> -> tile<i1>
+  // CHECK: arith.cmpf one
+  %2 = cmpf not_equal ordered %f, %f : tile<f32> -> tile<i1>
+  // CHECK: arith.cmpf ult
+  %3 = cmpf less_than unordered %f, %f : tile<f32> -> tile<i1>
+  // CHECK: arith.cmpf oge
+  %4 = cmpf greater_than_or_equal ordered %f, %f : tile<f32> -> tile<i1>
+  // CHECK: arith.cmpi eq, %[[I]], %[[I]] : i32
+  %5 = cmpi equal %i, %i, unsigned : tile<i32> -> tile<i1>
+  // CHECK: arith.cmpi slt
+  %6 = cmpi less_than %i, %i, signed : tile<i32> -> tile<i1>
+  // CHECK: arith.cmpi ule
+  %7 = cmpi less_than_or_equal %i, %i, unsigned : tile<i32> -> tile<i1>
+  // CHECK: arith.cmpi ugt
+  %8 = cmpi greater_than %i, %i, unsigned : tile<i32> -> tile<i1>
+  // CHECK: arith.select %{{.*}}, %[[I]], %[[I]] : i32
+  %9 = select %8, %i, %i : tile<i1>, tile<i32>
+  return
+}
+
+// CHECK-LABEL: nv_tileaa.func @integers(
+// CHECK-SAME: %[[I:.*]]: i32)
+entry @integers(%i: tile<i32>) {
+  // CHECK: %[[T:.*]] = nv_tileaa.constant_tensor dense<3> : tensor<4xi32>
+  %t = constant <i32: 3> : tile<4xi32>
+  // CHECK: arith.addi %[[I]], %[[I]] : i32
+  %0 = addi %i, %i : tile<i32>
+  // CHECK: arith.subi %[[T]], %[[T]] overflow<nsw> : tensor<4xi32>
+  %1 = subi %t, %t overflow<no_signed_wrap> : tile<4xi32>
+  // CHECK: arith.muli %{{.*}} overflow<nuw>
+  %2 = muli %i, %i overflow<no_unsigned_wrap> : tile<i32>
+  // CHECK: arith.shli %{{.*}} overflow<nsw, nuw>
+  %3 = shli %i, %i overflow<no_wrap> : tile<i32>
+  // CHECK: arith.divsi
+  %4 = divi %i, %i signed : tile<i32>
+  // CHECK: arith.floordivsi
+  %5 = divi %i, %i signed rounding<negative_inf> : tile<i32>
+  // CHECK: arith.ceildivsi
+  %6 = divi %i, %i signed rounding<positive_inf> : tile<i32>
+  // CHECK: arith.divui
+  %7 = divi %i, %i unsigned : tile<i32>
+  // CHECK: arith.ceildivui
+  %8 = divi %i, %i unsigned rounding<positive_inf> : tile<i32>
+  // CHECK: arith.remsi
+  %9 = remi %i, %i signed : tile<i32>
+  // CHECK: arith.remui
+  %10 = remi %i, %i unsigned : tile<i32>
+  // CHECK: arith.shrsi
+  %11 = shri %i, %i signed : tile<i32>
+  // CHECK: arith.shrui
+  %12 = shri %i, %i unsigned : tile<i32>
+  // CHECK: arith.maxsi
+  %13 = maxi %i, %i signed : tile<i32>
+  // CHECK: arith.minui
+  %14 = mini %i, %i unsigned : tile<i32>
+  // CHECK: arith.andi
+  %15 = andi %i, %i : tile<i32>
+  // CHECK: arith.ori
+  %16 = ori %i, %i : tile<i32>
+  // CHECK: arith.xori
+  %17 = xori %i, %i : tile<i32>
+  // CHECK: %[[ZERO:.*]] = nv_tileaa.constant_tensor dense<0> : tensor<4xi32>
+  // CHECK: arith.subi %[[ZERO]], %[[T]] : tensor<4xi32>
+  %18 = negi %t : tile<4xi32>
+  // CHECK: %[[BOTH:.*]]:2 = arith.mului_extended %[[I]], %[[I]] : i32
+  // CHECK: arith.addi %[[BOTH]]#1, %[[BOTH]]#1
+  %19 = mulhii %i, %i : tile<i32>
+  %20 = addi %19, %19 : tile<i32>
+  return
+}
+
+// CHECK-LABEL: nv_tileaa.func @casts(
+// CHECK-SAME: %[[F:.*]]: f32, %[[H:.*]]: f16, %[[I:.*]]: i32, %[[L:.*]]: i64, %[[P:.*]]: !llvm.ptr<1>)
+entry @casts(%f: tile<f32>, %h: tile<f16>, %i: tile<i32>, %l: tile<i64>, %p: tile<ptr<f32>>) {
+  // CHECK: arith.truncf %[[F]] : f32 to bf16
+  %0 = ftof %f : tile<f32> -> tile<bf16>
+  // CHECK: arith.extf %[[H]] : f16 to f64
+  %1 = ftof %h : tile<f16> -> tile<f64>
+  // From one format of 16 bits to the other through f32, which has all numbers of both.
+  // CHECK: %[[WIDE:.*]] = arith.extf %[[H]] : f16 to f32
+  // CHECK: arith.truncf %[[WIDE]] : f32 to bf16
+  %2 = ftof %h : tile<f16> -> tile<bf16>
+  // CHECK: arith.sitofp %[[I]] : i32 to f32
+  %3 = itof %i signed : tile<i32> -> tile<f32>
+  // CHECK: arith.uitofp %[[I]] : i32 to f16
+  %4 = itof %i unsigned : tile<i32> -> tile<f16>
+  // CHECK: arith.extsi %[[I]] : i32 to i64
+  %5 = exti %i signed : tile<i32> -> tile<i64>
+  // CHECK: arith.extui %[[I]] : i32 to i64
+  %6 = exti %i unsigned : tile<i32> -> tile<i64>
+  // CHECK: arith.trunci %[[L]] overflow<nsw> : i64 to i32
+  %7 = trunci %l overflow<no_signed_wrap> : tile<i64> -> tile<i32>
+  // CHECK: arith.bitcast %[[F]] : f32 to i32
+  %8 = bitcast %f : tile<f32> -> tile<i32>
+  // CHECK: llvm.inttoptr %[[L]] : i64 to !llvm.ptr<1>
+  %9 = int_to_ptr %l : tile<i64> -> tile<ptr<f16>>
+  // CHECK: llvm.ptrtoint %[[P]] : !llvm.ptr<1> to i64
+  %10 = ptr_to_int %p : tile<ptr<f32>> -> tile<i64>
+  // CHECK: llvm.ptrtoint %[[P]] : !llvm.ptr<1> to i64
+  %11 = ptr_to_ptr %p : tile<ptr<f32>> -> tile<ptr<i8>>
+  %12 = ptr_to_int %11 : tile<ptr<i8>> -> tile<i64>
+  return
+}
+
+// A number outside the integer type becomes the nearest that it has, a NaN becomes 0.
+// CHECK-LABEL: nv_tileaa.func @saturation(
+// CHECK-SAME: %[[F:.*]]: f32, %[[H:.*]]: f16)
+entry @saturation(%f: tile<f32>, %h: tile<f16>) {
+  // CHECK-NEXT: %[[RAW:.*]] = arith.fptosi %[[F]] : f32 to i32
+  // CHECK-NEXT: %[[TOP:.*]] = arith.constant 2.14748365E+9 : f32
+  // CHECK-NEXT: %[[OVER:.*]] = arith.cmpf oge, %[[F]], %[[TOP]] : f32
+  // CHECK-NEXT: %[[MOST:.*]] = arith.constant 2147483647 : i32
+  // CHECK-NEXT: %[[X:.*]] = arith.select %[[OVER]], %[[MOST]], %[[RAW]] : i32
+  // CHECK-NEXT: %[[BOTTOM:.*]] = arith.constant -2.14748365E+9 : f32
+  // CHECK-NEXT: %[[UNDER:.*]] = arith.cmpf olt, %[[F]], %[[BOTTOM]] : f32
+  // CHECK-NEXT: %[[LEAST:.*]] = arith.constant -2147483648 : i32
+  // CHECK-NEXT: %[[Y:.*]] = arith.select %[[UNDER]], %[[LEAST]], %[[X]] : i32
+  // CHECK-NEXT: %[[NAN:.*]] = arith.cmpf uno, %[[F]], %[[F]] : f32
+  // CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK-NEXT: arith.select %[[NAN]], %[[ZERO]], %[[Y]] : i32
+  %0 = ftoi %f signed : tile<f32> -> tile<i32>
+  // No f16 is beyond an i32: only the NaN is left.
+  // CHECK-NEXT: %[[SMALL:.*]] = arith.fptosi %[[H]] : f16 to i32
+  // CHECK-NEXT: %[[NAN:.*]] = arith.cmpf uno, %[[H]], %[[H]] : f16
+  // CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK-NEXT: arith.select %[[NAN]], %[[ZERO]], %[[SMALL]] : i32
+  %1 = ftoi %h signed : tile<f16> -> tile<i32>
+  // CHECK-NEXT: arith.fptoui %[[H]] : f16 to i8
+  // CHECK-NEXT: arith.constant 2.560000e+02 : f16
+  // CHECK: arith.cmpf ole
+  %2 = ftoi %h unsigned : tile<f16> -> tile<i8>
+  // CHECK: nv_tileaa.return
+  return
+}
