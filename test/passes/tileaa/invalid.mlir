@@ -1,0 +1,168 @@
+// RUN: tessera-opt %s --convert-cuda-tile-to-tileaa --split-input-file --verify-diagnostics
+
+entry @reduction() {
+  %x = constant <f32: 1.0> : tile<1x8xf32>
+  // expected-error @+1 {{'cuda_tile.reduce' op is not supported by convert-cuda-tile-to-tileaa in this version: there is no reduction yet; elementwise ops and mmaf are supported}}
+  %r = reduce %x dim=1 identities=[0.0 : f32] : tile<1x8xf32> -> tile<1xf32>
+    (%a: tile<f32>, %b: tile<f32>) {
+    %s = addf %a, %b : tile<f32>
+    yield %s : tile<f32>
+  }
+  return
+}
+
+// -----
+
+entry @indices() {
+  // expected-error @+1 {{'cuda_tile.iota' op is not supported by convert-cuda-tile-to-tileaa in this version: there is no tile of indices yet}}
+  %i = iota : tile<8xi32>
+  return
+}
+
+// -----
+
+entry @pointers(%p: tile<ptr<f32>>) {
+  // expected-error @+1 {{'cuda_tile.reshape' op is not supported by convert-cuda-tile-to-tileaa in this version: no tile of pointers ('!cuda_tile.tile<1xptr<f32>>'); scalar pointers and views are supported}}
+  %0 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+  return
+}
+
+// -----
+
+entry @gathered(%p: tile<ptr<f32>>) {
+  // expected-error @+1 {{'cuda_tile.load_ptr_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: memory is reached through partition views}}
+  %0, %1 = load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token
+  return
+}
+
+// -----
+
+entry @repeated(%p: tile<f32>) {
+  %a = constant <f32: [1.0, 2.0]> : tile<2xf32>
+  // expected-error @+1 {{'cuda_tile.reshape' op is not supported by convert-cuda-tile-to-tileaa in this version: tiles of several different elements keep their shape}}
+  %b = reshape %a : tile<2xf32> -> tile<2x1xf32>
+  return
+}
+
+// -----
+
+entry @directed(%x: tile<f32>) {
+  // expected-error @+1 {{'cuda_tile.addf' op is not supported by convert-cuda-tile-to-tileaa in this version: rounding<zero>; nearest_even, and approx and full where they exist, are supported}}
+  %0 = addf %x, %x rounding<zero> : tile<f32>
+  return
+}
+
+// -----
+
+entry @flushed(%x: tile<f32>) {
+  // expected-error @+1 {{'cuda_tile.mulf' op is not supported by convert-cuda-tile-to-tileaa in this version: flush_to_zero; subnormal numbers are kept}}
+  %0 = mulf %x, %x flush_to_zero : tile<f32>
+  return
+}
+
+// -----
+
+entry @small_floats(%x: tile<f32>) {
+  // expected-error @+1 {{'cuda_tile.ftof' op is not supported by convert-cuda-tile-to-tileaa in this version: rounding to 'f8E4M3FN'; f16, bf16, tf32, f32 and f64 are supported}}
+  %0 = ftof %x : tile<f32> -> tile<f8E4M3FN>
+  return
+}
+
+// -----
+
+entry @batched() {
+  %a = constant <f16: 1.0> : tile<2x16x16xf16>
+  %c = constant <f32: 0.0> : tile<2x16x16xf32>
+  // expected-error @+1 {{'cuda_tile.mmaf' op is not supported by convert-cuda-tile-to-tileaa in this version: no batch of matrices}}
+  %0 = mmaf %a, %a, %c : tile<2x16x16xf16>, tile<2x16x16xf16>, tile<2x16x16xf32>
+  return
+}
+
+// -----
+
+entry @ordered(%p: tile<ptr<f32>>, %i: tile<i32>) {
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>
+  // expected-error @+1 {{'cuda_tile.load_view_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: relaxed ordering; weak is supported}}
+  %t, %tok = load_view_tko relaxed device %w[%i] : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>, tile<i32> -> tile<16xf32>, token
+  return
+}
+
+// -----
+
+entry @wide_index(%p: tile<ptr<f32>>, %i: tile<i64>) {
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>
+  // expected-error @+1 {{no tile index of type '!cuda_tile.tile<i64>' whose bounds are unknown; use i32, or assume bounded}}
+  %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>, tile<i64> -> tile<16xf32>, token
+  return
+}
+
+// -----
+
+entry @early_return(%c: tile<i1>) {
+  if %c {
+    // expected-error @+1 {{'cuda_tile.return' op is not supported by convert-cuda-tile-to-tileaa in this version: return ends the entry only, not a branch}}
+    return
+  }
+  return
+}
+
+// -----
+
+entry @early_continue(%c: tile<i1>, %n: tile<i32>) {
+  for %i in (%n to %n, step %n) : tile<i32> {
+    if %c {
+      // expected-error @+1 {{'cuda_tile.continue' op is not supported by convert-cuda-tile-to-tileaa in this version: continue is supported as the end of a loop's body}}
+      continue
+    }
+    continue
+  }
+  return
+}
+
+// -----
+
+entry @for_ever() {
+  // expected-error @+1 {{'cuda_tile.loop' op is not supported by convert-cuda-tile-to-tileaa in this version: a loop is left by exactly one 'if' directly in its body}}
+  loop {
+    continue
+  }
+  return
+}
+
+// -----
+
+entry @busy_break(%c: tile<i1>, %x: tile<f32>) {
+  loop {
+    if %c {
+      %y = addf %x, %x : tile<f32>
+      // expected-error @+1 {{'cuda_tile.break' op is not supported by convert-cuda-tile-to-tileaa in this version: break is supported where it is all that one branch}}
+      break
+    }
+    continue
+  }
+  return
+}
+
+// -----
+
+cuda_tile.module @globals {
+  // expected-error @+1 {{'cuda_tile.global' op is not supported by convert-cuda-tile-to-tileaa in this version: there are no globals yet; pass the data as a kernel argument}}
+  global @g <f32: [1.0]> : tile<1xf32>
+}
+
+// -----
+
+cuda_tile.module @first {
+  // expected-note @+1 {{the other one is here}}
+  entry @same() {
+    return
+  }
+}
+cuda_tile.module @second {
+  // expected-error @+1 {{'cuda_tile.entry' op cannot move up into the module, where the name @same is taken; rename one of them}}
+  entry @same() {
+    return
+  }
+}
