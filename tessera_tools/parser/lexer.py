@@ -19,6 +19,7 @@ from tessera_tools.parser.source import Source
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
 _GENERIC_HEAD = re.compile(r"\s*\(")
+_FIRST_KEY = re.compile(r'\{\s*([A-Za-z_][\w.$]*|"[^"\n]*")\s*(=(?!=)|,|\})')
 _TOKEN = re.compile(
     r"(%(?:[0-9]+|[A-Za-z$._-][\w$.-]*)(?:\#[0-9]+)?)"  # 1 value
     r"|([A-Za-z_][\w$.]*)"  # 2 word
@@ -270,9 +271,16 @@ class Parser:
             return f"unknown dialect '{prefix}' of op '{word}'{hint}"
         return f"unknown op '{word}'{hint}"
 
+    def _is_dictionary(self, at: int) -> bool:
+        """Whether `{` starts an attribute dictionary, not a region: a key, then `=`, `,` or the end of it."""
+        match = _FIRST_KEY.match(self.text, at)
+        return match is not None and (match.group(2) != "}" or not self._names_op(match.group(1)))
+
     def _punctuation(self, row: dict[str, int], mark: str, at: int) -> tuple[str, Any]:
         if mark == "<" and "PROPS" in row and self.text.startswith("<{", at):
             return self._scan("PROPS", at, self._props)
+        if mark == "{" and "ATTR_DICT" in row and self._is_dictionary(at):
+            return self._scan("ATTR_DICT", at, self.scanner.dictionary)
         literal = self.table.literals.get(mark)
         if literal is not None and literal in row:
             self.at = at + len(mark)
