@@ -121,8 +121,10 @@ class FunctionLike(Op):
 
     @property
     def signature(self) -> FunctionType:
-        """The function's type itself."""
-        return self.function_type.value
+        """The function's type itself; `() -> ()` where the attribute is not one, which its own check reports."""
+        found = self.attributes.get("function_type")
+        valid = isinstance(found, TypeAttr) and isinstance(found.value, FunctionType)
+        return found.value if valid else FunctionType((), ())
 
     @property
     def callable_region(self) -> Region | None:

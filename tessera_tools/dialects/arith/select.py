@@ -94,14 +94,8 @@ class Select(Op, name="arith.select", traits=(PURE,)):
             return
         if not isinstance(type, VectorType | RankedTensorType):
             raise self.error(f"expected condition to be a signless i1, but got '{condition}'")
-        if getattr(condition, "shape", None) != type.shape or not isinstance(
-            condition, VectorType | RankedTensorType
-        ):
-            shape = _i1_text(type)
-            raise self.error(
-                f"expected condition type to have the same shape as the result type, expected '{shape}', "
-                f"but got '{condition}'"
-            )
+        if not isinstance(condition, VectorType | RankedTensorType) or condition.shape != type.shape:
+            raise self.error("failed to verify that condition is signless i1 or has matching shape")
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         yes, no = self.true_value, self.false_value
@@ -135,12 +129,6 @@ class Select(Op, name="arith.select", traits=(PURE,)):
             self.result.type, [a if c else b for c, a, b in zip(chosen, left, right, strict=True)]
         )
         return None if picked is None else [picked]
-
-
-def _i1_text(type: Type) -> str:
-    from tessera_tools.dialects.arith.integers import i1_like
-
-    return str(i1_like(type))
 
 
 def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | None:

@@ -217,7 +217,11 @@ class Return(Op, name="gpu.return", traits=(RETURN_LIKE, PURE, HasParent("gpu.fu
             return
         results, given = function.signature.results, self.operand_types
         if len(results) != len(given):
-            raise self.error(f"expected {len(results)} result operands")
+            failure = self.error(f"expected {len(results)} result operands")
+            failure.diagnostics[0].note("return type declared here", function.location)
+            raise failure
         for i, (found, expected) in enumerate(zip(given, results, strict=True)):
             if found is not expected:
-                raise self.error(f"unexpected type `{found}' for operand #{i}")
+                failure = self.error(f"unexpected type `{found}' for operand #{i}")
+                failure.diagnostics[0].note("return type declared here", function.location)
+                raise failure

@@ -51,8 +51,9 @@ class _Allocation(Op):
 
     def verify_op(self) -> None:
         type = self.memref.type
-        if len(self.dynamic_sizes) != type.shape.count(DYNAMIC):
-            raise self.error("dimension operand count does not equal memref dynamic dimension count")
+        found, expected = len(self.dynamic_sizes), type.shape.count(DYNAMIC)
+        if found != expected:
+            raise self.error(f"incorrect number of dynamic sizes, has {found}, expected {expected}")
         symbols = type.layout.map.num_symbols if isinstance(type.layout, AffineMapAttr) else 0
         if len(self.symbol_operands) != symbols:
             raise self.error(
@@ -87,19 +88,7 @@ def _element(type: Type) -> Type | None:
     return getattr(type, "element", None)
 
 
-class _Access(Op):
-    """The base of element accesses."""
-
-    def verify_op(self) -> None:
-        rank = len(self.memref.type.shape)  # type: ignore[attr-defined]
-        found = len(self.indices)  # type: ignore[attr-defined]
-        if rank != found:
-            raise self.error(f"incorrect number of indices for {self.verb}, expected {rank} but got {found}")
-
-    verb = "access"
-
-
-class Load(_Access, name="memref.load", traits=(READ,)):
+class Load(Op, name="memref.load", traits=(READ,)):
     """One element of a buffer."""
 
     memref = operand(ANY_MEMREF)
@@ -108,10 +97,14 @@ class Load(_Access, name="memref.load", traits=(READ,)):
     alignment = attribute(I64_ATTR, "in bytes", optional=True)
     result = result(derived("the element type of 'memref'", _element, "memref"))
     assembly = "$memref `[` $indices `]` attr-dict `:` type($memref)"
-    verb = "load"
+
+    def verify_op(self) -> None:
+        rank, found = len(self.memref.type.shape), len(self.indices)
+        if rank != found:
+            raise self.error(f"incorrect number of indices for load, expected {rank} but got {found}")
 
 
-class Store(_Access, name="memref.store", traits=(WRITE,)):
+class Store(Op, name="memref.store", traits=(WRITE,)):
     """Writes one element of a buffer."""
 
     value = operand(derived("the element type of 'memref'", _element, "memref"))
@@ -120,7 +113,10 @@ class Store(_Access, name="memref.store", traits=(WRITE,)):
     nontemporal = attribute(BOOL_ATTR, optional=True)
     alignment = attribute(I64_ATTR, "in bytes", optional=True)
     assembly = "$value `,` $memref `[` $indices `]` attr-dict `:` type($memref)"
-    verb = "store"
+
+    def verify_op(self) -> None:
+        if len(self.indices) != len(self.memref.type.shape):
+            raise self.error("store index operand count not equal to memref rank")
 
 
 class ViewLike(Op, traits=(PURE,)):

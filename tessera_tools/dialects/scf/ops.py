@@ -233,28 +233,53 @@ class For(LoopLike, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFEC
                 raise self.error(f"types mismatch between {i}th iter operand and defined value")
             if argument.type is not type:
                 raise self.error(f"types mismatch between {i}th iter region arg and defined value")
-        step = constant_value(self.step)
-        if isinstance(step, IntegerAttr) and step.value <= 0:
-            raise self.error("constant step operand must be positive")
-        verify_yield(self, self.body, Yield, types)
+        last = ending(self, self.body, Yield)
+        for i, (found, expected) in enumerate(zip(last.operand_types, types, strict=False)):
+            if found is not expected:
+                raise self.error(
+                    f"{i}-th region iter_arg and {i}-th yielded value have different type: '{expected}' != '{found}'"
+                )
+        verify_edge(self, last, 0, last.operand_types, types)
 
 
-def verify_yield(op: Op, inner: Region, kind: type[Op], types: Sequence[Type]) -> None:
-    """Check that the region ends in the terminator `kind` with values of these types."""
+def verify_edge(op: Op, source: Op | None, target: int | None, given: Sequence[Type], expected: Sequence[Type]) -> None:
+    """Check that the values passed along an edge have the types of what they become.
+
+    source: the terminator that the edge leaves, or None for `op` itself; target: the region that it enters, or None
+    for the results of `op`.
+    """
+    start = "parent" if source is None else f"Operation {source.name}"
+    end = "parent" if target is None else f"Region #{target}"
+    problem = ""
+    if len(given) != len(expected):
+        problem = f"region branch point has {len(given)} operands, but region successor needs {len(expected)} inputs"
+    else:
+        for i, (found, wanted) in enumerate(zip(given, expected, strict=True)):
+            if found is not wanted:
+                problem = (
+                    f"successor operand type #{i} '{found}' should match successor input type #{i} '{wanted}'"
+                )
+                break
+    if problem:
+        failure = op.error(f"along control flow edge from {start} to {end}: {problem}")
+        if source is not None:
+            failure.diagnostics[0].note("region branch point", source.location)
+        raise failure
+
+
+def ending(op: Op, inner: Region, kind: type[Op]) -> Any:
+    """The terminator of a region of one block, which must be of that class."""
     last = inner.blocks[-1].last_op if inner.blocks else None
     if not isinstance(last, kind):
         found = f"but found '{last.name}'" if last is not None else "but found nothing"
         raise op.error(f"expects region to terminate with '{kind.name}', {found}")
-    given = last.operand_types
-    if len(given) != len(types):
-        raise op.error(
-            f"region control flow edge has {len(given)} source operands, but the target has {len(types)} inputs"
-        )
-    for i, (found_type, expected) in enumerate(zip(given, types, strict=True)):
-        if found_type is not expected:
-            raise op.error(
-                f"along control flow edge: source type #{i} '{found_type}' should match input type #{i} '{expected}'"
-            )
+    return last
+
+
+def verify_yield(op: Op, inner: Region, types: Sequence[Type]) -> None:
+    """Check that the region ends in a yield of values of these types, the results of `op`."""
+    last = ending(op, inner, Yield)
+    verify_edge(op, last, None, last.operand_types, types)
 
 
 class WhileSyntax(CustomDirective, name="While"):
@@ -313,32 +338,16 @@ class While(LoopLike, name="scf.while", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE
         end_with(Yield, regions[1:], location)
 
     def verify_op(self) -> None:
-        for inner, noun in ((self.before, "before"), (self.after, "after")):
+        for number, inner in enumerate(self.regions):
             if not inner.blocks:
-                raise self.error(f"region '{noun}' must have one block")
-        condition = self.before.entry.last_op
-        if not isinstance(condition, Condition):
-            raise self.error("expects the 'before' region to terminate with 'scf.condition'")
-        if not isinstance(self.after.entry.last_op, Yield):
-            raise self.error("expects the 'after' region to terminate with 'scf.yield'")
+                raise self.error(f"region #{number} must have one block")
+        condition, last = ending(self, self.before, Condition), ending(self, self.after, Yield)
         arguments = [a.type for a in self.before.entry.arguments]
-        _verify_edge(self, [v.type for v in self.inits], arguments)
         passed = [v.type for v in condition.args]
-        _verify_edge(self, passed, [a.type for a in self.after.entry.arguments])
-        _verify_edge(self, passed, self.result_types)
-        _verify_edge(self, [v.type for v in self.yielded], arguments)
-
-
-def _verify_edge(op: Op, given: Sequence[Type], expected: Sequence[Type]) -> None:
-    if len(given) != len(expected):
-        raise op.error(
-            f"region control flow edge has {len(given)} source operands, but the target has {len(expected)} inputs"
-        )
-    for i, (found, wanted) in enumerate(zip(given, expected, strict=True)):
-        if found is not wanted:
-            raise op.error(
-                f"along control flow edge: source type #{i} '{found}' should match input type #{i} '{wanted}'"
-            )
+        verify_edge(self, None, 0, [v.type for v in self.inits], arguments)
+        verify_edge(self, condition, None, passed, self.result_types)
+        verify_edge(self, condition, 1, passed, [a.type for a in self.after.entry.arguments])
+        verify_edge(self, last, 0, last.operand_types, arguments)
 
 
 class IfSyntax(CustomDirective, name="If"):
@@ -385,7 +394,7 @@ class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
             if inner.blocks:
                 if inner.entry.arguments:
                     raise self.error("region should have no arguments")
-                verify_yield(self, inner, Yield, self.result_types)
+                verify_yield(self, inner, self.result_types)
 
 
 class ExecuteRegionSyntax(CustomDirective, name="ExecuteRegion"):
@@ -426,7 +435,7 @@ class ExecuteRegion(Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFE
             raise self.error("region cannot have any arguments")
         for block in self.body.blocks:
             if isinstance(block.last_op, Yield):
-                _verify_edge(self, block.last_op.operand_types, self.result_types)
+                verify_edge(self, block.last_op, None, block.last_op.operand_types, self.result_types)
 
 
 class SwitchSyntax(CustomDirective, name="IndexSwitch"):
@@ -489,4 +498,4 @@ class IndexSwitch(Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_M
                 raise self.error(f"has duplicate case value: {value}")
             seen.add(value)
         for inner in self.regions:
-            verify_yield(self, inner, Yield, self.result_types)
+            verify_yield(self, inner, self.result_types)

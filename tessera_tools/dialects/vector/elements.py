@@ -133,7 +133,7 @@ class FromElements(Op, name="vector.from_elements", traits=(PURE,)):
     def verify_op(self) -> None:
         count = math.prod(self.dest.type.shape)
         if len(self.elements) != count:
-            raise self.error(f"expected {count} elements, but got {len(self.elements)}")
+            raise self.error("failed to verify that shaped type 'dest' matches 'elements' element count and types")
 
 
 class ToElements(Op, name="vector.to_elements", traits=(PURE,)):
