@@ -126,8 +126,6 @@ _COMMON: Mapping[str, Sequence[str]] = {
         "convert-nv-tile-func-to-llvm",
         "convert-tileas-to-llvm",
         "reconcile-unrealized-casts",
-        "canonicalize",
-        "cse",
     ),
     "llvm": (),
 }
