@@ -1,7 +1,7 @@
 """Tiled accesses to global memory: how wide one access may be, and what provably lies inside the view.
 
-    make_memref %base, shape = [%m, %k], stride = [%s, 1]     contiguous_axis = 1
-    addptr [%i, %j], tile 64x32 of f16                        vector_elements = 8: 16 bytes at a time
+make_memref %base, shape = [%m, %k], stride = [%s, 1]     contiguous_axis = 1
+addptr [%i, %j], tile 64x32 of f16                        vector_elements = 8: 16 bytes at a time
 """
 
 from __future__ import annotations

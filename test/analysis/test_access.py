@@ -33,7 +33,9 @@ class View:
                 _static(extents),
                 _static(steps),
                 nv_tileaa.GlobalSpaceAttr(),
-                res=nv_tileaa.MemRefType(tuple(DYNAMIC if isinstance(v, Value) else v for v in extents), element),
+                res=nv_tileaa.MemRefType(
+                    tuple(DYNAMIC if isinstance(v, Value) else v for v in extents), element
+                ),
             )
         )
 
@@ -41,7 +43,7 @@ class View:
         if isinstance(item, int):
             return item
         value = self.block.add_argument(I32)
-        return self.builder.insert(nv_tileaa.Assume(value, **{k: i64(v) for k, v in item.items()})).res
+        return self.builder.insert(nv_tileaa.Assume(value, **_facts(item))).res
 
     def const(self, value: int) -> Value:
         return self.builder.insert(arith.Constant(IntegerAttr(value, I32))).result
@@ -53,6 +55,10 @@ class View:
 
 def _static(items: list[Any]) -> DenseArrayAttr:
     return DenseArrayAttr(I64, tuple(nv_tileaa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items))
+
+
+def _facts(bounds: dict[str, int]) -> dict[str, Any]:
+    return {key: i64(number) for key, number in bounds.items()}
 
 
 EIGHT: dict[str, int] = {"divisor": 8}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import hypothesis.strategies as st
@@ -41,9 +40,10 @@ class Program:
 
     def assume(self, value: Value | None = None, **facts: int) -> Value:
         source = value if value is not None else self.unknown()
-        return self.builder.insert(nv_tileaa.Assume(source, **{k: i64(v) for k, v in facts.items()})).res
+        attributes: dict[str, Any] = {key: i64(number) for key, number in facts.items()}
+        return self.builder.insert(nv_tileaa.Assume(source, **attributes)).res
 
-    def op(self, name: str, *operands: Value, **attributes: Any) -> Value:
+    def op(self, name: str, *operands: Any, **attributes: Any) -> Value:
         kind = find_op(f"arith.{name}")
         assert kind is not None
         return self.builder.insert(kind(*operands, **attributes)).results[0]
@@ -199,7 +199,9 @@ def test_a_program_index_is_not_negative() -> None:
     assert known(op.res) == (1, 0, 65534)
 
 
-def make_loop(p: Program, lower: int, upper: Value, step: int, inits: list[Value], body: Any, **kwargs: Any) -> scf.For:
+def make_loop(
+    p: Program, lower: int, upper: Value, step: int, inits: list[Value], body: Any, **kwargs: Any
+) -> scf.For:
     block = Block([I32, *(v.type for v in inits)])
     inner = Program()
     inner.block, inner.builder = block, Builder.at_end(block)
@@ -243,7 +245,7 @@ def test_a_carried_bound_that_does_not_move_is_kept() -> None:
 def test_values_carried_crosswise_settle_together() -> None:
     p = Program()
     loop = make_loop(p, 0, p.unknown(), 1, [p.const(8), p.const(12)], lambda q, i, a, b: [b, a])
-    assert known(loop.results[0]) == (4, 8, 12) or known(loop.results[0])[0] == 4
+    assert known(loop.results[0])[0] == 4
 
 
 def test_a_value_that_the_body_replaces_by_anything_is_unknown() -> None:
@@ -255,14 +257,11 @@ def test_a_value_that_the_body_replaces_by_anything_is_unknown() -> None:
 def test_loops_within_loops_are_followed() -> None:
     p = Program()
 
-    def outer(q: Program, i: Value, a: Value) -> list[Value]:
-        return make_loop(q, 0, q.unknown(), 1, [a], lambda r, j, b: [r.op("addi", b, r.const(16))]).results
-
-    def pure(q: Program, i: Value, a: Value) -> list[Value]:
+    def body(q: Program, i: Value, a: Value) -> list[Value]:
         inner = make_loop(q, 0, q.const(4), 1, [a], lambda r, j, b: [r.op("addi", b, r.const(16))])
         return list(inner.results)
 
-    loop = make_loop(p, 0, p.unknown(), 1, [p.const(0)], pure)
+    loop = make_loop(p, 0, p.unknown(), 1, [p.const(0)], body)
     assert Facts().divisor(loop.results[0]) == 16
 
 
@@ -382,7 +381,9 @@ def run(steps: list[tuple[Any, ...]], width: int, inputs: list[int]) -> list[int
 
 
 @given(programs())
-def test_every_claim_holds_of_every_value(program: tuple[list[tuple[Any, ...]], int, list[list[int]]]) -> None:
+def test_every_claim_holds_of_every_value(
+    program: tuple[list[tuple[Any, ...]], int, list[list[int]]],
+) -> None:
     steps, width, inputs = program
     values, facts = build(steps, width), Facts()
     for given_inputs in inputs:
@@ -394,8 +395,15 @@ def test_every_claim_holds_of_every_value(program: tuple[list[tuple[Any, ...]], 
             assert number % claim.divisor == 0, (step, claim, number)
 
 
-@given(st.integers(-50, 50), st.integers(-50, 50), st.integers(1, 20), st.lists(st.integers(-30, 30), min_size=2, max_size=2))
-def test_claims_about_loops_hold_in_every_round(lower: int, upper: int, step: int, numbers: list[int]) -> None:
+@given(
+    st.integers(-50, 50),
+    st.integers(-50, 50),
+    st.integers(1, 20),
+    st.lists(st.integers(-30, 30), min_size=2, max_size=2),
+)
+def test_claims_about_loops_hold_in_every_round(
+    lower: int, upper: int, step: int, numbers: list[int]
+) -> None:
     p = Program()
     init, add = numbers
 
@@ -413,11 +421,15 @@ def test_claims_about_loops_hold_in_every_round(lower: int, upper: int, step: in
         a, b = a + add, a - i
     for value, number in zip(loop.results, (a, b), strict=True):
         assert number % facts.divisor(value) == 0
-        assert math.prod([1]) and facts.fact(value).lower <= number <= facts.fact(value).upper
+        assert facts.fact(value).lower <= number <= facts.fact(value).upper
 
 
 @pytest.mark.parametrize("name", ["addf", "cmpi"])
 def test_ops_without_a_rule_are_unknown(name: str) -> None:
     p = Program()
-    value = p.op("addf", p.unknown(F32), p.unknown(F32)) if name == "addf" else p.op("cmpi", i64(0), p.const(1), p.const(1))
+    value = (
+        p.op("addf", p.unknown(F32), p.unknown(F32))
+        if name == "addf"
+        else p.op("cmpi", i64(0), p.const(1), p.const(1))
+    )
     assert Facts().divisor(value) == 1

@@ -14,7 +14,7 @@ from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES, IntegerOverflowFlagsAttr
 from tessera_tools.ir import floats
-from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, element_attribute, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, FloatType, RankedTensorType, bit_width, element_type, with_element
@@ -125,12 +125,14 @@ def _rounded(name: str) -> Handler:
         refuse_flushing(op, to)
         mode = op.attributes.get("rounding_mode")
         word = mode.value if mode is not None else "nearest_even"
-        attributes: dict[str, Attribute] = {}
+        attributes: dict[str, Any] = {}
         if word == "approx":
             attributes["fastmath"] = APPROXIMATE
         elif word not in ("nearest_even", "full"):
             # The full-precision forms allow errors that the plain ops do not make.
-            raise to.refuse(op, f"rounding<{word}>; nearest_even, and approx and full where they exist, are supported")
+            raise to.refuse(
+                op, f"rounding<{word}>; nearest_even, and approx and full where they exist, are supported"
+            )
         to.replace(op, to.emit_named(op, name, *to.values(op.operands), **attributes))
 
     return handler
@@ -267,7 +269,9 @@ def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: V
 def _integer_to_float(op: ct.IToF, to: Lowering) -> None:
     target = to.type_of(op.to.type, op)
     if bit_width(element_type(target)) < 16:
-        raise to.refuse(op, f"rounding to '{element_type(target)}'; f16, bf16, tf32, f32 and f64 are supported")
+        raise to.refuse(
+            op, f"rounding to '{element_type(target)}'; f16, bf16, tf32, f32 and f64 are supported"
+        )
     kind = arith.SIToFP if is_signed(op) else arith.UIToFP
     to.replace(op, to.emit(kind(to[op.from_], out=target)).out)
 

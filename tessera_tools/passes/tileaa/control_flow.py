@@ -1,8 +1,8 @@
 """Part A of the conversion, continued: loops and branches, as far as `scf` can say them.
 
-    for … continue                                  scf.for … scf.yield
-    if … yield                                      scf.if … scf.yield
-    loop { a; if %c { break %x }; b; continue %y }  scf.while { a; scf.condition(not %c) %x } do { b; scf.yield %y }
+for … continue                                  scf.for … scf.yield
+if … yield                                      scf.if … scf.yield
+loop { a; if %c { break %x }; b; continue %y }  scf.while { a; scf.condition(not %c) %x } do { b; scf.yield %y }
 """
 
 from __future__ import annotations
@@ -89,9 +89,10 @@ def _loop(op: ct.Loop, to: Lowering) -> None:
     the other are passed on, after those that the loop gives."""
     body = op.body.entry
     way_out = _exit_of(op, to)
-    ops = list(body)
+    ops: list[Operation] = list(body)
     place = ops.index(way_out.branch)
-    head, tail = ops[:place], ops[place + 1 :]
+    head: list[Operation] = ops[:place]
+    tail: list[Operation] = ops[place + 1 :]
     # Views are not carried, but made again where they are used.
     for view in reversed(head):
         if isinstance(view, ct.MakeTensorView | ct.MakePartitionView) and _uses(tail) & set(view.results):
@@ -116,7 +117,9 @@ def _loop(op: ct.Loop, to: Lowering) -> None:
     _fill(body, tail, after, ct.Continue, to)
     for old, new in zip(carried, outer, strict=True):
         to.define(old, new)
-    loop = scf.While(inits, results=[v.type for v in passed], before=before, after=Region([after]), location=op.location)
+    loop = scf.While(
+        inits, results=[v.type for v in passed], before=before, after=Region([after]), location=op.location
+    )
     to.replace(op, *to.emit(loop).results[: len(op.results)])
 
 

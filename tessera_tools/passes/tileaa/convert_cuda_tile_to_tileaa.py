@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
@@ -39,7 +39,7 @@ class ConvertCudaTileToTileAA(Pass):
     summary = "lower cuda_tile to nv_tileaa: plain tensors, token chains, copy atoms"
     anchor = "builtin.module"
     ensures = "no cuda_tile op is left; the module says its target; every tiled access has a copy atom"
-    statistics = {"num-functions": "Number of entries lowered"}
+    statistics: ClassVar = {"num-functions": "Number of entries lowered"}
 
     gpu_name: str = option("sm_90", "the GPU architecture to compile for")
 
@@ -89,7 +89,9 @@ def _check_names(module: Operation, entries: list[ct.Entry]) -> None:
         name = entry.sym_name.value
         other = taken.setdefault(name, entry)
         if other is not entry:
-            failure = entry.error(f"cannot move up into the module, where the name @{name} is taken; rename one of them")
+            failure = entry.error(
+                f"cannot move up into the module, where the name @{name} is taken; rename one of them"
+            )
             failure.diagnostics[0].note("the other one is here", other.location)
             raise failure
 

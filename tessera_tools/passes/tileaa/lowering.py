@@ -16,7 +16,7 @@ from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.llvm.types import PointerType
-from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, Builder, Operation, OpT, Region, Value
 from tessera_tools.ir.types import RankedTensorType
@@ -61,7 +61,9 @@ class Lowering:
         if isinstance(type, ct.TileType):
             if isinstance(type.element, ct.PointerType):
                 if type.shape:
-                    raise self.refuse(op, f"no tile of pointers ('{type}'); scalar pointers and views are supported")
+                    raise self.refuse(
+                        op, f"no tile of pointers ('{type}'); scalar pointers and views are supported"
+                    )
                 return GLOBAL_POINTER
             return RankedTensorType(type.shape, type.element) if type.shape else type.element
         if isinstance(type, ct.CudaTileType):
@@ -95,7 +97,7 @@ class Lowering:
         """Insert an operation at the place being built, with the location of what is being lowered."""
         return self.builder.insert(op)
 
-    def emit_named(self, op: Operation, name: str, *operands: Value, **attributes: Attribute) -> Value:
+    def emit_named(self, op: Operation, name: str, *operands: Value, **attributes: Any) -> Value:
         """Insert the op of that full name, with a result of the type of its first operand."""
         kind = find_op(name)
         if kind is None:
@@ -108,11 +110,12 @@ class Lowering:
 
     def start_token(self) -> Value:
         """The token before any memory operation, made at the top of the function when it is first asked for."""
-        if self._start is None:
+        start = self._start
+        if start is None:
             op = aa.CreateMemToken(location=self.builder.location)
             self.entry.insert_before(self.entry.first_op, op)
-            self._start = op.res
-        return self._start
+            self._start = start = op.results[0]
+        return start
 
     def region(self, body: Block, types: Sequence[Type]) -> Region:
         """A region of one block whose arguments stand for those of `body`; its operations are not lowered yet."""

@@ -98,7 +98,7 @@ def _assume(op: ct.Assume, to: Lowering) -> None:
     elements are the same, may be forgotten."""
     value, predicate = to[op.value], op.predicate
     kind = value.type
-    facts: dict[str, Attribute] = {}
+    facts: dict[str, Any] = {}
     scalar = isinstance(op.value.type, ct.TileType) and not op.value.type.shape
     if scalar and isinstance(predicate, ct.DivByAttr):
         facts["divisor"] = i64(predicate.divisor)
@@ -233,7 +233,8 @@ def _moved(op: Any, view: TileView, to: Lowering) -> Value:
             lower, upper = lower_of(value, to.facts), upper_of(value, to.facts)
             if lower is None or upper is None or lower < -_LARGEST_I32 or upper > _LARGEST_I32:
                 raise to.refuse(
-                    op, f"no tile index of type '{index.type}' whose bounds are unknown; use i32, or assume bounded"
+                    op,
+                    f"no tile index of type '{index.type}' whose bounds are unknown; use i32, or assume bounded",
                 )
         value = resized(value, I32, to)
         if tile != 1:

@@ -59,12 +59,16 @@ def _spread(op: Any, value: Value, to: Lowering) -> Value | None:
 def _reshape(op: ct.Reshape, to: Lowering) -> None:
     found = _spread(op, to[op.source], to)
     if found is None:
-        raise to.refuse(op, "tiles of several different elements keep their shape; a single number may be reshaped")
+        raise to.refuse(
+            op, "tiles of several different elements keep their shape; a single number may be reshaped"
+        )
     to.replace(op, found)
 
 
 def _broadcast(op: ct.Broadcast, to: Lowering) -> None:
     found = _spread(op, to[op.source], to)
     if found is None:
-        raise to.refuse(op, "a tile is not repeated yet; a single number (reshape of a scalar) may be broadcast")
+        raise to.refuse(
+            op, "a tile is not repeated yet; a single number (reshape of a scalar) may be broadcast"
+        )
     to.replace(op, found)
