@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects.llvm.base import ANY, INTEGER, VECTOR, Emitter, LLVMOp
+from tessera_tools.dialects.llvm.base import INTEGER, VECTOR, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.syntax import element_at, shuffled
 from tessera_tools.dialects.llvm.types import ArrayType, StructType
 from tessera_tools.ir.attributes import Type

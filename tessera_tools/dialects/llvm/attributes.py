@@ -236,11 +236,11 @@ class MemoryEffectsAttr(Record, name="llvm.memory_effects"):
     """What a function does to each kind of memory: none, read, write or readwrite."""
 
     other: str
-    argMem: str  # noqa: N815
-    inaccessibleMem: str  # noqa: N815
-    errnoMem: str  # noqa: N815
-    targetMem0: str  # noqa: N815
-    targetMem1: str  # noqa: N815
+    argMem: str
+    inaccessibleMem: str
+    errnoMem: str
+    targetMem0: str
+    targetMem1: str
     parameters_as = {
         "other": WORD, "argMem": WORD, "inaccessibleMem": WORD, "errnoMem": WORD, "targetMem0": WORD,
         "targetMem1": WORD,
@@ -262,15 +262,15 @@ class DereferenceableAttr(Record, name="llvm.dereferenceable"):
     """How many bytes behind a loaded pointer may be read."""
 
     bytes: int
-    mayBeNull: bool = False  # noqa: N815
+    mayBeNull: bool = False
     parameters_as = {"bytes": INTEGER, "mayBeNull": BOOL}
 
 
 class VScaleRangeAttr(Record, name="llvm.vscale_range"):
     """Bounds of the vector-length multiplier."""
 
-    minRange: Any  # noqa: N815
-    maxRange: Any  # noqa: N815
+    minRange: Any
+    maxRange: Any
     parameters_as = {"minRange": ATTRIBUTE, "maxRange": ATTRIBUTE}
 
 

@@ -100,7 +100,7 @@ class DIBasicTypeAttr(Record, name="llvm.di_basic_type"):
 
     label: StringAttr
     tag: str = "DW_TAG_null"
-    sizeInBits: int = 0  # noqa: N815
+    sizeInBits: int = 0
     encoding: str = ""
     parameters_as = {"tag": WORD, "label": STRING, "sizeInBits": INTEGER, "encoding": WORD}
     spelled = {"label": "name"}
@@ -110,13 +110,13 @@ class DICompileUnitAttr(Record, name="llvm.di_compile_unit"):
     """A compile unit; `emissionKind` is None, Full, LineTablesOnly or DebugDirectivesOnly."""
 
     id: Any
-    sourceLanguage: str  # noqa: N815
+    sourceLanguage: str
     file: Any
-    isOptimized: bool  # noqa: N815
-    emissionKind: str  # noqa: N815
+    isOptimized: bool
+    emissionKind: str
     producer: Any = None
-    nameTableKind: str = "Default"  # noqa: N815
-    splitDebugFilename: Any = None  # noqa: N815
+    nameTableKind: str = "Default"
+    splitDebugFilename: Any = None
     parameters_as = {
         "id": DISTINCT, "sourceLanguage": WORD, "file": FILE, "producer": STRING, "isOptimized": BOOL,
         "emissionKind": WORD, "nameTableKind": WORD, "splitDebugFilename": STRING,
@@ -126,7 +126,7 @@ class DICompileUnitAttr(Record, name="llvm.di_compile_unit"):
 class DISubroutineTypeAttr(Record, name="llvm.di_subroutine_type"):
     """The type of a function: result first (`#llvm.di_null_type` for none)."""
 
-    callingConvention: str = ""  # noqa: N815
+    callingConvention: str = ""
     types: tuple[Any, ...] = ()
     parameters_as = {"callingConvention": WORD, "types": listed(ATTRIBUTE)}
 
@@ -134,19 +134,19 @@ class DISubroutineTypeAttr(Record, name="llvm.di_subroutine_type"):
 class DISubprogramAttr(Record, name="llvm.di_subprogram"):
     """A function.  `label` is its source name (`name` in the text)."""
 
-    recId: Any = None  # noqa: N815
-    isRecSelf: bool = False  # noqa: N815
+    recId: Any = None
+    isRecSelf: bool = False
     id: Any = None
-    compileUnit: Any = None  # noqa: N815
+    compileUnit: Any = None
     scope: Any = None
     label: Any = None
-    linkageName: Any = None  # noqa: N815
+    linkageName: Any = None
     file: Any = None
     line: int = 0
-    scopeLine: int = 0  # noqa: N815
-    subprogramFlags: str = ""  # noqa: N815
+    scopeLine: int = 0
+    subprogramFlags: str = ""
     type: Any = None
-    retainedNodes: tuple[Any, ...] = ()  # noqa: N815
+    retainedNodes: tuple[Any, ...] = ()
     parameters_as = {
         "recId": DISTINCT, "isRecSelf": BOOL, "id": DISTINCT, "compileUnit": record(lambda: DICompileUnitAttr),
         "scope": ATTRIBUTE, "label": STRING, "linkageName": STRING, "file": FILE, "line": INTEGER,
@@ -180,11 +180,11 @@ class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
 
     disable: Any = None
     count: Any = None
-    runtimeDisable: Any = None  # noqa: N815
+    runtimeDisable: Any = None
     full: Any = None
-    followupUnrolled: Any = None  # noqa: N815
-    followupRemainder: Any = None  # noqa: N815
-    followupAll: Any = None  # noqa: N815
+    followupUnrolled: Any = None
+    followupRemainder: Any = None
+    followupAll: Any = None
     parameters_as = {
         "disable": FLAG, "count": ATTRIBUTE, "runtimeDisable": FLAG, "full": FLAG,
         "followupUnrolled": record(lambda: LoopAnnotationAttr),
@@ -201,8 +201,8 @@ class LoopVectorizeAttr(Record, name="llvm.loop_vectorize"):
     """`llvm.loop.vectorize.*`."""
 
     disable: Any = None
-    predicateEnable: Any = None  # noqa: N815
-    scalableEnable: Any = None  # noqa: N815
+    predicateEnable: Any = None
+    scalableEnable: Any = None
     width: Any = None
     parameters_as = {"disable": FLAG, "predicateEnable": FLAG, "scalableEnable": FLAG, "width": ATTRIBUTE}
     metadata = {
@@ -223,7 +223,7 @@ class LoopLICMAttr(Record, name="llvm.loop_licm"):
     """`llvm.licm.*`."""
 
     disable: Any = None
-    versioningDisable: Any = None  # noqa: N815
+    versioningDisable: Any = None
     parameters_as = {"disable": FLAG, "versioningDisable": FLAG}
     metadata = {"disable": "licm.disable", "versioningDisable": "licm_versioning.disable"}
 
@@ -240,14 +240,14 @@ class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
 class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
     """What is known of or asked for a loop; stands on the branch of its latch."""
 
-    disableNonforced: Any = None  # noqa: N815
+    disableNonforced: Any = None
     vectorize: Any = None
     interleave: Any = None
     unroll: Any = None
     licm: Any = None
     pipeline: Any = None
-    mustProgress: Any = None  # noqa: N815
-    isVectorized: Any = None  # noqa: N815
+    mustProgress: Any = None
+    isVectorized: Any = None
     parameters_as = {
         "disableNonforced": FLAG,
         "vectorize": record(lambda: LoopVectorizeAttr),

@@ -14,7 +14,16 @@ from tessera_tools.dialects.llvm.attributes import (
     ZERO_I64,
     DereferenceableAttr,
 )
-from tessera_tools.dialects.llvm.base import ANY, INTEGER, INTEGERS, LOADABLE, POINTER, POINTERS, Emitter, LLVMOp
+from tessera_tools.dialects.llvm.base import (
+    ANY,
+    INTEGER,
+    INTEGERS,
+    LOADABLE,
+    POINTER,
+    POINTERS,
+    Emitter,
+    LLVMOp,
+)
 from tessera_tools.dialects.llvm.syntax import DYNAMIC_INDEX, GEP_FLAGS
 from tessera_tools.dialects.llvm.types import ArrayType, PointerType, StructType, struct
 from tessera_tools.ir.attributes import Type

@@ -16,7 +16,8 @@ class _Bare(EnumAttr):
         return f"#nvvm<{self.name.split('.', 1)[1]} {self.value}>"
 
     @classmethod
-    def parse(cls, scanner: Any) -> Attribute:
+    def parse_inside(cls, scanner: Any) -> Attribute:
+        """From what stands behind the word in `#nvvm<shfl_kind bfly>`."""
         return cls(scanner.word())
 
 

@@ -87,11 +87,34 @@ def register_constraint(type: Type) -> str:
     raise ValueError(f"a value of type '{type}' has no PTX register")
 
 
-def inline_ptx(
-    op: Operation, e: Any, text: str, outputs: Sequence[Type], inputs: Sequence[Value], tied: Sequence[Value] = ()
-) -> None:
-    """Emit inline PTX.  `$0` … in the text are the outputs, then the inputs; `tied` inputs share the first outputs'
-    registers."""
+def inline_ptx(op: Operation, e: Any, text: str, outputs: Sequence[Type], inputs: Sequence[Value]) -> None:
+    """Emit inline PTX whose outputs are the op's results.  `$0` … in the text are the outputs, then the inputs."""
+    call, produced = _asm_call(e, text, outputs, inputs, ())
+    if not outputs:
+        e.emit(call)
+    elif len(op.results) == 1:
+        e.define(op, call)
+    else:
+        whole = e.temporary(call)
+        for i, result in enumerate(op.results):
+            e.names[result] = e.temporary(f"extractvalue {produced} {whole}, {i}")
+
+
+def inline_ptx_values(
+    op: Operation, e: Any, text: str, outputs: Sequence[Type], inputs: Sequence[Value], tied: Sequence[Value]
+) -> list[str]:
+    """As `inline_ptx`, with operands that share the first outputs' registers; the names of the outputs.  The inputs'
+    numbers in the text come after the outputs and the tied operands."""
+    call, produced = _asm_call(e, text, outputs, inputs, tied)
+    whole = e.temporary(call)
+    if len(outputs) == 1:
+        return [whole]
+    return [e.temporary(f"extractvalue {produced} {whole}, {i}") for i in range(len(outputs))]
+
+
+def _asm_call(
+    e: Any, text: str, outputs: Sequence[Type], inputs: Sequence[Value], tied: Sequence[Value]
+) -> tuple[str, str]:
     constraints = [f"={register_constraint(t)}" for t in outputs]
     constraints += [str(i) for i in range(len(tied))]
     constraints += [register_constraint(v.type) for v in inputs]
@@ -100,12 +123,4 @@ def inline_ptx(
         produced = "{ " + ", ".join(map(e.type, outputs)) + " }"
     escaped = "".join(c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{ord(c):02X}" for c in text)
     arguments = ", ".join(map(e.operand, [*tied, *inputs]))
-    call = f'call {produced} asm sideeffect "{escaped}", "{",".join(constraints)}"({arguments})'
-    if not outputs:
-        e.emit(call)
-    elif len(op.results) == 1:
-        e.define(op, call)
-    else:
-        whole = e.temporary(call)
-        for i, result in enumerate(op.results):
-            e.names[result] = whole if len(outputs) == 1 else e.temporary(f"extractvalue {produced} {whole}, {i}")
+    return f'call {produced} asm sideeffect "{escaped}", "{",".join(constraints)}"({arguments})', produced

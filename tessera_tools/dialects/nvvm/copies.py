@@ -84,7 +84,7 @@ class CpAsync(NVVMOp, name="nvvm.cp.async.shared.global", traits=(READ_WRITE,)):
     size = attribute(I32_ATTR)
     modifier = attribute(enum(LoadCacheModifierAttr))
     cp_size = optional_operand(I32_TYPE)
-    assembly = "$dst `,` $src `,` $size `,` `cache` `=` $modifier (`,` $cp_size^)? attr-dict `:` type(operands)"
+    assembly = "$dst `,` $src `,` $size `,` `cache` `=` ` ` ` ` $modifier (`,` $cp_size^)? attr-dict `:` type(operands)"
 
     def intrinsic_name(self) -> str:
         partial = ".s" if self.cp_size is not None else ""
@@ -394,9 +394,9 @@ class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(READ_WRITE,)):
     uniform = attribute(UNIT_ATTR, optional=True)
     in_param_space = attribute(UNIT_ATTR, optional=True)
     assembly = (
-        "(`level` `=` $cache_level^ (`uniform` $uniform^)? `,`)? "
+        "(`level` `=` ` ` ` ` $cache_level^ (`uniform` $uniform^)? `,`)? "
         "(`tensormap` $tensormap^ (`in_param_space` $in_param_space^)? `,`)? "
-        "(`evict_priority` `=` $evict_priority^ `,`)? $addr (`,` `predicate` `=` $predicate^)? attr-dict "
+        "(`evict_priority` `=` ` ` ` ` $evict_priority^ `,`)? $addr (`,` `predicate` `=` $predicate^)? attr-dict "
         "`:` type(operands)"
     )
 

@@ -129,6 +129,17 @@ class MBarrierArrive(_Arrive, name="nvvm.mbarrier.arrive", traits=(READ_WRITE,))
 
     what = "arrive"
 
+    def _is_plain(self) -> bool:
+        """Whether the form without scope serves, which sm_80 has too."""
+        plain = self.count is None and self.scope is CTA and not flag(self, "relaxed")
+        return plain and space(self.operand(0)) != 7
+
+    def intrinsic_name(self) -> str:
+        return "llvm.nvvm.mbarrier.arrive.shared" if self._is_plain() else super().intrinsic_name()
+
+    def intrinsic_arguments(self, e: Any) -> list[str]:
+        return [self.address(e)] if self._is_plain() else super().intrinsic_arguments(e)
+
 
 class MBarrierArriveDrop(_Arrive, name="nvvm.mbarrier.arrive_drop", traits=(READ_WRITE,)):
     """Arrive, and expect one arrival less from the next phase on."""

@@ -6,7 +6,15 @@ import re
 from typing import Any
 
 from tessera_tools.dialects.nvvm.attributes import FPRoundingModeAttr, PermuteModeAttr, SaturationModeAttr
-from tessera_tools.dialects.nvvm.base import F32_TYPE, I1_TYPE, I32_TYPE, NVVMOp, flag, inline_ptx
+from tessera_tools.dialects.nvvm.base import (
+    F32_TYPE,
+    I1_TYPE,
+    I32_TYPE,
+    NVVMOp,
+    flag,
+    inline_ptx,
+    inline_ptx_values,
+)
 from tessera_tools.ir.builtin_attributes import FALSE
 from tessera_tools.ir.types import BF16, F16, FloatType, IntegerType, VectorType
 from tessera_tools.opdef import (
@@ -47,7 +55,7 @@ class Permute(NVVMOp, name="nvvm.prmt", traits=(PURE,)):
     selector = operand(I32_TYPE)
     mode = attribute(enum(PermuteModeAttr, angled=True))
     res = result(I32_TYPE)
-    assembly = "$mode $selector `,` $lo (`,` $hi^)? attr-dict `:` type($res)"
+    assembly = "` ` $mode $selector `,` $lo (`,` $hi^)? attr-dict `:` type($res)"
 
     def intrinsic_name(self) -> str:
         return "llvm.nvvm.prmt" + ("" if self.mode.value == "default" else f".{self.mode.value}")
@@ -181,4 +189,13 @@ class InlinePtx(NVVMOp, name="nvvm.inline_ptx", traits=(READ_WRITE,)):
         if self.predicate is not None:
             text = f"@${len(outputs) + len(both) + len(inputs)} {text}"
             inputs.append(self.predicate)
-        inline_ptx(self, e, text, outputs, inputs, both)
+        if not both:
+            inline_ptx(self, e, text, outputs, inputs)
+            return
+        for value in both:
+            for use in value.uses:
+                if use.owner.parent is not self.parent:
+                    raise self.error("changes an operand that another block uses; pass the value through a result")
+        # What follows sees the operands' new values.
+        for value, name in zip(both, inline_ptx_values(self, e, text, outputs, inputs, both), strict=True):
+            e.names[value] = name

@@ -131,7 +131,8 @@ class MmaSyntax(CustomDirective, name="Mma"):
 
     def write(self, p: Any, op: Any) -> None:
         groups = (op.operand_a, op.operand_b, op.operand_c)
-        p.write(" " + " ".join(f"{letter}[{p.names(values)}]" for letter, values in zip("ABC", groups, strict=True)))
+        # Upstream prints two spaces between the groups.
+        p.write(" " + "".join(f"{letter}[{p.names(values)}]  " for letter, values in zip("ABC", groups, strict=True))[:-1])
         elide = {"operandSegmentSizes"}
         for letter, values in zip("AB", groups, strict=False):
             if values and inferred_type(values[0].type, False) is not None:
@@ -255,9 +256,9 @@ class WgmmaMmaAsync(NVVMOp, name="nvvm.wgmma.mma_async", traits=(READ_WRITE,)):
     out = result(same_as("inouts"))
     assembly = (
         "$descriptor_a `,` $descriptor_b `,` $inouts `,` custom<MMAShape>($shape) `,` "
-        "`D` `[` $type_d `,` $scale_d (`,` $satfinite^)? `]` `,` "
-        "`A` `[` $type_a `,` $scale_a `,` $layout_a `]` `,` "
-        "`B` `[` $type_b `,` $scale_b `,` $layout_b `]` attr-dict `:` type($inouts) `->` type($out)"
+        "`D` `[` $type_d `,` ` ` $scale_d (`,` ` ` $satfinite^)? `]` `,` "
+        "`A` `[` $type_a `,` ` ` $scale_a `,` ` ` $layout_a `]` `,` "
+        "`B` `[` $type_b `,` ` ` $scale_b `,` ` ` $layout_b `]` attr-dict `:` type($inouts) `->` type($out)"
     )
 
     def llvm_ir(self, e: Any) -> None:

@@ -135,7 +135,7 @@ class Shfl(NVVMOp, name="nvvm.shfl.sync", traits=(READ_WRITE,)):
     return_value_and_is_valid = attribute(UNIT_ATTR, optional=True)
     res = result(ANY_TYPE)
     assembly = (
-        "$kind $thread_mask `,` $val `,` $offset `,` $mask_and_clamp attr-dict `:` type($val) `->` type($res)"
+        "` ` ` ` $kind $thread_mask `,` $val `,` $offset `,` $mask_and_clamp attr-dict `:` type($val) `->` type($res)"
     )
 
     def intrinsic_name(self) -> str:
@@ -156,7 +156,7 @@ class VoteSync(NVVMOp, name="nvvm.vote.sync", traits=(READ_WRITE,)):
     pred = operand(I1_TYPE)
     kind = attribute(enum(VoteSyncKindAttr))
     res = result(I32_OR_I1)
-    assembly = "$kind $mask `,` $pred attr-dict `->` type($res)"
+    assembly = "` ` ` ` $kind $mask `,` $pred attr-dict `->` type($res)"
 
     def intrinsic_name(self) -> str:
         return f"llvm.nvvm.vote.{self.kind.value}.sync"
@@ -174,7 +174,7 @@ class MatchSync(NVVMOp, name="nvvm.match.sync", traits=(READ_WRITE,)):
     val = operand(I32_OR_I64)
     kind = attribute(enum(MatchSyncKindAttr))
     res = result(ANY_TYPE)
-    assembly = "$kind $thread_mask `,` $val attr-dict `:` type($val) `->` type($res)"
+    assembly = "` ` ` ` $kind $thread_mask `,` $val attr-dict `:` type($val) `->` type($res)"
 
     def intrinsic_name(self) -> str:
         every = "p" if self.kind.value == "all" else ""
@@ -203,7 +203,7 @@ class Redux(NVVMOp, name="nvvm.redux.sync", traits=(READ_WRITE,)):
     abs = attribute(BOOL_ATTR, default=FALSE)
     nan = attribute(BOOL_ATTR, default=FALSE)
     res = result(same_as("val"))
-    assembly = "$kind $val `,` $mask_and_clamp attr-dict `:` type($val) `->` type($res)"
+    assembly = "` ` ` ` $kind $val `,` $mask_and_clamp attr-dict `:` type($val) `->` type($res)"
 
     def intrinsic_name(self) -> str:
         marks = (".abs" if flag(self, "abs") else "") + (".NaN" if flag(self, "nan") else "")
@@ -221,7 +221,7 @@ class Membar(NVVMOp, name="nvvm.memory.barrier", traits=(READ_WRITE,)):
     """Order memory accesses."""
 
     scope = attribute(enum(MemScopeAttr, angled=True))
-    assembly = "$scope attr-dict"
+    assembly = "` ` $scope attr-dict"
 
     def intrinsic_name(self) -> str:
         words = {"cta": "membar.cta", "cluster": "fence.sc.cluster", "gpu": "membar.gl", "sys": "membar.sys"}
@@ -292,7 +292,7 @@ class FenceProxyAcquire(NVVMOp, name="nvvm.fence.proxy.acquire", traits=(READ_WR
     from_proxy = attribute(enum(ProxyKindAttr, angled=True), default=GENERIC_PROXY, key="fromProxy")
     to_proxy = attribute(enum(ProxyKindAttr, angled=True), default=TENSORMAP_PROXY, key="toProxy")
     assembly = (
-        "$scope $addr `,` $size (`from_proxy` `=` ` ` $from_proxy^)? (`to_proxy` `=` ` ` $to_proxy^)? attr-dict"
+        "` ` $scope $addr `,` $size (`from_proxy` `=` ` ` $from_proxy^)? (`to_proxy` `=` ` ` $to_proxy^)? attr-dict"
     )
 
     def intrinsic_name(self) -> str:
@@ -305,7 +305,7 @@ class FenceProxyRelease(NVVMOp, name="nvvm.fence.proxy.release", traits=(READ_WR
     scope = attribute(enum(MemScopeAttr, angled=True))
     from_proxy = attribute(enum(ProxyKindAttr, angled=True), default=GENERIC_PROXY, key="fromProxy")
     to_proxy = attribute(enum(ProxyKindAttr, angled=True), default=TENSORMAP_PROXY, key="toProxy")
-    assembly = "$scope (`from_proxy` `=` ` ` $from_proxy^)? (`to_proxy` `=` ` ` $to_proxy^)? attr-dict"
+    assembly = "` ` $scope (`from_proxy` `=` ` ` $from_proxy^)? (`to_proxy` `=` ` ` $to_proxy^)? attr-dict"
 
     def intrinsic_name(self) -> str:
         return f"llvm.nvvm.fence.proxy.tensormap_generic.release.{self.scope.value}"
@@ -364,7 +364,7 @@ class SetMaxRegister(NVVMOp, name="nvvm.setmaxregister", traits=(READ_WRITE,)):
 
     reg_count = attribute(I32_ATTR, key="regCount")
     action = attribute(enum(SetMaxRegisterActionAttr))
-    assembly = "$action $reg_count attr-dict"
+    assembly = "` ` ` ` $action $reg_count attr-dict"
 
     def intrinsic_name(self) -> str:
         return f"llvm.nvvm.setmaxnreg.{self.action.value[:3]}.sync.aligned.u32"
@@ -383,7 +383,7 @@ class Griddepcontrol(NVVMOp, name="nvvm.griddepcontrol", traits=(READ_WRITE,)):
     """Wait for the grids before, or let the dependent grids start."""
 
     kind = attribute(enum(GridDepActionAttr))
-    assembly = "$kind attr-dict"
+    assembly = "` ` ` ` $kind attr-dict"
 
     def intrinsic_name(self) -> str:
         return f"llvm.nvvm.griddepcontrol.{self.kind.value.replace('_', '.')}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text
 from tessera_tools.emit.llvmir.metadata import DebugInfo, Metadata

@@ -1,0 +1,185 @@
+"""LLVM IR of whole modules against mlir-translate and LLVM's verifier."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from oracle import bodies, counts, verified
+
+from oracles import require_tool
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.emit.llvmir import emit_llvm_ir
+from tessera_tools.parser import parse_module
+
+DIALECTS = Path(__file__).resolve().parents[2] / "dialects"
+
+
+def emit(text: str, **options: str) -> str:
+    return emit_llvm_ir(parse_module(text, "test.mlir"), **options)  # type: ignore[arg-type]
+
+
+def mlir_translate(text: str) -> str:
+    tool = require_tool("mlir-translate-22")
+    done = subprocess.run([tool, "--mlir-to-llvmir"], input=text, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_nvvm_op_becomes_what_upstream_makes_of_it():
+    text = (DIALECTS / "nvvm" / "inputs" / "ops.mlir").read_text().split("  llvm.func @guarded")[0] + "}\n"
+    assert bodies(emit(text)) == bodies(mlir_translate(text))
+
+
+def test_ops_that_upstream_lowers_to_inline_ptx_pass_llvms_verifier():
+    text = emit((DIALECTS / "nvvm" / "inputs" / "ops.mlir").read_text())
+    assert "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}" in verified(text)
+
+
+def test_every_llvm_op_becomes_an_instruction_that_llvm_accepts():
+    text = (DIALECTS / "llvm" / "inputs" / "ops.mlir").read_text()
+    ours, theirs = counts(emit(text)), counts(mlir_translate(text))
+    # Upstream's builder folds constants away; nothing else may differ.
+    folded = ours - theirs
+    assert set(folded) <= {"fadd", "fneg", "fcmp", "select", "bitcast", "insertvalue", "insertelement", "shufflevector"}
+    assert not theirs - ours
+
+
+def test_kernel_attributes_become_llvms():
+    text = verified(emit(
+        "llvm.func @k(%p: !llvm.ptr {llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes "
+        "{nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>, nvvm.maxnreg = 255 : i32} { llvm.return }"
+    ))
+    assert "define ptx_kernel void @k(" in text
+    assert 'byval([128 x i8]) "nvvm.grid_constant" %0' in text
+    assert '"nvvm.maxnreg"="255"' in text
+    assert '"nvvm.reqntid"="128,1,1"' in text
+
+
+def test_phi_nodes_of_a_loop():
+    text = """
+    llvm.func @f(%n: i32) -> i32 {
+      %zero = llvm.mlir.constant(0 : i32) : i32
+      %one = llvm.mlir.constant(1 : i32) : i32
+      llvm.br ^head(%zero : i32)
+    ^head(%i: i32):
+      %next = llvm.add %i, %one : i32
+      %more = llvm.icmp "slt" %next, %n : i32
+      llvm.cond_br %more, ^head(%next : i32), ^done
+    ^done:
+      llvm.return %i : i32
+    }"""
+    assert counts(emit(text)) == counts(mlir_translate(text))
+    assert "%1 = phi i32 [ 0, %bb0 ], [ %2, %bb1 ]" in verified(emit(text))
+
+
+def test_two_edges_to_one_block_with_other_operands_get_a_block_between():
+    text = """
+    llvm.func @f(%c: i1, %a: i32, %b: i32) -> i32 {
+      llvm.cond_br %c, ^done(%a : i32), ^done(%b : i32)
+    ^done(%x: i32):
+      llvm.return %x : i32
+    }"""
+    assert counts(emit(text))["br"] == 2
+
+
+def test_values_used_before_their_block_stands_in_the_text():
+    text = """
+    llvm.func @f(%n: i32) -> i32 {
+      llvm.br ^second
+    ^first:
+      llvm.return %x : i32
+    ^second:
+      %x = llvm.add %n, %n : i32
+      llvm.br ^first
+    }"""
+    assert counts(emit(text)) == {"br": 2, "add": 1, "ret": 1}
+
+
+@pytest.mark.parametrize(
+    ("constant", "expected"),
+    [
+        ("llvm.mlir.constant(0x7FC00000 : f32) : f32", "float 0x7FF8000000000000"),
+        ("llvm.mlir.constant(-0.0 : f32) : f32", "float -0.000000e+00"),
+        ("llvm.mlir.constant(1.5 : f16) : f16", "half 0xH3E00"),
+        ("llvm.mlir.constant(1.5 : bf16) : bf16", "bfloat 0xR3FC0"),
+        ("llvm.mlir.constant(-1 : i8) : i8", "i8 -1"),
+        ("llvm.mlir.constant(dense<[1, 2]> : vector<2xi32>) : vector<2xi32>", "<2 x i32> <i32 1, i32 2>"),
+        ("llvm.mlir.constant(dense<2.0> : vector<4xf32>) : vector<4xf32>", "<4 x float> splat (float 2.000000e+00)"),
+        ('llvm.mlir.constant("a\\00") : !llvm.array<2 x i8>', '[2 x i8] c"a\\00"'),
+        ("llvm.mlir.zero : !llvm.ptr<3>", "ptr addrspace(3) null"),
+        ("llvm.mlir.poison : f32", "float poison"),
+    ],
+)
+def test_constants(constant: str, expected: str):
+    type = constant.rsplit(" : ", 1)[1]
+    text = f"llvm.func @f() -> {type} {{ %0 = {constant}\n llvm.return %0 : {type} }}"
+    assert f"ret {expected}" in verified(emit(text))
+
+
+def test_shared_memory_globals():
+    text = verified(emit("""
+    llvm.mlir.global external @dynamic() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+    llvm.mlir.global internal @fixed() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<64 x i8>
+    llvm.func @f() -> !llvm.ptr<3> {
+      %0 = llvm.mlir.addressof @fixed : !llvm.ptr<3>
+      llvm.return %0 : !llvm.ptr<3>
+    }"""))
+    assert "@dynamic = external addrspace(3) global [0 x i8], align 16" in text
+    assert "@fixed = internal addrspace(3) global [64 x i8] undef, align 128" in text
+
+
+def test_globals_with_computed_initial_values():
+    text = """
+    llvm.mlir.global internal @a(1 : i32) : i32
+    llvm.mlir.global internal constant @b() : !llvm.struct<(ptr, i64)> {
+      %0 = llvm.mlir.addressof @a : !llvm.ptr
+      %1 = llvm.ptrtoint %0 : !llvm.ptr to i64
+      %2 = llvm.mlir.undef : !llvm.struct<(ptr, i64)>
+      %3 = llvm.insertvalue %0, %2[0] : !llvm.struct<(ptr, i64)>
+      %4 = llvm.insertvalue %1, %3[1] : !llvm.struct<(ptr, i64)>
+      llvm.return %4 : !llvm.struct<(ptr, i64)>
+    }"""
+    assert "{ ptr, i64 } { ptr @a, i64 ptrtoint (ptr @a to i64) }" in verified(emit(text))
+
+
+LOCATED = """
+llvm.func @f(%a: i32) -> i32 {
+  %0 = llvm.add %a, %a : i32 loc("k.py":7:3)
+  llvm.return %0 : i32 loc("k.py":8:5)
+} loc("k.py":5:1)
+"""
+
+
+def test_positions_for_loc_directives():
+    text = verified(emit(LOCATED, debug="directives"))
+    assert "emissionKind: DebugDirectivesOnly" in text
+    assert "!DILocation(line: 7, column: 3" in text
+    assert 'distinct !DISubprogram(name: "f"' in text
+
+
+def test_line_tables():
+    assert "emissionKind: LineTablesOnly" in verified(emit(LOCATED, debug="lines"))
+
+
+def test_no_debug_information_unless_asked_for():
+    assert "!dbg" not in emit(LOCATED)
+
+
+def test_an_op_without_translation_is_refused_with_the_pass_to_run():
+    with pytest.raises(DiagnosticError) as caught:
+        emit("llvm.func @f(%a: i32) {\n  %0 = arith.addi %a, %a : i32\n  llvm.return\n}")
+    diagnostic = caught.value.diagnostics[0]
+    assert diagnostic.message == (
+        "'arith.addi' op has no translation to LLVM IR; run the pass --convert-tileas-to-llvm first"
+    )
+    assert diagnostic.location is not None and diagnostic.location.start() == ("test.mlir", 2, 8)
+
+
+def test_a_type_without_counterpart_is_refused():
+    with pytest.raises(DiagnosticError, match="has no counterpart in LLVM IR"):
+        emit("llvm.func @f(%a: index) {\n  llvm.return\n}")
