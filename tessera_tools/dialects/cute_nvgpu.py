@@ -31,7 +31,11 @@ class MmaAtomAttr(Attribute, name="cute_nvgpu.mma_atom"):
         """Rows, columns and depth of the instruction; (1, 1, 1) for fma."""
         match = _SHAPE.fullmatch(self.shape)
         assert match is not None
-        return (1, 1, 1) if match.group(2) is None else (int(match.group(2)), int(match.group(3)), int(match.group(4)))
+        return (
+            (1, 1, 1)
+            if match.group(2) is None
+            else (int(match.group(2)), int(match.group(3)), int(match.group(4)))
+        )
 
     @classmethod
     def parse(cls, s: Any) -> MmaAtomAttr:

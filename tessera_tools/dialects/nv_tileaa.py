@@ -15,7 +15,6 @@ from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
 from tessera_tools.ir.types import (
-    DYNAMIC,
     I32,
     FloatType,
     IndexType,
@@ -54,7 +53,6 @@ from tessera_tools.opdef import (
     result,
     same_as,
     variadic_operand,
-    variadic_result,
 )
 
 
@@ -308,7 +306,9 @@ class AddPtr(Op, name="nv_tileaa.addptr", traits=(PURE,)):
 
     def verify_op(self) -> None:
         if len(self.offsets) != self.view.type.rank:
-            raise self.error(f"expected {self.view.type.rank} offsets for {self.view.type}, got {len(self.offsets)}")
+            raise self.error(
+                f"expected {self.view.type.rank} offsets for {self.view.type}, got {len(self.offsets)}"
+            )
 
 
 class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(READ,)):
@@ -360,7 +360,11 @@ class Dot(Op, name="nv_tileaa.dot", traits=(PURE,)):
 
     def verify_op(self) -> None:
         a, b, c = (v.type for v in (self.a, self.b, self.c))
-        if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (c.shape[0], b.shape[0], c.shape[1]):
+        if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (
+            c.shape[0],
+            b.shape[0],
+            c.shape[1],
+        ):
             raise self.error(f"expects MxK, KxN and MxN tiles, got {a}, {b} and {c}")
 
 
@@ -372,7 +376,10 @@ class ConstantTensor(Op, name="nv_tileaa.constant_tensor", traits=(PURE, CONSTAN
     assembly = "$value attr-dict custom<TypeOfValue>($res)"
 
     def verify_op(self) -> None:
-        if self.value.type.shape != self.res.type.shape or self.value.type.element is not self.res.type.element:
+        if (
+            self.value.type.shape != self.res.type.shape
+            or self.value.type.element is not self.res.type.element
+        ):
             raise self.error(f"holds {self.value.type}, but its type is {self.res.type}")
 
     def fold(self, operands: Any) -> Any:

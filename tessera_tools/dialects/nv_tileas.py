@@ -169,9 +169,7 @@ class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)
     stage = operand(exactly(I32))
     when = optional_operand(exactly(I1))
     atom = attribute(COPY_ATOM)
-    assembly = (
-        "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? attr-dict `:` type($view) `,` type($buffer)"
-    )
+    assembly = "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? attr-dict `:` type($view) `,` type($buffer)"
 
     def verify_op(self) -> None:
         _verify_copy(self, self.view.type, self.buffer.type)
@@ -217,7 +215,9 @@ class Load(Op, name="nv_tileas.load", traits=(READ,)):
         if len(offsets) != len(tile) or res.rank != len(tile):
             raise self.error(f"expected {len(tile)} offsets and a result of rank {len(tile)}")
         if any(o < 0 or o + n > t or o % n for o, n, t in zip(offsets, res.shape, tile, strict=True)):
-            raise self.error(f"reads {list(res.shape)} at {list(offsets)}, outside the tile or not aligned to it: {list(tile)}")
+            raise self.error(
+                f"reads {list(res.shape)} at {list(offsets)}, outside the tile or not aligned to it: {list(tile)}"
+            )
 
 
 class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
@@ -230,7 +230,10 @@ class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
     assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
 
     def verify_op(self) -> None:
-        if self.value.type.shape != self.buffer.type.tile or self.value.type.element is not self.buffer.type.element:
+        if (
+            self.value.type.shape != self.buffer.type.tile
+            or self.value.type.element is not self.buffer.type.element
+        ):
             raise self.error(f"stores {self.value.type} into {self.buffer.type}")
 
 
@@ -246,7 +249,11 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
 
     def verify_op(self) -> None:
         a, b, c = (v.type for v in (self.a, self.b, self.c))
-        if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (c.shape[0], b.shape[0], c.shape[1]):
+        if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (
+            c.shape[0],
+            b.shape[0],
+            c.shape[1],
+        ):
             raise self.error(f"expects MxK, KxN and MxN tiles, got {a}, {b} and {c}")
 
 

@@ -15,7 +15,9 @@ def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> Any:
     return low.e.emit(llvm.Br(list(operands), dest=target))
 
 
-def branch_if(low: Lowering, condition: Value, then: Block, otherwise: Block, operands: Sequence[Value] = ()) -> Any:
+def branch_if(
+    low: Lowering, condition: Value, then: Block, otherwise: Block, operands: Sequence[Value] = ()
+) -> Any:
     """End the current block with a conditional branch; `operands` go to the false destination."""
     return low.e.emit(llvm.CondBr(condition, [], list(operands), true_dest=then, false_dest=otherwise))
 
@@ -93,5 +95,3 @@ def guarded(low: Lowering, condition: Value | None, results: list[Value], body: 
     e.close()
     e.block = after
     return list(after.arguments)
-
-

@@ -82,7 +82,9 @@ def kernel_attributes(function: Any, spec: nv_tileaa.KernelSpecAttr, target: Tar
     """The nvvm attributes of a kernel."""
     threads = 32 * spec.num_warps
     if threads > target.max_threads_per_block:
-        raise function.error(f"has {spec.num_warps} warps; {target.name} allows {target.max_threads_per_block // 32} a CTA")
+        raise function.error(
+            f"has {spec.num_warps} warps; {target.name} allows {target.max_threads_per_block // 32} a CTA"
+        )
     attributes: dict[str, Any] = {
         "cute.kernel": UNIT,
         "nvvm.reqntid": DenseArrayAttr(I32, (threads,)),

@@ -1,6 +1,6 @@
 """convert-tileas-to-llvm: kernel bodies.  One tile value becomes its per-thread values; what is left is llvm and nvvm.
 
-    plan shared memory  →  lower each kernel into an llvm.func, op by op (lowering.LOWERINGS)  →  declare global_smem
+plan shared memory  →  lower each kernel into an llvm.func, op by op (lowering.LOWERINGS)  →  declare global_smem
 """
 
 from __future__ import annotations
@@ -92,11 +92,17 @@ def _lower(function: Any, target: Target) -> int:
         new.name_hint = old.name_hint
         low.define(old, new)
     if len(function.body.blocks) != 1:
-        raise function.error("has unstructured control flow; convert-tileas-to-llvm takes structured control flow only")
+        raise function.error(
+            "has unstructured control flow; convert-tileas-to-llvm takes structured control flow only"
+        )
     low.block(function.body.entry)
     emitter.location = function.location
     emitter.emit(llvm.Return())
-    attributes = {k: v for k, v in function.attributes.items() if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs")}
+    attributes = {
+        k: v
+        for k, v in function.attributes.items()
+        if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs")
+    }
     attributes["nvvm.kernel"] = UNIT
     attributes["function_type"] = TypeAttr(FunctionType(VoidType(), tuple(types)))
     if allocation.total:

@@ -34,7 +34,22 @@ _CASTS: dict[str, Any] = {
     "arith.trunci": llvm.Trunc, "arith.sitofp": llvm.SIToFP, "arith.uitofp": llvm.UIToFP, "arith.fptosi": llvm.FPToSI,
     "arith.fptoui": llvm.FPToUI, "arith.bitcast": llvm.Bitcast,
 }  # fmt: skip
-_PURE_INTEGER = ("add", "sub", "mul", "and", "or", "xor", "shl", "ashr", "lshr", "icmp", "sext", "zext", "trunc", "select")
+_PURE_INTEGER = (
+    "add",
+    "sub",
+    "mul",
+    "and",
+    "or",
+    "xor",
+    "shl",
+    "ashr",
+    "lshr",
+    "icmp",
+    "sext",
+    "zext",
+    "trunc",
+    "select",
+)
 """llvm ops on integers that are safe to hoist and share."""
 
 
@@ -120,17 +135,21 @@ def elementwise(low: Lowering, op: Operation) -> None:
     result = op.results[0]
     mode = op.attributes.get("roundingmode")
     if mode is not None:
-        raise op.error(f"with rounding mode {mode} has no lowering in this version; leave the rounding mode away")
+        raise op.error(
+            f"with rounding mode {mode} has no lowering in this version; leave the rounding mode away"
+        )
     if not isinstance(result.type, RankedTensorType):
         low.define(result, scalar(e, op, [low.scalar(v) for v in op.operands], converted(result.type)))
         return
     columns = [
-        low.tile(v).elements(e) if isinstance(v.type, RankedTensorType) else [low.scalar(v)] for v in op.operands
+        low.tile(v).elements(e) if isinstance(v.type, RankedTensorType) else [low.scalar(v)]
+        for v in op.operands
     ]
     count = max(map(len, columns))
     element = result.type.element
     made = [
-        scalar(e, op, [column[i] if len(column) > 1 else column[0] for column in columns], element) for i in range(count)
+        scalar(e, op, [column[i] if len(column) > 1 else column[0] for column in columns], element)
+        for i in range(count)
     ]
     low.define(result, Tile(result.type, made))
 
@@ -151,7 +170,9 @@ def constant(low: Lowering, op: Any) -> None:
         raise op.error(f"has elements of type {element}, which have no constants in llvm")
     tile = Tile(result.type, [])
     if not value.is_splat:
-        raise op.error("is not a splat: only constant tiles of equal elements have a lowering in this version")
+        raise op.error(
+            "is not a splat: only constant tiles of equal elements have a lowering in this version"
+        )
     tile._elements = [e.constant_of(value.attributes()[0], element)] * tile.count
     low.define(result, tile)
 
@@ -188,5 +209,3 @@ def grid(low: Lowering, op: Any) -> None:
     """%ctaid and %nctaid."""
     register = "ctaid" if op.name.endswith("program_id") else "nctaid"
     low.define(op.res, low.e.special_register(f"{register}.{'xyz'[op.axis.value]}"))
-
-

@@ -240,7 +240,9 @@ class Emitter:
                 result = condition
             else:
                 left, right = result, condition
-                result = self.pure("and1", (left, right), lambda left=left, right=right: llvm.And(left, right))
+                result = self.pure(
+                    "and1", (left, right), lambda left=left, right=right: llvm.And(left, right)
+                )
         return result
 
     def select(self, condition: Value | None, a: Int, b: Int, type: Type = I32) -> Int:
@@ -248,7 +250,9 @@ class Emitter:
         if condition is None:
             return a
         left, right = self.constant(a, type), self.constant(b, type)
-        return self.pure("select", (condition, left, right), lambda: llvm.Select(condition, left, right, res=type))
+        return self.pure(
+            "select", (condition, left, right), lambda: llvm.Select(condition, left, right, res=type)
+        )
 
     # -- pointers
 
@@ -266,7 +270,9 @@ class Emitter:
                 return self.emit(make_constant()).results[0]
             return self.pure(("gep", offset), (base,), make_constant)
         indices = DenseArrayAttr(I32, (DYNAMIC_INDEX,))
-        return self.pure("gep", (base, offset), lambda: llvm.GEP(base, [offset], indices, TypeAttr(I8), res=base.type))
+        return self.pure(
+            "gep", (base, offset), lambda: llvm.GEP(base, [offset], indices, TypeAttr(I8), res=base.type)
+        )
 
     def address_of(self, symbol: str) -> Value:
         """The address of the shared-memory global."""
@@ -276,12 +282,16 @@ class Emitter:
 
     # -- hardware
 
-    def nvvm(self, name: str, operands: Sequence[Value] = (), results: Sequence[Type] = (), **attributes: Attribute) -> Any:
+    def nvvm(
+        self, name: str, operands: Sequence[Value] = (), results: Sequence[Type] = (), **attributes: Attribute
+    ) -> Any:
         """Append an nvvm operation."""
         return self.emit(self.make_nvvm(name, operands, results, attributes))
 
     @staticmethod
-    def make_nvvm(name: str, operands: Sequence[Value], results: Sequence[Type], attributes: dict[str, Attribute]) -> Any:
+    def make_nvvm(
+        name: str, operands: Sequence[Value], results: Sequence[Type], attributes: dict[str, Attribute]
+    ) -> Any:
         op_class = find_op(f"nvvm.{name}")
         if op_class is None:
             raise ValueError(f"'nvvm.{name}' is not an op of the nvvm dialect")
@@ -338,7 +348,8 @@ class Emitter:
         if count == 1:
             return [vector]
         return [
-            self.emit(llvm.ExtractElement(vector, self.constant(i), res=element)).results[0] for i in range(count)
+            self.emit(llvm.ExtractElement(vector, self.constant(i), res=element)).results[0]
+            for i in range(count)
         ]
 
     def bitcast(self, value: Value, type: Type) -> Value:

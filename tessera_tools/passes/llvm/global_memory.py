@@ -45,7 +45,9 @@ def make_memref(low: Lowering, op: nv_tileaa.MakeMemRef) -> None:
 class _Access:
     """The addresses and bounds of one tiled access."""
 
-    def __init__(self, low: Lowering, op: Any, layout: LinearLayout, view: View, indices: list[Value]) -> None:
+    def __init__(
+        self, low: Lowering, op: Any, layout: LinearLayout, view: View, indices: list[Value]
+    ) -> None:
         self.low, self.e = low, low.e
         self.view = view
         self.indices = indices
@@ -106,7 +108,11 @@ class _Access:
         return e.gep(pointer, immediate, shared=False)
 
     def _bytes_of(self, stride: Int) -> Int:
-        return stride * self.bytes if isinstance(stride, int) else self.e.mul(self.e.sext(stride), self.bytes, I64)
+        return (
+            stride * self.bytes
+            if isinstance(stride, int)
+            else self.e.mul(self.e.sext(stride), self.bytes, I64)
+        )
 
     def inside(self, group: _Group) -> Value | None:
         """Whether the group lies in the view (a group lies in it whole or not at all); None if it is known to."""
@@ -134,7 +140,13 @@ def padding_value(padding: str, type: Type) -> Attribute | None:
     if padding == "undef":
         return None
     if isinstance(type, FloatType):
-        number = {"zero": 0.0, "neg_zero": -0.0, "nan": float("nan"), "pos_inf": float("inf"), "neg_inf": float("-inf")}
+        number = {
+            "zero": 0.0,
+            "neg_zero": -0.0,
+            "nan": float("nan"),
+            "pos_inf": float("inf"),
+            "neg_inf": float("-inf"),
+        }
         return FloatAttr.of(number[padding], type)
     if padding in ("zero", "neg_zero"):
         return IntegerAttr(0, type)
@@ -188,7 +200,9 @@ def _fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
                 first[at] = value
 
 
-def _by_condition(access: _Access, groups: list[_Group], also: Value | None) -> dict[Any, tuple[Value | None, list[_Group]]]:
+def _by_condition(
+    access: _Access, groups: list[_Group], also: Value | None
+) -> dict[Any, tuple[Value | None, list[_Group]]]:
     """Groups by the condition under which they are accessed."""
     found: dict[Any, tuple[Value | None, list[_Group]]] = {}
     for group in groups:

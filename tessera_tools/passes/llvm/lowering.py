@@ -1,8 +1,8 @@
 """Lowering of one kernel: the state, and the table from op names to the functions that lower them.
 
-    @lowers("nv_tileas.dot")
-    def dot(low: Lowering, op: nv_tileas.Dot) -> None:
-        low.define(op.res, Tile(…))
+@lowers("nv_tileas.dot")
+def dot(low: Lowering, op: nv_tileas.Dot) -> None:
+    low.define(op.res, Tile(…))
 """
 
 from __future__ import annotations

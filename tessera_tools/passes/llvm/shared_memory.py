@@ -73,16 +73,32 @@ def allocate(function: Any, target: Target) -> Allocation:
             spans = [_span(op, user, positions, ends) for user in users] or [(positions[op], positions[op])]
             what = f"{buffer.type.stages} stages of tile {'x'.join(map(str, buffer.type.tile))}x{buffer.type.element}"
             lives.append(
-                _Life(op, buffer.stage_bytes * buffer.type.stages, min(s for s, _ in spans), max(e for _, e in spans), what)
+                _Life(
+                    op,
+                    buffer.stage_bytes * buffer.type.stages,
+                    min(s for s, _ in spans),
+                    max(e for _, e in spans),
+                    what,
+                )
             )
         elif isinstance(op, nv_tileas.ConvertLayout):
             plan = conversion_plan(op, target)
             allocation.plans[op] = plan
             if isinstance(plan, SharedRoundTrip):
-                lives.append(_Life(op, plan.scratch_bytes, positions[op], positions[op], f"a conversion of {_tile_text(op)}"))
+                lives.append(
+                    _Life(
+                        op,
+                        plan.scratch_bytes,
+                        positions[op],
+                        positions[op],
+                        f"a conversion of {_tile_text(op)}",
+                    )
+                )
     _place(lives, allocation)
     if allocation.total > target.max_shared_per_block:
-        listed = "; ".join(f"{life.bytes} bytes for {life.what}" for life in sorted(lives, key=lambda v: -v.bytes))
+        listed = "; ".join(
+            f"{life.bytes} bytes for {life.what}" for life in sorted(lives, key=lambda v: -v.bytes)
+        )
         raise function.error(
             f"needs {allocation.total} bytes of shared memory, but {target.name} has {target.max_shared_per_block} a CTA: {listed}"
         )
@@ -94,7 +110,9 @@ def _tile_text(op: Any) -> str:
     return f"tile {'x'.join(map(str, type.shape))}x{type.element}"
 
 
-def _span(alloc: Operation, user: Operation, positions: dict[Operation, int], ends: dict[Operation, int]) -> tuple[int, int]:
+def _span(
+    alloc: Operation, user: Operation, positions: dict[Operation, int], ends: dict[Operation, int]
+) -> tuple[int, int]:
     """The positions over which a use keeps a buffer alive: the whole of every loop between the buffer and the use."""
     outermost = user
     while outermost.parent is not alloc.parent and outermost.parent_op is not None:
@@ -107,7 +125,9 @@ def _place(lives: list[_Life], allocation: Allocation) -> None:
     placed: list[_Life] = []
     for life in sorted(lives, key=lambda v: (-v.bytes, v.first)):
         offset = 0
-        for other in sorted((o for o in placed if o.first <= life.last and life.first <= o.last), key=lambda o: o.offset):
+        for other in sorted(
+            (o for o in placed if o.first <= life.last and life.first <= o.last), key=lambda o: o.offset
+        ):
             if offset + life.bytes <= other.offset:
                 break
             offset = max(offset, _aligned(other.offset + other.bytes))
@@ -136,7 +156,9 @@ def conversion_plan(op: Any, target: Target) -> Any:
 # -- addresses
 
 
-def stage_pointer(low: Lowering, buffer: Buffer, stage: Value, address: XorExpression, index: int, slice_offset: int = 0) -> Value:
+def stage_pointer(
+    low: Lowering, buffer: Buffer, stage: Value, address: XorExpression, index: int, slice_offset: int = 0
+) -> Value:
     """The pointer to one access of a stage: the thread's part is hoisted, the stage added, the constant an immediate."""
     e = low.e
     scale = bit_width(buffer.type.element) // 8

@@ -52,7 +52,9 @@ def load(low: Lowering, op: nv_tileas.Load) -> None:
     start = memory_offset(op.buffer.type.layout.layout, op.offsets.values)
     low.define(
         op.res,
-        load_tile(low.e, op.res.type, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i, start)),
+        load_tile(
+            low.e, op.res.type, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i, start)
+        ),
     )
 
 
@@ -76,7 +78,9 @@ def _owner(low: Lowering, masks: tuple[tuple[str, int], ...]) -> Value | None:
     """Whether this thread stores: no bit of the masks is set in its lane or warp."""
     e = low.e
     indices = {"lane": e.lane, "warp": e.warp}
-    return e.both([e.icmp("eq", e.and_(indices[name], mask), 0) for name, mask in masks if mask and name in indices])
+    return e.both(
+        [e.icmp("eq", e.and_(indices[name], mask), 0) for name, mask in masks if mask and name in indices]
+    )
 
 
 @lowers("nv_tileas.convert_layout")
@@ -121,7 +125,9 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
     values = tile.elements(e)
     element = tile.element
     if bit_width(element) > 32:
-        raise op.error(f"shuffles elements of {bit_width(element)} bits; at most 32 have a lowering in this version")
+        raise op.error(
+            f"shuffles elements of {bit_width(element)} bits; at most 32 have a lowering in this version"
+        )
     received: list[Value] = []
     provided, lanes = e.thread_part(plan.provided), e.thread_part(plan.source_lane)
     for i in range(plan.rounds):
@@ -235,7 +241,9 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
         for (row, column), first in _pieces(op.c.type, 4).items():
             mine_a = a_words[a_at[row, step] // per :][:a_size]
             mine_b = b_words[b_at[step, column] // per :][:b_size]
-            values = e.nvvm("mma.sync", [*mine_a, *mine_b, *accumulators[first : first + 4]], [result], **fixed)
+            values = e.nvvm(
+                "mma.sync", [*mine_a, *mine_b, *accumulators[first : first + 4]], [result], **fixed
+            )
             accumulators[first : first + 4] = e.fields(values.results[0], [F32] * 4)
     low.define(op.res, Tile(op.res.type, accumulators))
 
@@ -245,5 +253,3 @@ def _pieces(type: Any, registers: int) -> dict[tuple[int, int], int]:
     layout = nv_tileas.layout_of(type)
     rows, columns = (as_xor_expression(layout, out=f"dim{d}").constants for d in (0, 1))
     return {(rows[r], columns[r]): r for r in range(0, len(rows), registers)}
-
-

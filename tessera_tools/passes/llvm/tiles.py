@@ -1,9 +1,9 @@
 """What an nv_tileas value becomes in one thread.
 
-    tensor<…, #linear>   → Tile: one value per register of the layout, or 32-bit words of packed elements
-    !nv_tileaa.memref    → View: base pointer, extents and strides
-    !nv_tileas.smem      → Buffer: byte offset within the kernel's shared memory
-    token                → None (order is the order of the code)
+tensor<…, #linear>   → Tile: one value per register of the layout, or 32-bit words of packed elements
+!nv_tileaa.memref    → View: base pointer, extents and strides
+!nv_tileas.smem      → Buffer: byte offset within the kernel's shared memory
+token                → None (order is the order of the code)
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Tile:
 
     __slots__ = ("_elements", "_words", "element", "layout")
 
-    def __init__(self, type: RankedTensorType, elements: list[Value] | None = None, words: list[Value] | None = None):
+    def __init__(
+        self, type: RankedTensorType, elements: list[Value] | None = None, words: list[Value] | None = None
+    ):
         self.layout: LinearLayout = layout_of(type)
         self.element: Type = type.element
         self._elements = elements
@@ -48,7 +50,9 @@ class Tile:
             assert self._words is not None
             per = 32 // bit_width(self.element)
             type = VectorType((per,), self.element)
-            self._elements = [v for word in self._words for v in e.elements(e.bitcast(word, type), per, self.element)]
+            self._elements = [
+                v for word in self._words for v in e.elements(e.bitcast(word, type), per, self.element)
+            ]
         return self._elements
 
     def words(self, e: Emitter) -> list[Value]:

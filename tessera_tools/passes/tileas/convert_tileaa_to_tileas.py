@@ -1,7 +1,7 @@
 """convert-tileaa-to-tileas: memory ops take their element offsets, dots their mma atom, kernels their number of warps.
 
-    addptr + tiled_load  →  nv_tileas.tiled_load view[offsets]        dot  →  nv_tileas.dot {atom}
-    addptr + tiled_store →  nv_tileas.tiled_store view[offsets]       constant_tensor → arith.constant
+addptr + tiled_load  →  nv_tileas.tiled_load view[offsets]        dot  →  nv_tileas.dot {atom}
+addptr + tiled_store →  nv_tileas.tiled_store view[offsets]       constant_tensor → arith.constant
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class ConvertTileAAToTileAS(Pass):
 
 def choose_warps(function: Operation) -> int:
     """4 warps, or 8 where 4 would need more than `ACCUMULATOR_REGISTERS` a thread for an accumulator."""
-    largest = max((o.res.type.num_elements for o in function.walk() if isinstance(o, nv_tileaa.Dot)), default=0)
+    largest = max(
+        (o.res.type.num_elements for o in function.walk() if isinstance(o, nv_tileaa.Dot)), default=0
+    )
     warps = 4
     while warps < 8 and largest > ACCUMULATOR_REGISTERS * 32 * warps:
         warps *= 2
@@ -63,11 +65,19 @@ def convert(function: Operation) -> None:
         if isinstance(op, nv_tileaa.TiledLoad):
             view, offsets = _place(op.view, builder)
             new: Any = nv_tileas.TiledLoad(
-                view, offsets, op.token, op.copy_atom, op.padding, res=op.res.type, out_token=op.out_token.type
+                view,
+                offsets,
+                op.token,
+                op.copy_atom,
+                op.padding,
+                res=op.res.type,
+                out_token=op.out_token.type,
             )
         elif isinstance(op, nv_tileaa.TiledStore):
             view, offsets = _place(op.view, builder)
-            new = nv_tileas.TiledStore(view, offsets, op.value, op.token, op.copy_atom, out_token=op.out_token.type)
+            new = nv_tileas.TiledStore(
+                view, offsets, op.value, op.token, op.copy_atom, out_token=op.out_token.type
+            )
         elif isinstance(op, nv_tileaa.Dot):
             new = nv_tileas.Dot(op.a, op.b, op.c, mma_atom(op))
         elif isinstance(op, nv_tileaa.ConstantTensor):
@@ -91,7 +101,9 @@ def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:
         if offsets is None:
             offsets = op.offsets
         else:
-            offsets = [builder.insert(arith.AddI(a, b)).results[0] for a, b in zip(offsets, op.offsets, strict=True)]
+            offsets = [
+                builder.insert(arith.AddI(a, b)).results[0] for a, b in zip(offsets, op.offsets, strict=True)
+            ]
         view = op.view
     if offsets is None:
         zero = builder.insert(arith.Constant(IntegerAttr(0, I32))).results[0]
@@ -111,5 +123,7 @@ def mma_atom(op: nv_tileaa.Dot) -> MmaAtomAttr:
         if c.shape[0] >= m and c.shape[1] >= n and a.shape[1] >= k:
             return MmaAtomAttr(shape, a.element, b.element, c.element)
     if a.element not in (F16, BF16, F32, F64) or c.element not in (F16, F32, F64):
-        raise op.error(f"multiplies {a.element} into {c.element}: no instruction for these types is known to this version")
+        raise op.error(
+            f"multiplies {a.element} into {c.element}: no instruction for these types is known to this version"
+        )
     return MmaAtomAttr("fma", a.element, b.element, c.element)

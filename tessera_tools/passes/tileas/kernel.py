@@ -16,7 +16,7 @@ def target_of(module: Operation) -> Target:
     if not isinstance(spec, StringAttr):
         raise module.error(
             "Failed to get ComputeCapability: the module has no 'nv_tileaa.target_spec'",
-            "run --convert-cuda-tile-to-tileaa first, or set the attribute, e.g. \"sm_90a\"",
+            'run --convert-cuda-tile-to-tileaa first, or set the attribute, e.g. "sm_90a"',
         )
     try:
         return lookup(spec.value)
@@ -26,7 +26,13 @@ def target_of(module: Operation) -> Target:
 
 def kernels(module: Operation) -> list[Func]:
     """The tile functions of a module that have a body."""
-    return [op for region in module.regions for block in region.blocks for op in block if isinstance(op, Func) and op.body.blocks]
+    return [
+        op
+        for region in module.regions
+        for block in region.blocks
+        for op in block
+        if isinstance(op, Func) and op.body.blocks
+    ]
 
 
 def kernel_spec(function: Any) -> KernelSpecAttr:

@@ -43,8 +43,13 @@ class MaterializePipeline(Pass):
     summary: ClassVar = "turn loads in loops into multi-buffered asynchronous copies"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "layouts on every tensor"
-    ensures: ClassVar = "dot operands that come from global memory are read from shared-memory buffers, slice by slice"
-    statistics: ClassVar = {"pipelined": "loads turned into asynchronous copies", "staged": "loads staged through registers"}
+    ensures: ClassVar = (
+        "dot operands that come from global memory are read from shared-memory buffers, slice by slice"
+    )
+    statistics: ClassVar = {
+        "pipelined": "loads turned into asynchronous copies",
+        "staged": "loads staged through registers",
+    }
 
     num_stages: int = option(0, "stages of a loop's buffers; 0 chooses what fits")
 
@@ -64,7 +69,9 @@ class MaterializePipeline(Pass):
     def materialize(self, operands: list[_Operand], target: Target, warps: int, context: PassContext) -> None:
         """One block's dots."""
         loop = operands[0].dot.parent_op
-        pipelined = [o for o in operands if isinstance(loop, scf.For) and o.asynchronous and _prefetchable(o, loop)]
+        pipelined = [
+            o for o in operands if isinstance(loop, scf.For) and o.asynchronous and _prefetchable(o, loop)
+        ]
         staged = [o for o in operands if o not in pipelined]
         context.count("pipelined", len(pipelined))
         context.count("staged", len(staged))
@@ -78,7 +85,9 @@ class MaterializePipeline(Pass):
             mine = {o.position: o for o in operands if o.dot is dot}
             _slice(dot, mine, warps)
 
-    def stages(self, pipelined: list[_Operand], staged: list[_Operand], target: Target, loop: Operation) -> int:
+    def stages(
+        self, pipelined: list[_Operand], staged: list[_Operand], target: Target, loop: Operation
+    ) -> int:
         """How many stages fit the target's shared memory; an error if not even one does."""
         each = sum(o.bytes for o in pipelined)
         room = target.max_shared_per_block - sum(o.bytes for o in staged)
@@ -91,7 +100,9 @@ class MaterializePipeline(Pass):
             )
         if self.num_stages:
             if self.num_stages > fitting:
-                raise loop.error(f"has room for {fitting} stages on {target.name}, but num-stages={self.num_stages}")
+                raise loop.error(
+                    f"has room for {fitting} stages on {target.name}, but num-stages={self.num_stages}"
+                )
             return self.num_stages
         return min(fitting, 3 if each > LARGE_STAGE else MOST_STAGES)
 
@@ -99,7 +110,16 @@ class MaterializePipeline(Pass):
 class _Operand:
     """A dot operand that a tiled load feeds: dot ← convert_layout ← [permute] ← tiled_load."""
 
-    def __init__(self, dot: Any, position: int, convert: Any, permute: Any, load: Any, fragment: LinearLayout, target: Target):
+    def __init__(
+        self,
+        dot: Any,
+        position: int,
+        convert: Any,
+        permute: Any,
+        load: Any,
+        fragment: LinearLayout,
+        target: Target,
+    ):
         self.dot = dot
         self.position = position
         self.convert = convert
@@ -111,10 +131,16 @@ class _Operand:
         self.element = type.element
         self.bits = bit_width(type.element)
         self.copy_layout = nv_tileas.layout_of(type)
-        in_memory = transpose(fragment, _inverse(permute.permutation.values)) if permute is not None else fragment
+        in_memory = (
+            transpose(fragment, _inverse(permute.permutation.values)) if permute is not None else fragment
+        )
         write = Access(self.copy_layout, "vector", max(8, load.atom.bits))
-        self.memory = choose_swizzle(type.shape, self.bits, write, Access(in_memory, "matrix"), modes_only=True).layout
-        self.asynchronous = target.has(Feature.CP_ASYNC) and load.atom.bits >= 32 and load.padding.value in ("undef", "zero")
+        self.memory = choose_swizzle(
+            type.shape, self.bits, write, Access(in_memory, "matrix"), modes_only=True
+        ).layout
+        self.asynchronous = (
+            target.has(Feature.CP_ASYNC) and load.atom.bits >= 32 and load.padding.value in ("undef", "zero")
+        )
         self.buffer: Value | None = None
         self.stage: Value | None = None
 
@@ -135,7 +161,11 @@ class _Operand:
         permute = None
         if isinstance(source, nv_tileaa.Permute) and source.res.has_one_use:
             permute, source = source, source.source.defining_op
-        if not isinstance(source, nv_tileas.TiledLoad) or not source.res.has_one_use or source.parent is not dot.parent:
+        if (
+            not isinstance(source, nv_tileas.TiledLoad)
+            or not source.res.has_one_use
+            or source.parent is not dot.parent
+        ):
             return None
         return cls(dot, position, convert, permute, source, dot_layouts(dot, warps)[position], target)
 
@@ -190,9 +220,13 @@ def _prefetchable(operand: _Operand, loop: scf.For) -> bool:
         token = token.token.defining_op
     if token is not None and loop.is_ancestor_of(token):
         return False
-    if operand.load.token in loop.iter_args or any(u.owner.name == "scf.yield" for u in operand.load.out_token.uses):
+    if operand.load.token in loop.iter_args or any(
+        u.owner.name == "scf.yield" for u in operand.load.out_token.uses
+    ):
         return False
-    return _index_slice(operand.load, loop) is not None and operand.load.view.owner_block is not loop.body.entry
+    return (
+        _index_slice(operand.load, loop) is not None and operand.load.view.owner_block is not loop.body.entry
+    )
 
 
 def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
@@ -265,7 +299,9 @@ def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
         following: list[Value] = []
         for slot in (read, write):
             moved = end.insert(arith.AddI(slot, one)).results[0]
-            wraps = end.insert(arith.CmpI(IntegerAttr(CMPI_PREDICATES.index("eq"), I64), moved, count)).results[0]
+            wraps = end.insert(
+                arith.CmpI(IntegerAttr(CMPI_PREDICATES.index("eq"), I64), moved, count)
+            ).results[0]
             following.append(end.insert(arith.Select(wraps, start, moved)).results[0])
         terminator.set_operands([*terminator.operands, *following])
     Builder.after(body).insert(nv_tileas.AsyncWaitGroup(i32(0)))
@@ -274,7 +310,14 @@ def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
         operand.finish_load()
 
 
-def _issue(builder: Builder, loop: scf.For, operands: list[_Operand], iteration: Value, stage: Value, when: Value | None):
+def _issue(
+    builder: Builder,
+    loop: scf.For,
+    operands: list[_Operand],
+    iteration: Value,
+    stage: Value,
+    when: Value | None,
+):
     """The copies of one iteration as one group: the index computations with `iteration` for the induction variable."""
     mapping = IRMapping({loop.induction[0]: iteration})
     for op in dict.fromkeys(o for operand in operands for o in _index_slice(operand.load, loop) or ()):
@@ -318,7 +361,9 @@ def _slice(dot: Any, operands: dict[int, _Operand], warps: int) -> None:
         for start in range(0, k, depth):
             a = _fragment(builder, operands[0], start, depth, warps)
             b = _fragment(builder, operands[1], start, depth, warps)
-            accumulator = builder.insert(nv_tileas.Dot(a, b, accumulator, dot.atom, location=dot.location)).res
+            accumulator = builder.insert(
+                nv_tileas.Dot(a, b, accumulator, dot.atom, location=dot.location)
+            ).res
         accumulator.name_hint = dot.res.name_hint
         dot.res.replace_all_uses_with(accumulator)
         dot.erase()
@@ -348,7 +393,12 @@ def _fragment(builder: Builder, operand: _Operand, start: int, depth: int, warps
     atom = CopyAtomAttr.make(75, "ldmatrix", "x4", operand.element)
     value = builder.insert(
         nv_tileas.Load(
-            operand.buffer, operand.stage, DenseArrayAttr(I64, tuple(offsets)), atom, res=type, location=operand.load.location
+            operand.buffer,
+            operand.stage,
+            DenseArrayAttr(I64, tuple(offsets)),
+            atom,
+            res=type,
+            location=operand.load.location,
         )
     ).res
     if operand.permute is not None:

@@ -1,10 +1,10 @@
 """tileas-remove-layout-conversions: conversions that nothing needs go away.
 
-    convert(x) to x's own layout             → x
-    convert(convert(x))                      → convert(x)
-    convert(constant), convert(splat)        → the constant in the other layout
-    convert(load), the load's only use       → the load in the other layout, if that one moves whole sectors
-    store(convert(x))                        → store(x), likewise
+convert(x) to x's own layout             → x
+convert(convert(x))                      → convert(x)
+convert(constant), convert(splat)        → the constant in the other layout
+convert(load), the load's only use       → the load in the other layout, if that one moves whole sectors
+store(convert(x))                        → store(x), likewise
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def _store_directly(op: nv_tileas.ConvertLayout) -> bool:
 
 def _feeds_dot(op: nv_tileas.ConvertLayout) -> bool:
     """Dot operands go through shared memory, where a warp's fragments are shared by other warps."""
-    return any(isinstance(user, nv_tileas.Dot) and use_index < 2 for user, use_index in ((u.owner, u.index) for u in op.res.uses))
+    return any(
+        isinstance(user, nv_tileas.Dot) and use_index < 2
+        for user, use_index in ((u.owner, u.index) for u in op.res.uses)
+    )
 
 
 def access_vector(access: Any, layout: LinearLayout) -> int:
