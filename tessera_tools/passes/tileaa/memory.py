@@ -224,21 +224,29 @@ def _view(op: Operation, value: Value, to: Lowering) -> TileView:
 # -- loads and stores
 
 
+NO_WRAP = IntegerOverflowFlagsAttr("nsw")
+
+
 def _moved(op: Any, view: TileView, to: Lowering) -> Value:
-    """The view moved to the tile at the op's indices."""
+    """The view moved to the tile at the op's indices.
+
+    A tile that lies wholly outside the view is undefined behaviour, so that indices are at least 0, and an offset is
+    less than the extent: it fits 32 bits where that does.
+    """
+    for extent in _extents(op, view.memref, to):
+        most = upper_of(extent, to.facts)
+        if isinstance(extent, Value) and bit_width(extent.type) <= 32:
+            continue
+        if most is None or most > _LARGEST_I32:
+            raise to.refuse(
+                op,
+                "a dimension may have 2**31 elements or more; use i32 extents, or assume bounded<0, 2147483647>",
+            )
     offsets: list[Value] = []
     for index, tile in zip(op.index, view.type.tile, strict=True):
-        value = to[index]
-        if bit_width(value.type) > 32:
-            lower, upper = lower_of(value, to.facts), upper_of(value, to.facts)
-            if lower is None or upper is None or lower < -_LARGEST_I32 or upper > _LARGEST_I32:
-                raise to.refuse(
-                    op,
-                    f"no tile index of type '{index.type}' whose bounds are unknown; use i32, or assume bounded",
-                )
-        value = resized(value, I32, to)
+        value = resized(to[index], I32, to)
         if tile != 1:
-            value = to.emit(arith.MulI(value, to.integer(tile, I32))).result
+            value = to.emit(arith.MulI(value, to.integer(tile, I32), overflow_flags=NO_WRAP)).result
         offsets.append(value)
     return to.emit(aa.AddPtr(view.memref, offsets)).res
 

@@ -90,11 +90,11 @@ entry @ordered(%p: tile<ptr<f32>>, %i: tile<i32>) {
 
 // -----
 
-entry @wide_index(%p: tile<ptr<f32>>, %i: tile<i64>) {
-  %v = make_tensor_view %p, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
-  %w = make_partition_view %v : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>
-  // expected-error @+1 {{no tile index of type '!cuda_tile.tile<i64>' whose bounds are unknown; use i32, or assume bounded}}
-  %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>, tile<i64> -> tile<16xf32>, token
+entry @huge(%p: tile<ptr<f32>>, %n: tile<i64>, %i: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i64> -> tensor_view<?xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(16), tensor_view<?xf32, strides=[1]>>
+  // expected-error @+1 {{a dimension may have 2**31 elements or more; use i32 extents, or assume bounded<0, 2147483647>}}
+  %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), tensor_view<?xf32, strides=[1]>>, tile<i64> -> tile<16xf32>, token
   return
 }
 

@@ -26,9 +26,9 @@ entry @wide(%p: tile<ptr<f16>>, %m: tile<i32>, %k: tile<i32>) {
   %tok = make_token : token
   %w = make_partition_view %v : partition_view<tile=(64x32), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
   // CHECK-NEXT: %[[C64:.*]] = arith.constant 64 : i32
-  // CHECK-NEXT: %[[I:.*]] = arith.muli %[[X]], %[[C64]] : i32
+  // CHECK-NEXT: %[[I:.*]] = arith.muli %[[X]], %[[C64]] overflow<nsw> : i32
   // CHECK-NEXT: %[[C32:.*]] = arith.constant 32 : i32
-  // CHECK-NEXT: %[[J:.*]] = arith.muli %[[Y]], %[[C32]] : i32
+  // CHECK-NEXT: %[[J:.*]] = arith.muli %[[Y]], %[[C32]] overflow<nsw> : i32
   // CHECK-NEXT: %[[O:.*]] = nv_tileaa.addptr %[[V]], [%[[I]], %[[J]]] : !nv_tileaa.memref<?x?xf16>
   // CHECK-NEXT: %[[T:.*]], %[[TOK:.*]] = nv_tileaa.tiled_load %[[O]], %[[START]] padding zero {copy_atom = #cute.copy_atom<sm80_ldg_128_f16>, nv_tileaa.hints = {latency = 4 : i64}} : !nv_tileaa.memref<?x?xf16> -> tensor<64x32xf16>, !nv_tileaa.mem_token
   // AMPERE: nv_tileaa.tiled_load %{{.*}} {copy_atom = #cute.copy_atom<sm80_ldg_128_f16>} :
@@ -100,6 +100,25 @@ entry @shapes(%p: tile<ptr<f16>>, %m: tile<i32>, %k: tile<i32>) {
   // CHECK: nv_tileaa.get_num_programs {axis = 2 : i32}
   %gx, %gy, %gz = get_num_tile_blocks : tile<i32>
   %3 = addi %gz, %2 : tile<i32>
+  return
+}
+
+// Extents and indices of 64 bits, where the extents are known to be small; a view's alignment is its base's.
+// CHECK-LABEL: nv_tileaa.func @long(
+// CHECK-SAME: %[[P:.*]]: !llvm.ptr<1>, %[[N:.*]]: i64, %[[I:.*]]: i64)
+entry @long(%p: tile<ptr<f16>>, %n: tile<i64>, %i: tile<i64>) {
+  // CHECK: %[[M:.*]] = nv_tileaa.assume %[[N]]
+  %m = assume bounded<0, 2147483647>, %n : tile<i64>
+  // CHECK: nv_tileaa.make_memref %[[P]], shape = [%[[M]], 64], stride = [64, 1], space = #nv_tileaa.global : (i64) !nv_tileaa.memref<?x64xf16>
+  %v = make_tensor_view %p, shape = [%m, 64], strides = [64, 1] : tile<i64> -> tensor_view<?x64xf16, strides=[64,1]>
+  // CHECK: %[[BASE:.*]] = nv_tileaa.assume %[[P]] {divisor = 32 : i64} : !llvm.ptr<1>
+  // CHECK: %[[V:.*]] = nv_tileaa.make_memref %[[BASE]]
+  %a = assume div_by<32>, %v : tensor_view<?x64xf16, strides=[64,1]>
+  %w = make_partition_view %a : partition_view<tile=(1x32), tensor_view<?x64xf16, strides=[64,1]>>
+  // CHECK: %[[J:.*]] = arith.trunci %[[I]] : i64 to i32
+  // CHECK: nv_tileaa.addptr %[[V]], [%[[J]], %{{.*}}]
+  // CHECK: copy_atom = #cute.copy_atom<sm80_ldg_128_f16>
+  %t, %tok = load_view_tko weak %w[%i, %i] : partition_view<tile=(1x32), tensor_view<?x64xf16, strides=[64,1]>>, tile<i64> -> tile<1x32xf16>, token
   return
 }
 
