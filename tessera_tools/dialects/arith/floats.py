@@ -58,13 +58,14 @@ class FloatBinary(Op, traits=(PURE,)):
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         type: Type = self.result.type
+        function = float_function(self.name[6:], format_of(type))
+        known = elementwise(function, operands, type) if function is not None else None
+        if known is not None:
+            return [known]
         found = self.simplify(self.lhs, self.rhs, number_of(operands[1], type))
         if found is None and self.has_trait(COMMUTATIVE):
             found = self.simplify(self.rhs, self.lhs, number_of(operands[0], type))
-        if found is not None:
-            return [found]
-        function = float_function(self.name[6:], format_of(type))
-        return one(elementwise(function, operands, type)) if function is not None else None
+        return one(found)
 
     def simplify(self, x: Value, y: Value, c: float | None) -> Value | None:
         """The value that x∘y equals; `c` is the number that y is, where it is constant."""
@@ -113,9 +114,12 @@ class _Extremum(FloatBinary, traits=(COMMUTATIVE, IDEMPOTENT)):
     """max(x, x) = x;  max(x, -inf) = x; min likewise with +inf."""
 
     neutral: ClassVar[float] = -math.inf
+    keeps_nan: ClassVar[bool] = True
 
     def simplify(self, x: Value, y: Value, c: float | None) -> Value | None:
-        return x if x is y or c == self.neutral else None
+        # Where a NaN gives way to the other operand, max(NaN, -inf) is -inf and not x.
+        keeps = self.keeps_nan or "nnan" in self.fastmath.flags
+        return x if x is y or (c == self.neutral and keeps) else None
 
 
 class MaximumF(_Extremum, name="arith.maximumf"):
@@ -131,11 +135,14 @@ class MinimumF(_Extremum, name="arith.minimumf"):
 class MaxNumF(_Extremum, name="arith.maxnumf"):
     """Maximum; the other operand if one is NaN."""
 
+    keeps_nan = False
+
 
 class MinNumF(_Extremum, name="arith.minnumf"):
     """Minimum; the other operand if one is NaN."""
 
     neutral = math.inf
+    keeps_nan = False
 
 
 class NegF(Op, name="arith.negf", traits=(PURE,)):

@@ -106,7 +106,9 @@ def float_function(mnemonic: str, keyword: str) -> Callable[[int, int], int | No
                 return b if math.isnan(x) else a
         elif math.isnan(x) or math.isnan(y):
             return a if math.isnan(x) else b
-        return encode(compute(x, y), keyword)
+        value = compute(x, y)
+        # The sign of a NaN that the processor makes is its own affair; a folded one is positive.
+        return encode(math.nan if math.isnan(value) else value, keyword)
 
     return function
 

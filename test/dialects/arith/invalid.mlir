@@ -1,0 +1,95 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+func.func @operand_type(%a: f32) {
+  // expected-error @below {{'arith.addi' op operand #0 must be signless-integer-like, but got 'f32'}}
+  %0 = arith.addi %a, %a : f32
+  return
+}
+
+// -----
+
+func.func @float_operand(%a: i32) {
+  // expected-error @below {{'arith.addf' op operand #0 must be floating-point-like, but got 'i32'}}
+  %0 = arith.addf %a, %a : i32
+  return
+}
+
+// -----
+
+func.func @constant_signed() {
+  // expected-error @below {{'arith.constant' op integer return type must be signless}}
+  %0 = arith.constant 1 : si32
+  return
+}
+
+// -----
+
+func.func @constant_string() {
+  // expected-error @below {{'arith.constant' op value must be an integer, float, or elements attribute}}
+  %0 = arith.constant "" : i32
+  return
+}
+
+// -----
+
+func.func @narrowing_extension(%a: i32) {
+  // expected-error @below {{are cast incompatible}}
+  %0 = arith.extsi %a : i32 to i16
+  return
+}
+
+// -----
+
+func.func @same_width(%a: i32) {
+  // expected-error @below {{'arith.trunci' op operand type 'i32' and result type 'i32' are cast incompatible}}
+  %0 = arith.trunci %a : i32 to i32
+  return
+}
+
+// -----
+
+func.func @widening_truncation(%a: f16) {
+  // expected-error @below {{are cast incompatible}}
+  %0 = arith.truncf %a : f16 to f32
+  return
+}
+
+// -----
+
+func.func @cast_shape(%a: vector<4xi32>) {
+  // expected-error @below {{requires the same shape for all operands and results}}
+  %0 = arith.extsi %a : vector<4xi32> to vector<8xi64>
+  return
+}
+
+// -----
+
+func.func @index_to_float(%a: index) {
+  // expected-error @below {{operand #0 must be signless-fixed-width-integer-like, but got 'index'}}
+  %0 = arith.sitofp %a : index to f32
+  return
+}
+
+// -----
+
+func.func @index_cast(%a: i32) {
+  // expected-error @below {{are cast incompatible}}
+  %0 = arith.index_cast %a : i32 to i64
+  return
+}
+
+// -----
+
+func.func @bitcast_width(%a: i32) {
+  // expected-error @below {{are cast incompatible}}
+  %0 = arith.bitcast %a : i32 to f16
+  return
+}
+
+// -----
+
+func.func @select_shape(%c: vector<8xi1>, %a: vector<4xi32>) {
+  // expected-error @below {{'arith.select' op failed to verify that condition is signless i1 or has matching shape}}
+  %0 = arith.select %c, %a, %a : vector<8xi1>, vector<4xi32>
+  return
+}

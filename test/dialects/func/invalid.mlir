@@ -1,0 +1,94 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+func.func @result_count() -> i32 {
+  // expected-error @below {{'func.return' op has 0 operands, but enclosing function (@result_count) returns 1}}
+  return
+}
+
+// -----
+
+func.func @result_type(%a: f32) -> i32 {
+  // expected-error @below {{type of return operand 0 ('f32') doesn't match function result type ('i32') in function @result_type}}
+  return %a : f32
+}
+
+// -----
+
+func.func private @callee(i32)
+func.func @operand_type(%a: f32) {
+  // expected-error @below {{'func.call' op operand type mismatch: expected operand type 'i32', but provided 'f32' for operand number 0}}
+  call @callee(%a) : (f32) -> ()
+  return
+}
+
+// -----
+
+func.func @unknown(%a: f32) {
+  // expected-error @below {{'func.call' op 'callee' does not reference a valid function}}
+  call @callee(%a) : (f32) -> ()
+  return
+}
+
+// -----
+
+func.func private @callee(i32)
+func.func @operand_count() {
+  // expected-error @below {{'func.call' op incorrect number of operands for callee}}
+  call @callee() : () -> ()
+  return
+}
+
+// -----
+
+func.func private @callee() -> i32
+func.func @result_count() {
+  // expected-error @below {{'func.call' op incorrect number of results for callee}}
+  call @callee() : () -> ()
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op type of entry block argument #0('f32') must match the type of the corresponding argument in function signature('i32')}}
+"func.func"() <{function_type = (i32) -> (), sym_name = "entry"}> ({
+^bb0(%a: f32):
+  func.return
+}) : () -> ()
+
+// -----
+
+// expected-error @below {{'func.func' op entry block must have 1 arguments to match function signature}}
+"func.func"() <{function_type = (i32) -> (), sym_name = "entry"}> ({
+^bb0:
+  func.return
+}) : () -> ()
+
+// -----
+
+// expected-error @below {{'func.func' op attribute 'function_type' failed to satisfy constraint: type attribute of function type}}
+"func.func"() <{function_type = i32, sym_name = "entry"}> ({
+^bb0:
+  func.return
+}) : () -> ()
+
+// -----
+
+// expected-error @below {{'func.return' op expects parent op 'func.func'}}
+func.return
+
+// -----
+
+func.func @constant() {
+  // expected-error @below {{'func.constant' op reference to undefined function 'g'}}
+  %f = func.constant @g : () -> ()
+  return
+}
+
+// -----
+
+func.func private @g()
+func.func @constant() {
+  // expected-error @below {{'func.constant' op reference to function with mismatched type}}
+  %f = func.constant @g : (i32) -> ()
+  return
+}

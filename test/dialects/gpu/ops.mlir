@@ -1,0 +1,49 @@
+// RUN: tail -n +4 %s > %t
+// RUN: tessera-opt %s | diff %t -
+// RUN: tessera-opt %s --mlir-print-op-generic | tessera-opt | diff %t -
+module attributes {gpu.container_module} {
+  gpu.module @k {
+    gpu.func @f(%arg0: f32, %arg1: memref<?xf32, 1>) workgroup(%arg2 : memref<32xf32, #gpu.address_space<workgroup>>, %arg3 : memref<1xf32, 3> {llvm.align = 16 : i64}) private(%arg4 : memref<1xf32, 5>) kernel attributes {gpu.known_block_size = array<i32: 1, 2, 3>} {
+      %thread_id_x = gpu.thread_id  x
+      %thread_id_y = gpu.thread_id  y upper_bound 64
+      %block_id_z = gpu.block_id  z
+      %block_dim_x = gpu.block_dim  x
+      %grid_dim_x = gpu.grid_dim  x
+      %global_id_x = gpu.global_id  x
+      %0 = gpu.lane_id
+      %1 = gpu.lane_id upper_bound 32
+      %2 = gpu.subgroup_id : index
+      %3 = gpu.num_subgroups : index
+      %4 = gpu.subgroup_size : index
+      %5 = gpu.subgroup_size upper_bound 32 : index
+      %cluster_id_x = gpu.cluster_id  x
+      %cluster_dim_x = gpu.cluster_dim  x
+      %cluster_block_id_x = gpu.cluster_block_id  x
+      %cluster_dim_blocks_x = gpu.cluster_dim_blocks  x
+      gpu.barrier
+      gpu.barrier {foo}
+      %c1_i32 = arith.constant 1 : i32
+      %c32_i32 = arith.constant 32 : i32
+      %shuffleResult, %valid = gpu.shuffle  xor %arg0, %c1_i32, %c32_i32 : f32
+      %6 = gpu.all_reduce  add %arg0 {
+      } : (f32) -> f32
+      %7 = gpu.subgroup_reduce  add %arg0 : (f32) -> f32
+      %8 = gpu.subgroup_reduce  maxnumf %arg0 uniform : (f32) -> f32
+      %9 = gpu.subgroup_reduce  add %arg0 cluster(size = 4, stride = 2) : (f32) -> f32
+      gpu.printf "x %f\0A", %arg0 : f32
+      %10 = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+      gpu.return
+    }
+    gpu.func @d(%arg0: f32) -> f32 {
+      gpu.return %arg0 : f32
+    }
+  }
+  func.func @h(%arg0: index, %arg1: memref<?xf32, 1>, %arg2: f32, %arg3: i32) {
+    gpu.launch_func  @k::@f blocks in (%arg0, %arg0, %arg0) threads in (%arg0, %arg0, %arg0)  args(%arg2 : f32, %arg1 : memref<?xf32, 1>)
+    gpu.launch_func  @k::@f clusters in (%arg0, %arg0, %arg0) blocks in (%arg0, %arg0, %arg0) threads in (%arg0, %arg0, %arg0)  dynamic_shared_memory_size %arg3 args(%arg2 : f32, %arg1 : memref<?xf32, 1>)
+    %0 = gpu.wait async
+    %1 = gpu.launch_func async [%0] @k::@f blocks in (%arg0, %arg0, %arg0) threads in (%arg0, %arg0, %arg0)  args(%arg2 : f32, %arg1 : memref<?xf32, 1>) {foo}
+    gpu.wait [%1]
+    return
+  }
+}

@@ -1,0 +1,41 @@
+// RUN: tail -n +4 %s > %t
+// RUN: tessera-opt %s | diff %t -
+// RUN: tessera-opt %s --mlir-print-op-generic | tessera-opt | diff %t -
+module {
+  memref.global @g0 : memref<2xf32>
+  memref.global "private" constant @g1 : memref<2xf32> = dense<[1.000000e+00, 2.000000e+00]>
+  memref.global "private" @g2 : memref<2xf32> = uninitialized {alignment = 64 : i64}
+  func.func @f(%arg0: index, %arg1: memref<4x?xf32>, %arg2: memref<4x8xf32>, %arg3: memref<*xf32>, %arg4: memref<?xi8>, %arg5: f32) {
+    %alloc = memref.alloc() : memref<4xf32>
+    %alloc_0 = memref.alloc(%arg0) {alignment = 16 : i64} : memref<4x?xf32>
+    %alloc_1 = memref.alloc(%arg0)[%arg0] : memref<?xf32, affine_map<(d0)[s0] -> (d0 + s0)>>
+    %alloca = memref.alloca() : memref<4xf32, 5>
+    %alloca_2 = memref.alloca(%arg0) : memref<?xf32, #gpu.address_space<private>>
+    memref.dealloc %alloc : memref<4xf32>
+    %0 = memref.load %arg1[%arg0, %arg0] : memref<4x?xf32>
+    %1 = memref.load %arg1[%arg0, %arg0] {alignment = 16 : i64, nontemporal = true} : memref<4x?xf32>
+    memref.store %arg5, %arg1[%arg0, %arg0] : memref<4x?xf32>
+    memref.store %arg5, %arg1[%arg0, %arg0] {nontemporal = true} : memref<4x?xf32>
+    %cast = memref.cast %arg1 : memref<4x?xf32> to memref<?x?xf32>
+    %cast_3 = memref.cast %arg1 : memref<4x?xf32> to memref<*xf32>
+    %dim = memref.dim %arg1, %arg0 : memref<4x?xf32>
+    %dim_4 = memref.dim %arg3, %arg0 : memref<*xf32>
+    %2 = memref.rank %arg1 : memref<4x?xf32>
+    memref.copy %arg1, %arg1 : memref<4x?xf32> to memref<4x?xf32>
+    %subview = memref.subview %arg2[0, %arg0] [2, 4] [1, 1] : memref<4x8xf32> to memref<2x4xf32, strided<[8, 1], offset: ?>>
+    %subview_5 = memref.subview %arg2[%arg0, 2] [1, %arg0] [1, %arg0] : memref<4x8xf32> to memref<?xf32, strided<[?], offset: ?>>
+    %reinterpret_cast = memref.reinterpret_cast %arg1 to offset: [0], sizes: [%arg0, 4], strides: [4, 1] : memref<4x?xf32> to memref<?x4xf32, strided<[4, 1]>>
+    %reinterpret_cast_6 = memref.reinterpret_cast %arg3 to offset: [%arg0], sizes: [], strides: [] : memref<*xf32> to memref<f32, strided<[], offset: ?>>
+    %base_buffer, %offset, %sizes:2, %strides:2 = memref.extract_strided_metadata %arg1 : memref<4x?xf32> -> memref<f32>, index, index, index, index, index
+    %view = memref.view %arg4[%arg0][] : memref<?xi8> to memref<4x4xf32>
+    %view_7 = memref.view %arg4[%arg0][%arg0, %arg0] : memref<?xi8> to memref<?x?xf32>
+    %3 = memref.get_global @g1 : memref<2xf32>
+    %expand_shape = memref.expand_shape %arg2 [[0], [1, 2]] output_shape [4, 2, 4] : memref<4x8xf32> into memref<4x2x4xf32>
+    %expand_shape_8 = memref.expand_shape %arg1 [[0], [1, 2]] output_shape [4, %arg0, 4] : memref<4x?xf32> into memref<4x?x4xf32>
+    %collapse_shape = memref.collapse_shape %arg2 [[0, 1]] : memref<4x8xf32> into memref<32xf32>
+    %intptr = memref.extract_aligned_pointer_as_index %arg1 : memref<4x?xf32> -> index
+    %memspacecast = memref.memory_space_cast %arg2 : memref<4x8xf32> to memref<4x8xf32, 1>
+    %assume_align = memref.assume_alignment %arg2, 16 : memref<4x8xf32>
+    return
+  }
+}

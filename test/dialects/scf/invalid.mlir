@@ -1,0 +1,105 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+func.func @yield_count(%a: index, %x: f32) {
+  // expected-error @below {{'scf.for' op along control flow edge from Operation scf.yield to Region #0: region branch point has 0 operands, but region successor needs 1 inputs}}
+  %0 = scf.for %i = %a to %a step %a iter_args(%s = %x) -> (f32) {
+    // expected-note @below {{region branch point}}
+    scf.yield
+  }
+  return
+}
+
+// -----
+
+func.func @yield_type(%a: index, %x: f32) {
+  // expected-error @below {{'scf.for' op 0-th region iter_arg and 0-th yielded value have different type: 'f32' != 'index'}}
+  %0 = scf.for %i = %a to %a step %a iter_args(%s = %x) -> (f32) {
+    scf.yield %a : index
+  }
+  return
+}
+
+// -----
+
+func.func @body_argument(%a: index) {
+  // expected-error @below {{'scf.for' op expected induction variable to be same type as bounds and step}}
+  "scf.for"(%a, %a, %a) ({
+  ^bb0(%i: i32):
+    scf.yield
+  }) : (index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @no_else(%c: i1) {
+  // expected-error @below {{'scf.if' op must have an else block if defining values}}
+  %0 = "scf.if"(%c) ({
+    %1 = arith.constant 1 : i32
+    scf.yield %1 : i32
+  }, {
+  }) : (i1) -> i32
+  return
+}
+
+// -----
+
+func.func @if_yield(%c: i1, %x: f32) {
+  // expected-error @below {{'scf.if' op along control flow edge from Operation scf.yield to parent: successor operand type #0 'f32' should match successor input type #0 'i32'}}
+  %0 = scf.if %c -> (i32) {
+    %1 = arith.constant 1 : i32
+    scf.yield %1 : i32
+  } else {
+    // expected-note @below {{region branch point}}
+    scf.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @while_condition(%c: i1, %x: f32) {
+  // expected-error @below {{'scf.while' op along control flow edge from Operation scf.condition to parent: successor operand type #0 'f32' should match successor input type #0 'i32'}}
+  %0 = scf.while (%a = %x) : (f32) -> i32 {
+    // expected-note @below {{region branch point}}
+    scf.condition(%c) %a : f32
+  } do {
+  ^bb0(%b: f32):
+    scf.yield %b : f32
+  }
+  return
+}
+
+// -----
+
+func.func @duplicate_case(%a: index) {
+  // expected-error @below {{'scf.index_switch' op has duplicate case value: 0}}
+  scf.index_switch %a
+  case 0 {
+    scf.yield
+  }
+  case 0 {
+    scf.yield
+  }
+  default {
+    scf.yield
+  }
+  return
+}
+
+// -----
+
+func.func @yield_outside() {
+  // expected-error @below {{'scf.yield' op expects parent op to be one of 'scf.execute_region, scf.for, scf.if, scf.index_switch, scf.while'}}
+  scf.yield
+}
+
+// -----
+
+func.func @reduction(%a: index, %x: f32) {
+  // expected-error @below {{'scf.parallel' op expects number of results: 1 to be the same as number of reductions: 0}}
+  %0 = scf.parallel (%i) = (%a) to (%a) step (%a) init (%x) -> f32 {
+    scf.reduce
+  }
+  return
+}
