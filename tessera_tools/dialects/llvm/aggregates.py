@@ -89,7 +89,9 @@ class ShuffleVector(LLVMOp, name="llvm.shufflevector", traits=(PURE,)):
     def llvm_ir(self, e: Emitter) -> None:
         first, second = self.operands
         mask = ", ".join(["i32 poison" if i < 0 else f"i32 {i}" for i in self.mask.values])
-        e.define(self, f"shufflevector {e.operand(first)}, {e.operand(second)}, <{len(self.mask)} x i32> <{mask}>")
+        e.define(
+            self, f"shufflevector {e.operand(first)}, {e.operand(second)}, <{len(self.mask)} x i32> <{mask}>"
+        )
 
     def verify_op(self) -> None:
         vector = self.operand(0).type

@@ -239,7 +239,8 @@ def _flags_of(type: Type) -> Type:
 
 
 _COMPARED = TypeConstraint(
-    "signless integer, LLVM pointer type or vector of it", lambda t: INTEGERS.accepts(t) or POINTERS.accepts(t)
+    "signless integer, LLVM pointer type or vector of it",
+    lambda t: INTEGERS.accepts(t) or POINTERS.accepts(t),
 )
 
 
@@ -334,7 +335,9 @@ class _Cast(LLVMOp):
             narrow, wide = sorted((_width(before), _width(after)))
             grows = _width(before) < _width(after)
             if narrow == wide or grows is not (self.rule == "wider"):
-                raise self.error(f"needs a {self.rule} result than argument, but casts '{before}' to '{after}'")
+                raise self.error(
+                    f"needs a {self.rule} result than argument, but casts '{before}' to '{after}'"
+                )
 
 
 def dereferenceable_text(op: Operation, e: Emitter) -> str:
@@ -376,7 +379,11 @@ class Bitcast(_PlainCast, name="llvm.bitcast", traits=(PURE,)):
 
 def _total_bits(type: Type) -> int | None:
     if isinstance(type, VectorType):
-        return bit_width(type.element) * type.num_elements if isinstance(type.element, IntegerType | FloatType) else None
+        return (
+            bit_width(type.element) * type.num_elements
+            if isinstance(type.element, IntegerType | FloatType)
+            else None
+        )
     return bit_width(type) if isinstance(type, IntegerType | FloatType) else None
 
 

@@ -6,7 +6,7 @@ keywords only the custom form writes (`predicate = 2 : i64` is `"slt"`), and bit
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.llvm.records import ATTRIBUTE, BOOL, INTEGER, STRING, WORD, Record, record
 from tessera_tools.ir.attributes import Attribute
@@ -34,7 +34,9 @@ class _Flags(EnumAttr):
         """The flags of the given names."""
         for word in words:
             if word not in cls.cases:
-                raise ValueError(f"unknown {cls.name.split('.')[-1]} '{word}'; expected one of {', '.join(cls.cases)}")
+                raise ValueError(
+                    f"unknown {cls.name.split('.')[-1]} '{word}'; expected one of {', '.join(cls.cases)}"
+                )
         chosen = [c for c in cls.cases if c in words and c != "none"]
         return cls(", ".join(chosen) if chosen else "none")
 
@@ -229,7 +231,11 @@ class TargetAttr(Record, name="llvm.target"):
     triple: StringAttr
     chip: StringAttr
     features: Any = None
-    parameters_as = {"triple": STRING, "chip": STRING, "features": record(lambda: TargetFeaturesAttr)}
+    parameters_as: ClassVar = {
+        "triple": STRING,
+        "chip": STRING,
+        "features": record(lambda: TargetFeaturesAttr),
+    }
 
 
 class MemoryEffectsAttr(Record, name="llvm.memory_effects"):
@@ -241,7 +247,7 @@ class MemoryEffectsAttr(Record, name="llvm.memory_effects"):
     errnoMem: str
     targetMem0: str
     targetMem1: str
-    parameters_as = {
+    parameters_as: ClassVar = {
         "other": WORD, "argMem": WORD, "inaccessibleMem": WORD, "errnoMem": WORD, "targetMem0": WORD,
         "targetMem1": WORD,
     }  # fmt: skip
@@ -252,7 +258,11 @@ class MemoryEffectsAttr(Record, name="llvm.memory_effects"):
             "argMem": "argmem", "inaccessibleMem": "inaccessiblemem", "errnoMem": "errnomem",
             "targetMem0": "target_mem0", "targetMem1": "target_mem1",
         }  # fmt: skip
-        parts = [f"{llvm}: {getattr(self, key)}" for key, llvm in locations.items() if getattr(self, key) != self.other]
+        parts = [
+            f"{llvm}: {getattr(self, key)}"
+            for key, llvm in locations.items()
+            if getattr(self, key) != self.other
+        ]
         if self.other != "none" or not parts:
             parts.insert(0, self.other)
         return f"memory({', '.join(parts)})"
@@ -263,7 +273,7 @@ class DereferenceableAttr(Record, name="llvm.dereferenceable"):
 
     bytes: int
     mayBeNull: bool = False
-    parameters_as = {"bytes": INTEGER, "mayBeNull": BOOL}
+    parameters_as: ClassVar = {"bytes": INTEGER, "mayBeNull": BOOL}
 
 
 class VScaleRangeAttr(Record, name="llvm.vscale_range"):
@@ -271,7 +281,7 @@ class VScaleRangeAttr(Record, name="llvm.vscale_range"):
 
     minRange: Any
     maxRange: Any
-    parameters_as = {"minRange": ATTRIBUTE, "maxRange": ATTRIBUTE}
+    parameters_as: ClassVar = {"minRange": ATTRIBUTE, "maxRange": ATTRIBUTE}
 
 
 class ModuleFlagAttr(Attribute, name="llvm.mlir.module_flag"):
@@ -283,7 +293,9 @@ class ModuleFlagAttr(Attribute, name="llvm.mlir.module_flag"):
 
     def verify(self) -> None:
         if self.behavior not in FLAG_BEHAVIORS:
-            raise ValueError(f"unknown module flag behavior '{self.behavior}'; expected {', '.join(FLAG_BEHAVIORS)}")
+            raise ValueError(
+                f"unknown module flag behavior '{self.behavior}'; expected {', '.join(FLAG_BEHAVIORS)}"
+            )
 
     def text(self) -> str:
         return f"#llvm.mlir.module_flag<{self.behavior}, {quote(self.key)}, {self.value}>"
@@ -343,7 +355,9 @@ def flags_i32(summary: str, names: tuple[str, ...]) -> AttrKind:
     def write(a: Any) -> str:
         return f"<{', '.join(n for i, n in enumerate(names) if a.value >> i & 1) or 'none'}>"
 
-    return AttrKind(summary, lambda a: isinstance(a, IntegerAttr) and a.type is I32, "angled_keywords", build, write)
+    return AttrKind(
+        summary, lambda a: isinstance(a, IntegerAttr) and a.type is I32, "angled_keywords", build, write
+    )
 
 
 def symbol_reference(ref: SymbolRefAttr) -> str:

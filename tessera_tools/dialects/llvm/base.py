@@ -56,7 +56,13 @@ class Emitter(Protocol):
         ...
 
     def call(
-        self, op: Operation, name: str, result: str, arguments: Sequence[str], *, flags: str = "",
+        self,
+        op: Operation,
+        name: str,
+        result: str,
+        arguments: Sequence[str],
+        *,
+        flags: str = "",
         declaration: str = "",
     ) -> None:
         """Call an intrinsic (declared on first use) whose result, unless `void`, is the op's."""

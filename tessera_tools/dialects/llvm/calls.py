@@ -94,7 +94,11 @@ def _bundles_text(op: Any, e: Emitter) -> str:
     found = bundles(op)
     if not found:
         return ""
-    return " [ " + ", ".join(f"{quote(tag)}({', '.join(map(e.operand, values))})" for tag, values in found) + " ]"
+    return (
+        " [ "
+        + ", ".join(f"{quote(tag)}({', '.join(map(e.operand, values))})" for tag, values in found)
+        + " ]"
+    )
 
 
 class CallSyntax(CustomDirective, name="Call"):
@@ -210,8 +214,8 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
         flags = "".join(f" {llvm}" for key, llvm in _CALL_FLAGS.items() if key in self.attributes)
         effects: Any = self.attributes.get("memory_effects")
         flags += f" {effects.llvm_text()}" if effects is not None else ""
-        text = f"{tail}call {call_fastmath_text(self)}{self.c_conv.llvm_text()}{before}{signature} {target}({given}){flags}"
-        text += _bundles_text(self, e)
+        text = f"{tail}call {call_fastmath_text(self)}{self.c_conv.llvm_text()}{before}{signature} "
+        text += f"{target}({given}){flags}" + _bundles_text(self, e)
         if self.results:
             e.define(self, text)
         else:
@@ -220,7 +224,9 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
     def verify_op(self) -> None:
         arguments = self.callee_operands
         if self.callee is None and (not arguments or not isinstance(arguments[0].type, PointerType)):
-            raise self.error("must have either a `callee` attribute or at least an operand, a pointer to the callee")
+            raise self.error(
+                "must have either a `callee` attribute or at least an operand, a pointer to the callee"
+            )
         function = self.var_callee_type
         if function is not None and not isinstance(function.value, FunctionType):
             raise self.error(f"'var_callee_type' must be a function type, but is '{function}'")
@@ -327,7 +333,9 @@ class InlineAsm(LLVMOp, name="llvm.inline_asm", traits=(READ_WRITE,)):
     )
 
     def llvm_ir(self, e: Emitter) -> None:
-        marks = ("sideeffect " if self.has_side_effects else "") + ("alignstack " if self.is_align_stack else "")
+        marks = ("sideeffect " if self.has_side_effects else "") + (
+            "alignstack " if self.is_align_stack else ""
+        )
         if self.asm_dialect is not None and self.asm_dialect.value == 1:
             marks += "inteldialect "
         produced = e.type(self.results[0].type) if self.results else "void"

@@ -47,8 +47,10 @@ def _mismatch(value: Attribute, type: Type) -> str | None:
     """Why the attribute cannot be a constant of the type."""
     if isinstance(value, IntegerAttr):
         if isinstance(type, FloatType):
-            return None if isinstance(value.type, IntegerType) and value.type.width == type.width else (
-                f"expected an integer attribute of {type.width} bits for type '{type}'"
+            return (
+                None
+                if isinstance(value.type, IntegerType) and value.type.width == type.width
+                else (f"expected an integer attribute of {type.width} bits for type '{type}'")
             )
         if not isinstance(type, IntegerType):
             return f"expected integer type, but got '{type}'"
@@ -69,11 +71,12 @@ def _mismatch(value: Attribute, type: Type) -> str | None:
         if wanted != found:
             return f"type and attribute have a different number of elements: {wanted} vs. {found}"
     elif isinstance(value, StringAttr):
-        if not isinstance(type, ArrayType) or type.count != len(value.value.encode("utf-8", "surrogateescape")):
+        if not isinstance(type, ArrayType) or type.count != len(
+            value.value.encode("utf-8", "surrogateescape")
+        ):
             return f"expected array type of {len(value.value)} i8 elements for the string constant, but got '{type}'"
-    elif isinstance(value, ArrayAttr):
-        if not isinstance(type, StructType | ArrayType | VectorType):
-            return f"expected array or struct type for the array attribute, but got '{type}'"
+    elif isinstance(value, ArrayAttr) and not isinstance(type, StructType | ArrayType | VectorType):
+        return f"expected array or struct type for the array attribute, but got '{type}'"
     return None
 
 
@@ -159,8 +162,8 @@ class AddressOf(LLVMOp, name="llvm.mlir.addressof", traits=(PURE,)):
 
 def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | None:
     """A constant op for a folded value; None where the dialect has none."""
-    if _mismatch(value, type) is not None or not isinstance(value, IntegerAttr | FloatAttr | DenseElementsAttr):
+    if _mismatch(value, type) is not None or not isinstance(
+        value, IntegerAttr | FloatAttr | DenseElementsAttr
+    ):
         return None
     return builder.insert(Constant(value, res=type))
-
-

@@ -118,9 +118,7 @@ class CondBr(LLVMOp, name="llvm.cond_br", traits=(TERMINATOR, PURE)):
     loop_annotation = attribute(LOOP_ANNOTATION, optional=True)
     true_dest = successor()
     false_dest = successor()
-    assembly = (
-        "custom<CondBrTargets>($condition, $true_dest_operands, $false_dest_operands, $branch_weights) attr-dict"
-    )
+    assembly = "custom<CondBrTargets>($condition, $true_dest_operands, $false_dest_operands, $branch_weights) attr-dict"
 
     def llvm_ir(self, e: Emitter) -> None:
         first, second = self.successors
@@ -187,7 +185,8 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
     default_destination = successor()
     case_destinations = variadic_successor()
     assembly = (
-        "custom<SwitchCases>($value, $default_operands, $case_operands, $case_values, $case_operand_segments) attr-dict"
+        "custom<SwitchCases>($value, $default_operands, $case_operands, $case_values, $case_operand_segments) "
+        "attr-dict"
     )
 
     def case_numbers(self) -> list[int]:
@@ -204,7 +203,9 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
         found: list[tuple[int, Any, list[Any]]] = []
         rest = self.case_operands
         numbers = self.case_numbers()
-        for number, block, size in zip(numbers, self.successors[1:], self.case_operand_segments.values, strict=True):
+        for number, block, size in zip(
+            numbers, self.successors[1:], self.case_operand_segments.values, strict=True
+        ):
             found.append((number, block, rest[:size]))
             rest = rest[size:]
         return found
@@ -212,7 +213,9 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
     def llvm_ir(self, e: Emitter) -> None:
         type = e.type(self.value.type)
         default = e.branch(self, self.successors[0], self.default_operands)
-        cases = " ".join([f"{type} {number}, {e.branch(self, block, values)}" for number, block, values in self.cases()])
+        cases = " ".join(
+            [f"{type} {number}, {e.branch(self, block, values)}" for number, block, values in self.cases()]
+        )
         e.emit(f"switch {e.operand(self.value)}, {default} [ {cases} ]{_weights_text(self, e)}")
 
     def verify_op(self) -> None:
@@ -243,7 +246,9 @@ class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):
         if wanted is not VOID and not self.operands:
             raise self.error(f"expected one operand of type '{wanted}'")
         if self.operands and self.operand(0).type is not wanted:
-            raise self.error(f"mismatching result types: function returns '{wanted}', but got '{self.operand(0).type}'")
+            raise self.error(
+                f"mismatching result types: function returns '{wanted}', but got '{self.operand(0).type}'"
+            )
 
 
 class Unreachable(LLVMOp, name="llvm.unreachable", traits=(TERMINATOR,)):

@@ -1,12 +1,12 @@
 """Debug information and loop annotations as attributes, under LLVM's names (LLVM LangRef, "Specialized Metadata").
 
-    #llvm.di_file<"k.py" in "/src">   #llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, …>
-    loc(fused<#llvm.di_subprogram<…>>["k.py":3:7])  attaches a scope to a function
+#llvm.di_file<"k.py" in "/src">   #llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, …>
+loc(fused<#llvm.di_subprogram<…>>["k.py":3:7])  attaches a scope to a function
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.llvm.records import (
     ATTRIBUTE,
@@ -102,8 +102,8 @@ class DIBasicTypeAttr(Record, name="llvm.di_basic_type"):
     tag: str = "DW_TAG_null"
     sizeInBits: int = 0
     encoding: str = ""
-    parameters_as = {"tag": WORD, "label": STRING, "sizeInBits": INTEGER, "encoding": WORD}
-    spelled = {"label": "name"}
+    parameters_as: ClassVar = {"tag": WORD, "label": STRING, "sizeInBits": INTEGER, "encoding": WORD}
+    spelled: ClassVar = {"label": "name"}
 
 
 class DICompileUnitAttr(Record, name="llvm.di_compile_unit"):
@@ -117,7 +117,7 @@ class DICompileUnitAttr(Record, name="llvm.di_compile_unit"):
     producer: Any = None
     nameTableKind: str = "Default"
     splitDebugFilename: Any = None
-    parameters_as = {
+    parameters_as: ClassVar = {
         "id": DISTINCT, "sourceLanguage": WORD, "file": FILE, "producer": STRING, "isOptimized": BOOL,
         "emissionKind": WORD, "nameTableKind": WORD, "splitDebugFilename": STRING,
     }  # fmt: skip
@@ -128,7 +128,7 @@ class DISubroutineTypeAttr(Record, name="llvm.di_subroutine_type"):
 
     callingConvention: str = ""
     types: tuple[Any, ...] = ()
-    parameters_as = {"callingConvention": WORD, "types": listed(ATTRIBUTE)}
+    parameters_as: ClassVar = {"callingConvention": WORD, "types": listed(ATTRIBUTE)}
 
 
 class DISubprogramAttr(Record, name="llvm.di_subprogram"):
@@ -147,13 +147,13 @@ class DISubprogramAttr(Record, name="llvm.di_subprogram"):
     subprogramFlags: str = ""
     type: Any = None
     retainedNodes: tuple[Any, ...] = ()
-    parameters_as = {
+    parameters_as: ClassVar = {
         "recId": DISTINCT, "isRecSelf": BOOL, "id": DISTINCT, "compileUnit": record(lambda: DICompileUnitAttr),
         "scope": ATTRIBUTE, "label": STRING, "linkageName": STRING, "file": FILE, "line": INTEGER,
         "scopeLine": INTEGER, "subprogramFlags": FLAGS, "type": record(lambda: DISubroutineTypeAttr),
         "retainedNodes": listed(ATTRIBUTE),
     }  # fmt: skip
-    spelled = {"label": "name"}
+    spelled: ClassVar = {"label": "name"}
 
 
 class DILexicalBlockAttr(Record, name="llvm.di_lexical_block"):
@@ -163,7 +163,7 @@ class DILexicalBlockAttr(Record, name="llvm.di_lexical_block"):
     file: Any = None
     line: int = 0
     column: int = 0
-    parameters_as = {"scope": ATTRIBUTE, "file": FILE, "line": INTEGER, "column": INTEGER}
+    parameters_as: ClassVar = {"scope": ATTRIBUTE, "file": FILE, "line": INTEGER, "column": INTEGER}
 
 
 class DILexicalBlockFileAttr(Record, name="llvm.di_lexical_block_file"):
@@ -172,7 +172,7 @@ class DILexicalBlockFileAttr(Record, name="llvm.di_lexical_block_file"):
     scope: Any
     discriminator: int
     file: Any = None
-    parameters_as = {"scope": ATTRIBUTE, "file": FILE, "discriminator": INTEGER}
+    parameters_as: ClassVar = {"scope": ATTRIBUTE, "file": FILE, "discriminator": INTEGER}
 
 
 class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
@@ -185,13 +185,13 @@ class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
     followupUnrolled: Any = None
     followupRemainder: Any = None
     followupAll: Any = None
-    parameters_as = {
+    parameters_as: ClassVar = {
         "disable": FLAG, "count": ATTRIBUTE, "runtimeDisable": FLAG, "full": FLAG,
         "followupUnrolled": record(lambda: LoopAnnotationAttr),
         "followupRemainder": record(lambda: LoopAnnotationAttr),
         "followupAll": record(lambda: LoopAnnotationAttr),
     }  # fmt: skip
-    metadata = {
+    metadata: ClassVar = {
         "disable": "unroll.disable", "count": "unroll.count", "runtimeDisable": "unroll.runtime.disable",
         "full": "unroll.full",
     }  # fmt: skip
@@ -204,8 +204,13 @@ class LoopVectorizeAttr(Record, name="llvm.loop_vectorize"):
     predicateEnable: Any = None
     scalableEnable: Any = None
     width: Any = None
-    parameters_as = {"disable": FLAG, "predicateEnable": FLAG, "scalableEnable": FLAG, "width": ATTRIBUTE}
-    metadata = {
+    parameters_as: ClassVar = {
+        "disable": FLAG,
+        "predicateEnable": FLAG,
+        "scalableEnable": FLAG,
+        "width": ATTRIBUTE,
+    }
+    metadata: ClassVar = {
         "disable": "vectorize.enable", "predicateEnable": "vectorize.predicate.enable",
         "scalableEnable": "vectorize.scalable.enable", "width": "vectorize.width",
     }  # fmt: skip
@@ -215,8 +220,8 @@ class LoopInterleaveAttr(Record, name="llvm.loop_interleave"):
     """`llvm.loop.interleave.count`."""
 
     count: Any
-    parameters_as = {"count": ATTRIBUTE}
-    metadata = {"count": "interleave.count"}
+    parameters_as: ClassVar = {"count": ATTRIBUTE}
+    metadata: ClassVar = {"count": "interleave.count"}
 
 
 class LoopLICMAttr(Record, name="llvm.loop_licm"):
@@ -224,8 +229,8 @@ class LoopLICMAttr(Record, name="llvm.loop_licm"):
 
     disable: Any = None
     versioningDisable: Any = None
-    parameters_as = {"disable": FLAG, "versioningDisable": FLAG}
-    metadata = {"disable": "licm.disable", "versioningDisable": "licm_versioning.disable"}
+    parameters_as: ClassVar = {"disable": FLAG, "versioningDisable": FLAG}
+    metadata: ClassVar = {"disable": "licm.disable", "versioningDisable": "licm_versioning.disable"}
 
 
 class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
@@ -233,8 +238,8 @@ class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
 
     disable: Any = None
     initiationinterval: Any = None
-    parameters_as = {"disable": FLAG, "initiationinterval": ATTRIBUTE}
-    metadata = {"disable": "pipeline.disable", "initiationinterval": "pipeline.initiationinterval"}
+    parameters_as: ClassVar = {"disable": FLAG, "initiationinterval": ATTRIBUTE}
+    metadata: ClassVar = {"disable": "pipeline.disable", "initiationinterval": "pipeline.initiationinterval"}
 
 
 class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
@@ -248,7 +253,7 @@ class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
     pipeline: Any = None
     mustProgress: Any = None
     isVectorized: Any = None
-    parameters_as = {
+    parameters_as: ClassVar = {
         "disableNonforced": FLAG,
         "vectorize": record(lambda: LoopVectorizeAttr),
         "interleave": record(lambda: LoopInterleaveAttr),
@@ -258,4 +263,8 @@ class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
         "mustProgress": FLAG,
         "isVectorized": FLAG,
     }
-    metadata = {"disableNonforced": "disable_nonforced", "mustProgress": "mustprogress", "isVectorized": "isvectorized"}
+    metadata: ClassVar = {
+        "disableNonforced": "disable_nonforced",
+        "mustProgress": "mustprogress",
+        "isVectorized": "isvectorized",
+    }

@@ -166,13 +166,20 @@ class Assume(Intrinsic, name="llvm.intr.assume", traits=(WRITE,)):
     op_bundle_sizes = attribute(I32_ARRAY, default=NO_BUNDLES)
     op_bundle_tags = attribute(ARRAY_ATTR, optional=True)
     assembly = (
-        "$cond custom<AssumeBundles>($op_bundle_operands, $op_bundle_sizes, $op_bundle_tags) `:` type($cond) attr-dict"
+        "$cond custom<AssumeBundles>($op_bundle_operands, $op_bundle_sizes, $op_bundle_tags) "
+        "`:` type($cond) attr-dict"
     )
 
     def llvm_ir(self, e: Any) -> None:
         found = bundles(self)
         parts = ", ".join(f"{quote(tag)}({', '.join(map(e.operand, values))})" for tag, values in found)
-        e.call(self, self.intrinsic, "void", [e.operand(self.operand(0))], trailer=f" [ {parts} ]" if found else "")
+        e.call(
+            self,
+            self.intrinsic,
+            "void",
+            [e.operand(self.operand(0))],
+            trailer=f" [ {parts} ]" if found else "",
+        )
 
 
 class _MemoryTransfer(Intrinsic):
@@ -234,7 +241,9 @@ class Prefetch(Intrinsic, name="llvm.intr.prefetch", traits=(READ_WRITE,)):
 class _WithOverflow(Intrinsic):
     lhs = operand(INTEGERS)
     rhs = operand(same_as("lhs"))
-    res = result(derived("struct of the operands' type and i1", lambda t: struct(t, with_element(t, I1)), "lhs"))
+    res = result(
+        derived("struct of the operands' type and i1", lambda t: struct(t, with_element(t, I1)), "lhs")
+    )
 
 
 class SAddWithOverflow(_WithOverflow, name="llvm.intr.sadd.with.overflow", traits=(PURE,)):
@@ -242,30 +251,36 @@ class SAddWithOverflow(_WithOverflow, name="llvm.intr.sadd.with.overflow", trait
 
     intrinsic = "llvm.sadd.with.overflow"
 
+
 class UAddWithOverflow(_WithOverflow, name="llvm.intr.uadd.with.overflow", traits=(PURE,)):
     """Unsigned addition, and whether it overflowed."""
 
     intrinsic = "llvm.uadd.with.overflow"
+
 
 class SSubWithOverflow(_WithOverflow, name="llvm.intr.ssub.with.overflow", traits=(PURE,)):
     """Signed subtraction, and whether it overflowed."""
 
     intrinsic = "llvm.ssub.with.overflow"
 
+
 class USubWithOverflow(_WithOverflow, name="llvm.intr.usub.with.overflow", traits=(PURE,)):
     """Unsigned subtraction, and whether it overflowed."""
 
     intrinsic = "llvm.usub.with.overflow"
+
 
 class SMulWithOverflow(_WithOverflow, name="llvm.intr.smul.with.overflow", traits=(PURE,)):
     """Signed multiplication, and whether it overflowed."""
 
     intrinsic = "llvm.smul.with.overflow"
 
+
 class UMulWithOverflow(_WithOverflow, name="llvm.intr.umul.with.overflow", traits=(PURE,)):
     """Unsigned multiplication, and whether it overflowed."""
 
     intrinsic = "llvm.umul.with.overflow"
+
 
 def _element(vector: Any) -> Type | None:
     return vector.element if isinstance(vector, VectorType) else None
@@ -296,75 +311,90 @@ class VectorReduceAdd(_IntReduction, name="llvm.intr.vector.reduce.add", traits=
 
     intrinsic = "llvm.vector.reduce.add"
 
+
 class VectorReduceMul(_IntReduction, name="llvm.intr.vector.reduce.mul", traits=(PURE,)):
     """The product."""
 
     intrinsic = "llvm.vector.reduce.mul"
+
 
 class VectorReduceAnd(_IntReduction, name="llvm.intr.vector.reduce.and", traits=(PURE,)):
     """Bitwise and of all elements."""
 
     intrinsic = "llvm.vector.reduce.and"
 
+
 class VectorReduceOr(_IntReduction, name="llvm.intr.vector.reduce.or", traits=(PURE,)):
     """Bitwise or of all elements."""
 
     intrinsic = "llvm.vector.reduce.or"
+
 
 class VectorReduceXor(_IntReduction, name="llvm.intr.vector.reduce.xor", traits=(PURE,)):
     """Bitwise exclusive or of all elements."""
 
     intrinsic = "llvm.vector.reduce.xor"
 
+
 class VectorReduceSMax(_IntReduction, name="llvm.intr.vector.reduce.smax", traits=(PURE,)):
     """The largest, signed."""
 
     intrinsic = "llvm.vector.reduce.smax"
+
 
 class VectorReduceSMin(_IntReduction, name="llvm.intr.vector.reduce.smin", traits=(PURE,)):
     """The smallest, signed."""
 
     intrinsic = "llvm.vector.reduce.smin"
 
+
 class VectorReduceUMax(_IntReduction, name="llvm.intr.vector.reduce.umax", traits=(PURE,)):
     """The largest, unsigned."""
 
     intrinsic = "llvm.vector.reduce.umax"
+
 
 class VectorReduceUMin(_IntReduction, name="llvm.intr.vector.reduce.umin", traits=(PURE,)):
     """The smallest, unsigned."""
 
     intrinsic = "llvm.vector.reduce.umin"
 
+
 class VectorReduceFMax(_FloatReduction, name="llvm.intr.vector.reduce.fmax", traits=(PURE,)):
     """The largest number."""
 
     intrinsic = "llvm.vector.reduce.fmax"
+
 
 class VectorReduceFMin(_FloatReduction, name="llvm.intr.vector.reduce.fmin", traits=(PURE,)):
     """The smallest number."""
 
     intrinsic = "llvm.vector.reduce.fmin"
 
+
 class VectorReduceFMaximum(_FloatReduction, name="llvm.intr.vector.reduce.fmaximum", traits=(PURE,)):
     """The largest; NaN if any is."""
 
     intrinsic = "llvm.vector.reduce.fmaximum"
+
 
 class VectorReduceFMinimum(_FloatReduction, name="llvm.intr.vector.reduce.fminimum", traits=(PURE,)):
     """The smallest; NaN if any is."""
 
     intrinsic = "llvm.vector.reduce.fminimum"
 
+
 class VectorReduceFAdd(_OrderedReduction, name="llvm.intr.vector.reduce.fadd", traits=(PURE,)):
     """The sum, in order unless `reassoc`."""
 
     intrinsic = "llvm.vector.reduce.fadd"
 
+
 class VectorReduceFMul(_OrderedReduction, name="llvm.intr.vector.reduce.fmul", traits=(PURE,)):
     """The product, in order unless `reassoc`."""
 
     intrinsic = "llvm.vector.reduce.fmul"
+
 
 class Trap(Intrinsic, name="llvm.intr.trap", traits=(READ_WRITE,)):
     """Stop the program."""

@@ -68,12 +68,16 @@ def _scope_text(op: Operation) -> str:
 
 def _ordering_text(op: Operation, key: str = "ordering") -> str:
     ordering = op.attributes.get(key)
-    return f" {_ORDERING_WORDS[ordering.value]}" if isinstance(ordering, IntegerAttr) and ordering.value else ""
+    return (
+        f" {_ORDERING_WORDS[ordering.value]}" if isinstance(ordering, IntegerAttr) and ordering.value else ""
+    )
 
 
 def _verify_alignment(op: Operation) -> None:
     alignment = op.attributes.get("alignment")
-    if isinstance(alignment, IntegerAttr) and (alignment.value < 0 or alignment.value & (alignment.value - 1)):
+    if isinstance(alignment, IntegerAttr) and (
+        alignment.value < 0 or alignment.value & (alignment.value - 1)
+    ):
         raise op.error(f"alignment must be a power of two, but is {alignment.value}")
 
 
@@ -110,12 +114,15 @@ class Alloca(LLVMOp, name="llvm.alloca", traits=(ALLOCATE,)):
     elem_type = attribute(TYPE_ATTR)
     inalloca = attribute(UNIT_ATTR, optional=True)
     res = result(POINTER)
-    assembly = "(`inalloca` $inalloca^)? custom<Alloca>($array_size, $elem_type, type($array_size), type($res))"
+    assembly = (
+        "(`inalloca` $inalloca^)? custom<Alloca>($array_size, $elem_type, type($array_size), type($res))"
+    )
 
     def llvm_ir(self, e: Emitter) -> None:
         pointer = self.results[0].type
         space = pointer.address_space if isinstance(pointer, PointerType) else 0
-        text = f"alloca {'inalloca ' if self.inalloca else ''}{e.type(self.elem_type.value)}, {e.operand(self.operand(0))}"
+        text = f"alloca {'inalloca ' if self.inalloca else ''}{e.type(self.elem_type.value)}, "
+        text += e.operand(self.operand(0))
         e.define(self, text + _align_text(self) + (f", addrspace({space})" if space else ""))
 
     def verify_op(self) -> None:
@@ -178,8 +185,12 @@ class Load(_Access, name="llvm.load", traits=(READ,)):
             e.define(self, f"load {e.type(self.results[0].type)}, {e.type(address.type)} {e.names[address]}")
             return
         order = _ordering_text(self)
-        text = f"load {'atomic ' if order else ''}{'volatile ' if self.volatile_ else ''}{e.type(self.results[0].type)}, "
-        text += e.operand(address) + (_scope_text(self) + order if order else "")
+        text = f"load {'atomic ' if order else ''}{'volatile ' if self.volatile_ else ''}"
+        text += (
+            f"{e.type(self.results[0].type)}, "
+            + e.operand(address)
+            + (_scope_text(self) + order if order else "")
+        )
         e.define(self, text + _align_text(self) + self.metadata_text(e))
 
 
@@ -207,7 +218,9 @@ class Store(_Access, name="llvm.store", traits=(WRITE,)):
         value, address = self._operands
         order = _ordering_text(self)
         text = f"store {'atomic ' if order else ''}{'volatile ' if 'volatile_' in self.attributes else ''}"
-        text += f"{e.operand(value.value)}, {e.operand(address.value)}" + (_scope_text(self) + order if order else "")
+        text += f"{e.operand(value.value)}, {e.operand(address.value)}" + (
+            _scope_text(self) + order if order else ""
+        )
         e.emit(text + _align_text(self) + self.metadata_text(e))
 
 
@@ -245,13 +258,15 @@ class GEP(LLVMOp, name="llvm.getelementptr", traits=(PURE,)):
 
     def llvm_constant(self, e: Emitter) -> str:
         flags = gep_llvm_flags(self.no_wrap_flags.value)
-        return f"getelementptr {flags}({e.type(self.elem_type.value)}, {e.operand(self.operand(0))}{self.indices_text(e)})"
+        base = e.operand(self.operand(0))
+        return f"getelementptr {flags}({e.type(self.elem_type.value)}, {base}{self.indices_text(e)})"
 
     def verify_op(self) -> None:
         indices = self.raw_constant_indices.values
         dynamic = sum(i == DYNAMIC_INDEX for i in indices)
         if dynamic != len(self.operands) - 1:
-            raise self.error(f"expected {dynamic} dynamic indices, as its attribute says, but found {len(self.operands) - 1}")
+            found = len(self.operands) - 1
+            raise self.error(f"expected {dynamic} dynamic indices, as its attribute says, but found {found}")
         type: Type = self.elem_type.value
         for number, index in enumerate(indices[1:], 1):
             if isinstance(type, StructType):
@@ -316,7 +331,9 @@ class OrderingsSyntax(CustomDirective, name="Orderings"):
     def read(self, state: Any, node: Any) -> None:
         for key, token in zip(("success_ordering", "failure_ordering"), node, strict=True):
             if token.text not in ORDERINGS:
-                raise state.error(token, f"unknown atomic ordering '{token.text}'; expected {', '.join(ORDERINGS)}")
+                raise state.error(
+                    token, f"unknown atomic ordering '{token.text}'; expected {', '.join(ORDERINGS)}"
+                )
             state.attribute(key, IntegerAttr(ORDERINGS[token.text], I64))
 
     def write(self, p: Any, op: Any) -> None:

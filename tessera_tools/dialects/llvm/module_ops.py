@@ -64,7 +64,8 @@ VISIBILITIES = ("", "hidden", "protected")
 UNNAMED = ("", "local_unnamed_addr", "unnamed_addr")
 
 LLVM_FUNCTION_TYPE = AttrKind(
-    "type attribute of LLVM function type", lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType)
+    "type attribute of LLVM function type",
+    lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType),
 )
 
 
@@ -138,7 +139,7 @@ custom_body: region -> present
             raise state.error(None, "expected a name for every parameter or for none")
         results = [(outputs[0], None)] if shape == "single" else [(o[0], o[1]) for o in outputs]
         if len(results) > 1:
-            raise state.error(None, f"failed to construct function type: expected zero or one function result, found {len(results)}")
+            raise state.error(None, f"expected zero or one function result, found {len(results)}")
         output = results[0][0] if results else VOID
         signature = FunctionType(output, tuple(t for t, _ in inputs), form == "variadic")
         state.attribute("function_type", TypeAttr(signature))
@@ -162,15 +163,19 @@ custom_body: region -> present
         p.write(f"{symbol_text(op.sym_name.value)}(")
         function = op.signature
         arguments = op.arguments
-        for i, type in enumerate(function.parameters):
+        for i, type in enumerate(function.params):
             name = f"{p.name(arguments[i])}: " if arguments else ""
             p.write(f"{', ' if i else ''}{name}{p.type(type)}{_braced(op.argument_attributes(i))}")
         if function.variadic:
-            p.write(", ..." if function.parameters else "...")
+            p.write(", ..." if function.params else "...")
         p.write(")")
         if not isinstance(function.result, VoidType):
             attributes = _braced(op.result_attributes())
-            p.write(f" -> ({p.type(function.result)}{attributes})" if attributes else f" -> {p.type(function.result)}")
+            p.write(
+                f" -> ({p.type(function.result)}{attributes})"
+                if attributes
+                else f" -> {p.type(function.result)}"
+            )
         if op.comdat is not None:
             p.write(f" comdat({symbol_reference(op.comdat)})")
         p.attr_dict(op, _FUNC_ELIDED, keyword=True)
@@ -261,7 +266,7 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
 
     def set_argument_attribute(self, index: int, key: str, value: Attribute | None) -> None:
         """Set an attribute of parameter `index`, or remove it with None."""
-        entries = [self.argument_attributes(i) for i in range(len(self.signature.parameters))]
+        entries = [self.argument_attributes(i) for i in range(len(self.signature.params))]
         entries[index].pop(key, None)
         if value is not None:
             entries[index][key] = value
@@ -273,18 +278,23 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
             raise self.error(f"functions cannot have '{self.linkage.value}' linkage")
         if not self.body.blocks:
             if self.linkage.value not in ("external", "extern_weak"):
-                raise self.error(f"external functions must have 'external' or 'extern_weak' linkage, got '{self.linkage.value}'")
+                found = self.linkage.value
+                raise self.error(
+                    f"external functions must have 'external' or 'extern_weak' linkage, got '{found}'"
+                )
             return
         arguments = self.arguments
-        if len(arguments) != len(function.parameters):
-            raise self.error(f"entry block must have {len(function.parameters)} arguments to match LLVM signature")
-        for i, (argument, type) in enumerate(zip(arguments, function.parameters, strict=True)):
+        if len(arguments) != len(function.params):
+            raise self.error(
+                f"entry block must have {len(function.params)} arguments to match LLVM signature"
+            )
+        for i, (argument, type) in enumerate(zip(arguments, function.params, strict=True)):
             if argument.type is not type:
                 raise self.error(
                     f"type of entry block argument #{i}('{argument.type}') must match the type of the corresponding "
                     f"argument in function signature('{type}')"
                 )
-        for i in range(len(function.parameters)):
+        for i in range(len(function.params)):
             if "nvvm.grid_constant" in self.argument_attributes(i):
                 self._verify_grid_constant(i)
 
@@ -292,7 +302,9 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
         if "nvvm.kernel" not in self.attributes:
             raise self.error("'nvvm.grid_constant' attribute must be present only on kernel arguments")
         if "llvm.byval" not in self.argument_attributes(index):
-            raise self.error("'nvvm.grid_constant' attribute requires the argument to also have attribute 'llvm.byval'")
+            raise self.error(
+                "'nvvm.grid_constant' attribute requires the argument to also have attribute 'llvm.byval'"
+            )
 
 
 def entry_of(attributes: ArrayAttr | None, index: int) -> dict[str, Attribute]:

@@ -90,11 +90,13 @@ class Record(Attribute):
         fields = {shown: key for key, shown in cls.spelled.items()}
         s.expect("<")
         while not s.peek(">"):
-            key = s.word()
-            key = fields.get(key, key)
+            shown: str = s.word()
+            key = fields.get(shown, shown)
             kind = cls.parameters_as.get(key)
             if kind is None:
-                raise s.error(f"'{cls.name}' has no parameter '{key}'; expected one of {', '.join(cls.parameters_as)}")
+                raise s.error(
+                    f"'{cls.name}' has no parameter '{key}'; expected one of {', '.join(cls.parameters_as)}"
+                )
             s.expect("=")
             given[key] = kind.read(s)
             if not s.optional(","):

@@ -78,7 +78,9 @@ class GEPIndices(CustomDirective, name="GEPIndices"):
 
     def write(self, p: Any, op: Any) -> None:
         dynamic = iter(op.dynamic_indices)
-        parts = [p.name(next(dynamic)) if c == DYNAMIC_INDEX else str(c) for c in op.raw_constant_indices.values]
+        parts = [
+            p.name(next(dynamic)) if c == DYNAMIC_INDEX else str(c) for c in op.raw_constant_indices.values
+        ]
         p.write(f"[{', '.join(parts)}]")
 
 
@@ -115,7 +117,11 @@ class Dereferenceable(CustomDirective, name="Dereferenceable"):
 def element_at(container: Type | None, position: tuple[int, ...]) -> Type | None:
     """The type at a position inside structs and arrays; None if there is none."""
     for index in position:
-        if isinstance(container, StructType) and container.types is not None and 0 <= index < len(container.types):
+        if (
+            isinstance(container, StructType)
+            and container.types is not None
+            and 0 <= index < len(container.types)
+        ):
             container = container.types[index]
         elif isinstance(container, ArrayType) and 0 <= index < container.count:
             container = container.element
@@ -170,6 +176,3 @@ def shuffled(vector: Type | None, mask: Any) -> Type | None:
     if not isinstance(vector, VectorType) or mask is None:
         return None
     return VectorType((len(mask),), vector.element, vector.scalable)
-
-
-__all__ = [name for name in dir() if not name.startswith("_")]

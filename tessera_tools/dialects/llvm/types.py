@@ -135,11 +135,11 @@ class FunctionType(LLVMType, name="llvm.func"):
     """`func<result (parameters, ...)>`."""
 
     result: Type
-    parameters: tuple[Type, ...]
+    params: tuple[Type, ...]
     variadic: bool = False
 
     def body(self) -> str:
-        parts = [inner_text(p) for p in self.parameters] + (["..."] if self.variadic else [])
+        parts = [inner_text(p) for p in self.params] + (["..."] if self.variadic else [])
         return f"func<{inner_text(self.result)} ({', '.join(parts)})>"
 
     @classmethod
@@ -229,7 +229,14 @@ def is_llvm_type(type: Type) -> bool:
     return False
 
 
-LLVM_FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double", "f80": "x86_fp80", "f128": "fp128"}
+LLVM_FLOATS = {
+    "f16": "half",
+    "bf16": "bfloat",
+    "f32": "float",
+    "f64": "double",
+    "f80": "x86_fp80",
+    "f128": "fp128",
+}
 """The floating-point types that LLVM has, with LLVM's names."""
 
 VOID = VoidType()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.llvm.records import INTEGER, Record
 from tessera_tools.ir.attributes import Attribute
@@ -24,187 +24,357 @@ class _Bare(EnumAttr):
 class ShflKindAttr(_Bare, name="nvvm.shfl_kind"):
     """How shfl.sync picks the source lane."""
 
-    cases = ("bfly", "up", "down", "idx",)
+    cases = (
+        "bfly",
+        "up",
+        "down",
+        "idx",
+    )
 
 
 class VoteSyncKindAttr(_Bare, name="nvvm.vote_sync_kind"):
     """What vote.sync asks."""
 
-    cases = ("any", "all", "ballot", "uni",)
+    cases = (
+        "any",
+        "all",
+        "ballot",
+        "uni",
+    )
 
 
 class MatchSyncKindAttr(_Bare, name="nvvm.match_sync_kind"):
     """What match.sync asks."""
 
-    cases = ("any", "all",)
+    cases = (
+        "any",
+        "all",
+    )
 
 
 class ReduxKindAttr(_Bare, name="nvvm.redux_kind"):
     """The operation of redux.sync."""
 
-    cases = ("none", "add", "and", "max", "min", "or", "umax", "umin", "xor", "fmin", "fmax",)
+    cases = (
+        "none",
+        "add",
+        "and",
+        "max",
+        "min",
+        "or",
+        "umax",
+        "umin",
+        "xor",
+        "fmin",
+        "fmax",
+    )
 
 
 class LoadCacheModifierAttr(_Bare, name="nvvm.load_cache_modifier"):
     """Where a load is cached."""
 
-    cases = ("ca", "cg", "cs", "lu", "cv",)
+    cases = (
+        "ca",
+        "cg",
+        "cs",
+        "lu",
+        "cv",
+    )
 
 
 class SetMaxRegisterActionAttr(_Bare, name="nvvm.action"):
     """The direction of setmaxregister."""
 
-    cases = ("increase", "decrease",)
+    cases = (
+        "increase",
+        "decrease",
+    )
 
 
 class GridDepActionAttr(_Bare, name="nvvm.grid_dep_action"):
     """The action of griddepcontrol."""
 
-    cases = ("wait", "launch_dependents",)
+    cases = (
+        "wait",
+        "launch_dependents",
+    )
 
 
 class PrefetchCacheLevelAttr(_Bare, name="nvvm.prefetch_cache_level"):
     """A level of cache."""
 
-    cases = ("L1", "L2",)
+    cases = (
+        "L1",
+        "L2",
+    )
 
 
 class CacheEvictionPriorityAttr(_Bare, name="nvvm.cache_eviction_priority"):
     """How soon a line leaves the cache."""
 
-    cases = ("evict_normal", "evict_first", "evict_last", "evict_unchanged", "no_allocate",)
+    cases = (
+        "evict_normal",
+        "evict_first",
+        "evict_last",
+        "evict_unchanged",
+        "no_allocate",
+    )
 
 
 class ReductionAttr(EnumAttr, name="nvvm.reduction"):
     """What a barrier reduces."""
 
-    cases = ("popc", "and", "or",)
+    cases = (
+        "popc",
+        "and",
+        "or",
+    )
 
 
 class MemScopeAttr(EnumAttr, name="nvvm.mem_scope"):
     """Among which threads an operation orders."""
 
-    cases = ("cta", "cluster", "gpu", "sys",)
+    cases = (
+        "cta",
+        "cluster",
+        "gpu",
+        "sys",
+    )
 
 
 class MemOrderAttr(EnumAttr, name="nvvm.mem_order"):
     """How an operation orders."""
 
-    cases = ("weak", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio", "volatile",)
+    cases = (
+        "weak",
+        "relaxed",
+        "acquire",
+        "release",
+        "acq_rel",
+        "sc",
+        "mmio",
+        "volatile",
+    )
 
 
 class ProxyKindAttr(EnumAttr, name="nvvm.proxy_kind"):
     """A proxy: a path to memory."""
 
-    cases = ("alias", "async", "async.global", "async.shared", "tensormap", "generic",)
+    cases = (
+        "alias",
+        "async",
+        "async.global",
+        "async.shared",
+        "tensormap",
+        "generic",
+    )
 
 
 class SharedSpaceAttr(EnumAttr, name="nvvm.shared_space"):
     """A part of shared memory."""
 
-    cases = ("cta", "cluster",)
+    cases = (
+        "cta",
+        "cluster",
+    )
 
 
 class MMALayoutAttr(EnumAttr, name="nvvm.mma_layout"):
     """The order of a matrix."""
 
-    cases = ("row", "col",)
+    cases = (
+        "row",
+        "col",
+    )
 
 
 class MMATypeAttr(EnumAttr, name="nvvm.mma_type"):
     """The element type of an mma operand, in PTX's names."""
 
-    cases = ("f16", "f32", "tf32", "bf16", "s8", "u8", "s32", "s4", "u4", "b1", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1",)
+    cases = (
+        "f16",
+        "f32",
+        "tf32",
+        "bf16",
+        "s8",
+        "u8",
+        "s32",
+        "s4",
+        "u4",
+        "b1",
+        "f64",
+        "e4m3",
+        "e5m2",
+        "e3m2",
+        "e2m3",
+        "e2m1",
+    )
 
 
 class MMAB1OpAttr(EnumAttr, name="nvvm.mma_b1op"):
     """The operation of a one-bit mma."""
 
-    cases = ("none", "xor_popc", "and_popc",)
+    cases = (
+        "none",
+        "xor_popc",
+        "and_popc",
+    )
 
 
 class MMAIntOverflowAttr(EnumAttr, name="nvvm.mma_int_overflow"):
     """What an integer mma does on overflow."""
 
-    cases = ("wrapped", "satfinite",)
+    cases = (
+        "wrapped",
+        "satfinite",
+    )
 
 
 class LdStMatrixEltTypeAttr(EnumAttr, name="nvvm.ld_st_matrix_elt_type"):
     """The element type of ldmatrix and stmatrix."""
 
-    cases = ("b16", "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64",)
+    cases = (
+        "b16",
+        "b8",
+        "b8x16.b6x16_p32",
+        "b8x16.b4x16_p64",
+    )
 
 
 class TMALoadModeAttr(EnumAttr, name="nvvm.tma_load_mode"):
     """How a tensor is read."""
 
-    cases = ("tile", "im2col", "im2col_w", "im2col_w_128", "tile_gather4",)
+    cases = (
+        "tile",
+        "im2col",
+        "im2col_w",
+        "im2col_w_128",
+        "tile_gather4",
+    )
 
 
 class TMAStoreModeAttr(EnumAttr, name="nvvm.tma_store_mode"):
     """How a tensor is written."""
 
-    cases = ("tile", "im2col", "tile_scatter4",)
+    cases = (
+        "tile",
+        "im2col",
+        "tile_scatter4",
+    )
 
 
 class TMAReduxKindAttr(EnumAttr, name="nvvm.tma_redux_kind"):
     """The operation of a reducing store."""
 
-    cases = ("add", "min", "max", "inc", "dec", "and", "or", "xor",)
+    cases = (
+        "add",
+        "min",
+        "max",
+        "inc",
+        "dec",
+        "and",
+        "or",
+        "xor",
+    )
 
 
 class CTAGroupAttr(EnumAttr, name="nvvm.cta_group"):
     """How many CTAs work together."""
 
-    cases = ("cta_1", "cta_2",)
+    cases = (
+        "cta_1",
+        "cta_2",
+    )
 
 
 class WGMMATypeAttr(EnumAttr, name="nvvm.wgmma_type"):
     """The element type of a wgmma operand."""
 
-    cases = ("f16", "tf32", "u8", "s8", "b1", "bf16", "e4m3", "e5m2", "f32", "s32",)
+    cases = (
+        "f16",
+        "tf32",
+        "u8",
+        "s8",
+        "b1",
+        "bf16",
+        "e4m3",
+        "e5m2",
+        "f32",
+        "s32",
+    )
 
 
 class WGMMAScaleInAttr(EnumAttr, name="nvvm.wgmma_scale_in"):
     """The sign of a wgmma operand."""
 
-    cases = ("one", "neg",)
+    cases = (
+        "one",
+        "neg",
+    )
 
 
 class WGMMAScaleOutAttr(EnumAttr, name="nvvm.wgmma_scale_out"):
     """Whether wgmma adds to the accumulator."""
 
-    cases = ("zero", "one",)
+    cases = (
+        "zero",
+        "one",
+    )
 
 
 class FPRoundingModeAttr(EnumAttr, name="nvvm.fp_rnd_mode"):
     """A rounding mode."""
 
-    cases = ("none", "rn", "rm", "rp", "rz", "rna", "rs",)
+    cases = (
+        "none",
+        "rn",
+        "rm",
+        "rp",
+        "rz",
+        "rna",
+        "rs",
+    )
 
 
 class SaturationModeAttr(EnumAttr, name="nvvm.sat_mode"):
     """A saturation mode."""
 
-    cases = ("none", "satfinite",)
+    cases = (
+        "none",
+        "satfinite",
+    )
 
 
 class PermuteModeAttr(EnumAttr, name="nvvm.permute_mode"):
     """A mode of prmt."""
 
-    cases = ("default", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16",)
+    cases = (
+        "default",
+        "f4e",
+        "b4e",
+        "rc8",
+        "ecl",
+        "ecr",
+        "rc16",
+    )
 
 
 class Tcgen05FenceAttr(EnumAttr, name="nvvm.tcgen05_fence"):
     """The side of a tcgen05 fence."""
 
-    cases = ("before", "after",)
+    cases = (
+        "before",
+        "after",
+    )
 
 
 class Tcgen05WaitAttr(EnumAttr, name="nvvm.tcgen05_wait"):
     """What tcgen05.wait waits for."""
 
-    cases = ("load", "store",)
+    cases = (
+        "load",
+        "store",
+    )
 
 
 class MMAShapeAttr(Record, name="nvvm.shape"):
@@ -213,7 +383,7 @@ class MMAShapeAttr(Record, name="nvvm.shape"):
     m: int
     n: int
     k: int
-    parameters_as = {"m": INTEGER, "n": INTEGER, "k": INTEGER}
+    parameters_as: ClassVar = {"m": INTEGER, "n": INTEGER, "k": INTEGER}
 
 
 class LdStMatrixShapeAttr(Record, name="nvvm.ld_st_matrix_shape"):
@@ -221,4 +391,4 @@ class LdStMatrixShapeAttr(Record, name="nvvm.ld_st_matrix_shape"):
 
     m: int
     n: int
-    parameters_as = {"m": INTEGER, "n": INTEGER}
+    parameters_as: ClassVar = {"m": INTEGER, "n": INTEGER}

@@ -181,7 +181,9 @@ class CpAsyncBulkTensorGlobalToSharedCluster(
         destination = e.operand(self.dst_mem)
         cta = flag(self, "isCTAOnly")
         if not cta and space(self.dst_mem) == 3:
-            destination = f"ptr addrspace(7) {e.temporary(f'addrspacecast {destination} to ptr addrspace(7)')}"
+            destination = (
+                f"ptr addrspace(7) {e.temporary(f'addrspacecast {destination} to ptr addrspace(7)')}"
+            )
         arguments = [destination, e.operand(self.mbar), e.operand(self.tma_descriptor)]
         arguments += map(e.operand, [*self.coordinates, *self.im2col_offsets])
         if cta:
@@ -194,7 +196,9 @@ class CpAsyncBulkTensorGlobalToSharedCluster(
     def ptx(self) -> str:
         rank, offsets = len(self.coordinates), len(self.im2col_offsets)
         text = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes"
-        text += (".im2col" if offsets else "") + (".multicast::cluster" if self.multicast_mask is not None else "")
+        text += (".im2col" if offsets else "") + (
+            ".multicast::cluster" if self.multicast_mask is not None else ""
+        )
         text += ".L2::cache_hint" if self.l2_cache_hint is not None else ""
         box = ",".join(f"${2 + i}" for i in range(rank))
         text += f" [$0], [$1, {{{box}}} ], [${2 + rank}]"
@@ -243,7 +247,11 @@ class CpAsyncBulkTensorSharedCTAToGlobal(
         return f"llvm.nvvm.cp.async.bulk.tensor.s2g.{_mode(self.mode.value)}.{rank}d"
 
     def intrinsic_arguments(self, e: Any) -> list[str]:
-        arguments = [e.operand(self.src_mem), e.operand(self.tma_descriptor), *map(e.operand, self.coordinates)]
+        arguments = [
+            e.operand(self.src_mem),
+            e.operand(self.tma_descriptor),
+            *map(e.operand, self.coordinates),
+        ]
         return [*arguments, _or_zero(e, self.l2_cache_hint, "i64"), _given(self.l2_cache_hint)]
 
     def ptx(self) -> str:
@@ -293,7 +301,11 @@ class CpAsyncBulkTensorReduce(NVVMOp, name="nvvm.cp.async.bulk.tensor.reduce", t
         return f"llvm.nvvm.cp.async.bulk.tensor.reduce.{kind}.{len(self.coordinates)}d"
 
     def intrinsic_arguments(self, e: Any) -> list[str]:
-        arguments = [e.operand(self.src_mem), e.operand(self.tma_descriptor), *map(e.operand, self.coordinates)]
+        arguments = [
+            e.operand(self.src_mem),
+            e.operand(self.tma_descriptor),
+            *map(e.operand, self.coordinates),
+        ]
         return [*arguments, _or_zero(e, self.l2_cache_hint, "i64"), _given(self.l2_cache_hint)]
 
 
@@ -340,7 +352,10 @@ class CpAsyncBulkSharedCTAToSharedCluster(
     src_mem = operand(SHARED)
     mbar = operand(SHARED)
     size = operand(I32_TYPE)
-    assembly = "$dst_mem `,` $src_mem `,` $mbar `,` $size attr-dict `:` custom<ShortPointer>($dst_mem) `,` custom<ShortPointer>($src_mem)"
+    assembly = (
+        "$dst_mem `,` $src_mem `,` $mbar `,` $size attr-dict "
+        "`:` custom<ShortPointer>($dst_mem) `,` custom<ShortPointer>($src_mem)"
+    )
 
     def intrinsic_arguments(self, e: Any) -> list[str]:
         return [*map(e.operand, [self.dst_mem, self.mbar, self.src_mem, self.size])]
@@ -355,8 +370,8 @@ class CpAsyncBulkSharedCTAToGlobal(NVVMOp, name="nvvm.cp.async.bulk.global.share
     l2_cache_hint = optional_operand(I64_TYPE)
     byte_mask = optional_operand(I16_TYPE)
     assembly = (
-        "$dst_mem `,` $src_mem `,` $size (`l2_cache_hint` `=` $l2_cache_hint^)? (`byte_mask` `=` $byte_mask^)? attr-dict "
-        "`:` custom<ShortPointer>($dst_mem) `,` custom<ShortPointer>($src_mem)"
+        "$dst_mem `,` $src_mem `,` $size (`l2_cache_hint` `=` $l2_cache_hint^)? (`byte_mask` `=` $byte_mask^)? "
+        "attr-dict `:` custom<ShortPointer>($dst_mem) `,` custom<ShortPointer>($src_mem)"
     )
 
     def intrinsic_name(self) -> str:

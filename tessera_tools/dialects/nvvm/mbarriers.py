@@ -154,7 +154,9 @@ class _ArriveNoComplete(_OnBarrier):
     assembly = "$addr `,` $count attr-dict `:` type(operands) `->` type($res)"
 
 
-class MBarrierArriveNocomplete(_ArriveNoComplete, name="nvvm.mbarrier.arrive.nocomplete", traits=(READ_WRITE,)):
+class MBarrierArriveNocomplete(
+    _ArriveNoComplete, name="nvvm.mbarrier.arrive.nocomplete", traits=(READ_WRITE,)
+):
     """Arrive `count` times without completing the phase."""
 
     what = "mbarrier.arrive.noComplete"
@@ -178,9 +180,7 @@ class MBarrierArriveExpectTx(_Scoped, name="nvvm.mbarrier.arrive.expect_tx", tra
     relaxed = attribute(BOOL_ATTR, default=FALSE)
     predicate = optional_operand(I1_TYPE)
     res = optional_result(I64_TYPE)
-    assembly = (
-        "$addr `,` $txcount (`,` `predicate` `=` $predicate^)? attr-dict `:` type(operands) (`->` type($res)^)?"
-    )
+    assembly = "$addr `,` $txcount (`,` `predicate` `=` $predicate^)? attr-dict `:` type(operands) (`->` type($res)^)?"
 
     def intrinsic_result(self, e: Any) -> str:
         return "void" if space(self.operand(0)) == 7 else "i64"
@@ -215,7 +215,7 @@ class MBarrierTestWait(_Scoped, name="nvvm.mbarrier.test.wait", traits=(READ_WRI
     assembly = "$addr `,` $state_or_phase attr-dict `:` type(operands) `->` type($res)"
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         return "test.wait" + (".parity" if self.state_or_phase.type is I32 else "")
 
 
@@ -231,7 +231,7 @@ class MBarrierTryWait(_Scoped, name="nvvm.mbarrier.try_wait", traits=(READ_WRITE
     assembly = "$addr `,` $state_or_phase (`,` $ticks^)? attr-dict `:` type(operands) `->` type($res)"
 
     @property
-    def what(self) -> str:  # type: ignore[override]
+    def what(self) -> str:
         parity = ".parity" if self.state_or_phase.type is I32 else ""
         return f"try.wait{parity}" + (".tl" if self.ticks is not None else "")
 

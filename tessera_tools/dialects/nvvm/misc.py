@@ -67,7 +67,9 @@ class Permute(NVVMOp, name="nvvm.prmt", traits=(PURE,)):
     def verify_op(self) -> None:
         wants_both = self.mode.value in ("default", "f4e", "b4e")
         if wants_both is not (self.hi is not None):
-            raise self.error(f"mode '{self.mode.value}' {'requires' if wants_both else 'does not accept'} 'hi' operand")
+            raise self.error(
+                f"mode '{self.mode.value}' {'requires' if wants_both else 'does not accept'} 'hi' operand"
+            )
 
 
 class ConvertFloatToTF32(NVVMOp, name="nvvm.convert.float.to.tf32", traits=(PURE,)):
@@ -120,7 +122,9 @@ class ConvertF32x2ToF8x2(NVVMOp, name="nvvm.convert.f32x2.to.f8x2", traits=(PURE
     def verify_op(self) -> None:
         kind = self.dst_ty.value
         if not (isinstance(kind, FloatType) and kind.keyword in ("f8E4M3FN", "f8E5M2", "f8E8M0FNU")):
-            raise self.error(f"Only 'f8E4M3FN', 'f8E5M2' and 'f8E8M0FNU' types are supported, but got '{kind}'")
+            raise self.error(
+                f"Only 'f8E4M3FN', 'f8E5M2' and 'f8E8M0FNU' types are supported, but got '{kind}'"
+            )
 
 
 class _ConvertF32x2(NVVMOp):
@@ -195,7 +199,9 @@ class InlinePtx(NVVMOp, name="nvvm.inline_ptx", traits=(READ_WRITE,)):
         for value in both:
             for use in value.uses:
                 if use.owner.parent is not self.parent:
-                    raise self.error("changes an operand that another block uses; pass the value through a result")
+                    raise self.error(
+                        "changes an operand that another block uses; pass the value through a result"
+                    )
         # What follows sees the operands' new values.
         for value, name in zip(both, inline_ptx_values(self, e, text, outputs, inputs, both), strict=True):
             e.names[value] = name

@@ -132,7 +132,12 @@ class MmaSyntax(CustomDirective, name="Mma"):
     def write(self, p: Any, op: Any) -> None:
         groups = (op.operand_a, op.operand_b, op.operand_c)
         # Upstream prints two spaces between the groups.
-        p.write(" " + "".join(f"{letter}[{p.names(values)}]  " for letter, values in zip("ABC", groups, strict=True))[:-1])
+        p.write(
+            " "
+            + "".join(f"{letter}[{p.names(values)}]  " for letter, values in zip("ABC", groups, strict=True))[
+                :-1
+            ]
+        )
         elide = {"operandSegmentSizes"}
         for letter, values in zip("AB", groups, strict=False):
             if values and inferred_type(values[0].type, False) is not None:
@@ -160,10 +165,15 @@ class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(READ_WRITE,)):
     def ptx_types(self) -> tuple[str, str, str, str]:
         """PTX's element types of A, B, C and D."""
         found: list[str] = []
-        for given, values in ((self.multiplicand_a_ptx_type, self.operand_a), (self.multiplicand_b_ptx_type, self.operand_b)):
+        for given, values in (
+            (self.multiplicand_a_ptx_type, self.operand_a),
+            (self.multiplicand_b_ptx_type, self.operand_b),
+        ):
             chosen = given if given is not None else inferred_type(values[0].type, False)
             if chosen is None:
-                raise self.error("needs multiplicandAPtxType and multiplicandBPtxType, which the operands do not give")
+                raise self.error(
+                    "needs multiplicandAPtxType and multiplicandBPtxType, which the operands do not give"
+                )
             found.append(chosen.value)
         for type in (self.operand_c[0].type, self.results[0].type):
             chosen = inferred_type(type, True)
@@ -217,8 +227,6 @@ class WgmmaWaitGroupSync(NVVMOp, name="nvvm.wgmma.wait.group.sync.aligned", trai
         return [f"i64 {self.group.value}"]
 
 
-
-
 class ShapeSyntax(CustomDirective, name="MMAShape"):
     """`<m = 64, n = 128, k = 16>`."""
 
@@ -266,7 +274,10 @@ class WgmmaMmaAsync(NVVMOp, name="nvvm.wgmma.mma_async", traits=(READ_WRITE,)):
         registers = inouts.type.types or ()
         count = len(registers)
         struct = e.type(inouts.type)
-        tied = [f"{e.type(t)} {e.temporary(f'extractvalue {e.operand(inouts)}, {i}')}" for i, t in enumerate(registers)]
+        tied = [
+            f"{e.type(t)} {e.temporary(f'extractvalue {e.operand(inouts)}, {i}')}"
+            for i, t in enumerate(registers)
+        ]
         shape = self.shape
         types = f"{self.type_d.value}.{self.type_a.value}.{self.type_b.value}"
         # The operands stand in the order in which the constraints name them: outputs, tied inputs, the rest.
@@ -274,7 +285,9 @@ class WgmmaMmaAsync(NVVMOp, name="nvvm.wgmma.mma_async", traits=(READ_WRITE,)):
         a, b, scale = (f"${2 * count + i}" for i in range(3))
         sat = ".satfinite" if self.satfinite is not None and self.satfinite.value == "satfinite" else ""
         signs = [1 if s.value == "one" else -1 for s in (self.scale_a, self.scale_b)]
-        immediates = [*map(str, signs)] if self.type_a.value in ("f16", "bf16", "tf32", "e4m3", "e5m2") else []
+        immediates = (
+            [*map(str, signs)] if self.type_a.value in ("f16", "bf16", "tf32", "e4m3", "e5m2") else []
+        )
         if self.type_a.value in ("f16", "bf16"):
             # PTX's transposition flags: 1 where the operand is not in its K-major order (row for A, col for B).
             immediates += [str(int(self.layout_a.value == "col")), str(int(self.layout_b.value == "row"))]
@@ -288,7 +301,9 @@ class WgmmaMmaAsync(NVVMOp, name="nvvm.wgmma.mma_async", traits=(READ_WRITE,)):
         constraints += ["l", "l", "n"]
         keep = int(self.scale_d.value == "one")
         arguments = [*tied, e.operand(self.descriptor_a), e.operand(self.descriptor_b), f"i32 {keep}"]
-        e.define(self, f'call {struct} asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(arguments)})')
+        e.define(
+            self, f'call {struct} asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(arguments)})'
+        )
 
     def verify_op(self) -> None:
         if self.shape.m != 64:

@@ -100,7 +100,9 @@ class Barrier(NVVMOp, name="nvvm.barrier", traits=(READ_WRITE,)):
         if self.reduction_op is not None and (self.barrier_id is not None and self.number_of_threads is None):
             return
         if (self.reduction_op is None) is not (self.reduction_predicate is None):
-            raise self.error("reduction are only available when id is 0; reductionOp and its predicate go together")
+            raise self.error(
+                "reduction are only available when id is 0; reductionOp and its predicate go together"
+            )
 
 
 class BarrierArrive(NVVMOp, name="nvvm.barrier.arrive", traits=(READ_WRITE,)):
@@ -135,7 +137,8 @@ class Shfl(NVVMOp, name="nvvm.shfl.sync", traits=(READ_WRITE,)):
     return_value_and_is_valid = attribute(UNIT_ATTR, optional=True)
     res = result(ANY_TYPE)
     assembly = (
-        "` ` ` ` $kind $thread_mask `,` $val `,` $offset `,` $mask_and_clamp attr-dict `:` type($val) `->` type($res)"
+        "` ` ` ` $kind $thread_mask `,` $val `,` $offset `,` $mask_and_clamp attr-dict "
+        "`:` type($val) `->` type($res)"
     )
 
     def intrinsic_name(self) -> str:
@@ -164,7 +167,9 @@ class VoteSync(NVVMOp, name="nvvm.vote.sync", traits=(READ_WRITE,)):
     def verify_op(self) -> None:
         wanted = I32 if self.kind.value == "ballot" else I1
         if self.results[0].type is not wanted:
-            raise self.error(f"vote.sync '{self.kind.value}' returns an {wanted}, but got '{self.results[0].type}'")
+            raise self.error(
+                f"vote.sync '{self.kind.value}' returns an {wanted}, but got '{self.results[0].type}'"
+            )
 
 
 class MatchSync(NVVMOp, name="nvvm.match.sync", traits=(READ_WRITE,)):
@@ -275,7 +280,9 @@ class FenceProxy(NVVMOp, name="nvvm.fence.proxy", traits=(READ_WRITE,)):
 
     def verify_op(self) -> None:
         if self.kind.value in ("tensormap", "generic"):
-            raise self.error(f"'{self.kind.value}' proxy kind is not supported; use fence.proxy.acquire or release")
+            raise self.error(
+                f"'{self.kind.value}' proxy kind is not supported; use fence.proxy.acquire or release"
+            )
         if (self.kind.value == "async.shared") is not (self.space is not None):
             raise self.error("async_shared fence requires space attribute, and only it")
 
@@ -292,7 +299,8 @@ class FenceProxyAcquire(NVVMOp, name="nvvm.fence.proxy.acquire", traits=(READ_WR
     from_proxy = attribute(enum(ProxyKindAttr, angled=True), default=GENERIC_PROXY, key="fromProxy")
     to_proxy = attribute(enum(ProxyKindAttr, angled=True), default=TENSORMAP_PROXY, key="toProxy")
     assembly = (
-        "` ` $scope $addr `,` $size (`from_proxy` `=` ` ` $from_proxy^)? (`to_proxy` `=` ` ` $to_proxy^)? attr-dict"
+        "` ` $scope $addr `,` $size (`from_proxy` `=` ` ` $from_proxy^)? "
+        "(`to_proxy` `=` ` ` $to_proxy^)? attr-dict"
     )
 
     def intrinsic_name(self) -> str:
@@ -332,7 +340,9 @@ class _ClusterBarrier(NVVMOp):
     assembly = "attr-dict"
 
     def intrinsic_name(self) -> str:
-        return f"llvm.nvvm.barrier.{self.name.removeprefix('nvvm.')}" + (".aligned" if self.aligned is not None else "")
+        return f"llvm.nvvm.barrier.{self.name.removeprefix('nvvm.')}" + (
+            ".aligned" if self.aligned is not None else ""
+        )
 
 
 class ClusterArrive(_ClusterBarrier, name="nvvm.cluster.arrive", traits=(READ_WRITE,)):

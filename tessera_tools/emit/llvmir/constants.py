@@ -16,10 +16,9 @@ from tessera_tools.ir.builtin_attributes import (
     IntegerAttr,
     StringAttr,
     SymbolRefAttr,
-    element_bytes,
     wrap_int,
 )
-from tessera_tools.ir.types import FloatType, IntegerType, VectorType
+from tessera_tools.ir.types import I8, FloatType, IntegerType, VectorType
 
 
 def constant_text(types: TypeTable, value: Attribute, type: Type) -> str:
@@ -67,9 +66,8 @@ def _dense(types: TypeTable, value: DenseElementsAttr, type: Type) -> str:
         return f"splat ({types.text(element)} {_scalar(bits[0], element)})"
     if value.is_splat:
         bits = bits * value.shaped.num_elements
-    if isinstance(type, ArrayType) and element_bytes(element) == 1 and isinstance(element, IntegerType) and element.width == 8:
-        if not isinstance(type.element, ArrayType | VectorType):
-            return 'c"' + escaped(bytes(bits).decode("utf-8", "surrogateescape")) + '"'
+    if isinstance(type, ArrayType) and type.element is I8:
+        return 'c"' + escaped(bytes(bits).decode("utf-8", "surrogateescape")) + '"'
     shown = [_scalar(b, element) for b in bits]
     return _nested(types, shown, type, element)
 
@@ -85,7 +83,8 @@ def _nested(types: TypeTable, shown: list[str], type: Type, leaf: Type) -> str:
         step = len(shown) // max(type.count, 1)
         inner = types.text(type.element)
         parts = [
-            f"{inner} {_nested(types, shown[i * step : (i + 1) * step], type.element, leaf)}" for i in range(type.count)
+            f"{inner} {_nested(types, shown[i * step : (i + 1) * step], type.element, leaf)}"
+            for i in range(type.count)
         ]
         return f"[{', '.join(parts)}]"
     prefix = types.text(leaf)

@@ -74,12 +74,12 @@ class FunctionEmitter:
                 for argument in block.arguments:
                     self.argument(argument)
                     lines.append("")
-            op = block._first  # type: ignore[attr-defined]
+            op = block._first
             while op is not None:
                 if debug is not None:
                     self._suffix = debug.suffix(op.location)
                 try:
-                    op.llvm_ir(self)
+                    op.llvm_ir(self)  # type: ignore[attr-defined]
                 except AttributeError:
                     if getattr(op, "llvm_ir", None) is not None:
                         raise
@@ -99,7 +99,9 @@ class FunctionEmitter:
         for index, argument in enumerate(block.arguments):
             type = self.type(argument.type)
             if incoming:
-                parts = ", ".join([f"[ {self.names[values[index]]}, %{label} ]" for label, values in incoming])
+                parts = ", ".join(
+                    [f"[ {self.names[values[index]]}, %{label} ]" for label, values in incoming]
+                )
                 self.lines[at + index] = f"  {self.names[argument]} = phi {type} {parts}"
             else:
                 # Nothing branches here; a phi node without entries is not allowed.
@@ -139,7 +141,14 @@ class FunctionEmitter:
         return constant_text(self.shared.types, value, type)
 
     def call(
-        self, op: Operation, name: str, result: str, arguments: Sequence[str], *, flags: str = "", before: str = "",
+        self,
+        op: Operation,
+        name: str,
+        result: str,
+        arguments: Sequence[str],
+        *,
+        flags: str = "",
+        before: str = "",
         trailer: str = "",
     ) -> None:
         """Call an intrinsic.  `flags` are fast-math flags, `before` attributes of the result, `trailer` bundles."""
@@ -258,7 +267,7 @@ PASS_FOR_DIALECT = {
     "func": "--convert-nv-tile-func-to-llvm",
     "builtin": "--reconcile-unrealized-casts",
 }
-"""The pass that turns a dialect's ops into something that has a translation; the rest go in --convert-tileas-to-llvm."""
+"""The pass that turns a dialect's ops into something with a translation; the rest go in --convert-tileas-to-llvm."""
 
 
 def no_translation(op: Operation) -> DiagnosticError:
@@ -268,5 +277,3 @@ def no_translation(op: Operation) -> DiagnosticError:
         return op.error("has no translation to LLVM IR")
     advice = PASS_FOR_DIALECT.get(dialect, "--convert-tileas-to-llvm")
     return op.error(f"has no translation to LLVM IR; run the pass {advice} first")
-
-

@@ -57,7 +57,9 @@ class Metadata:
         if known is None:
             properties = [self.node(text) for text in loop_properties(annotation)]
             number = f"!{len(self.lines)}"
-            known = self._loops[annotation] = self.distinct(f"distinct !{{{', '.join([number, *properties])}}}")
+            known = self._loops[annotation] = self.distinct(
+                f"distinct !{{{', '.join([number, *properties])}}}"
+            )
         return known
 
 
@@ -77,7 +79,9 @@ def loop_properties(annotation: Record) -> list[str]:
             elif value is TRUE and name.endswith("enable"):
                 found.append(f'!{{!"{prefix}{name}", i1 true}}')
             elif value is TRUE:
-                shown = {"unroll.disable": "unroll.disable", "pipeline.disable": "pipeline.disable"}.get(name, name)
+                shown = {"unroll.disable": "unroll.disable", "pipeline.disable": "pipeline.disable"}.get(
+                    name, name
+                )
                 extra = ", i1 true" if shown == "pipeline.disable" else ""
                 found.append(f'!{{!"{prefix}{shown}"{extra}}}')
             elif value is FALSE and name == "unroll.disable":
@@ -115,8 +119,9 @@ class DebugInfo:
             unit = self._compile_unit(file)
             type = self.metadata.node("!DISubroutineType(types: " + self.metadata.node("!{}") + ")")
             self._scope = self.metadata.distinct(
-                f"distinct !DISubprogram(name: {quoted(name)}, linkageName: {quoted(name)}, scope: {file}, file: {file}, "
-                f"line: {start[1]}, type: {type}, scopeLine: {start[1]}, spFlags: DISPFlagDefinition, unit: {unit})"
+                f"distinct !DISubprogram(name: {quoted(name)}, linkageName: {quoted(name)}, scope: {file}, "
+                f"file: {file}, line: {start[1]}, type: {type}, scopeLine: {start[1]}, "
+                f"spFlags: DISPFlagDefinition, unit: {unit})"
             )
         return f" !dbg {self._scope}"
 
@@ -130,7 +135,9 @@ class DebugInfo:
             if file != self._file:
                 node = f"!DILexicalBlockFile(scope: {scope}, file: {self.file(file)}, discriminator: 0)"
                 scope = self.metadata.node(node)
-            node = self.metadata.node(f"!DILocation(line: {line}, column: {min(column, 0xFFFF)}, scope: {scope})")
+            node = self.metadata.node(
+                f"!DILocation(line: {line}, column: {min(column, 0xFFFF)}, scope: {scope})"
+            )
             known = self._suffixes[location] = f", !dbg {node}"
         return known
 
@@ -170,8 +177,8 @@ class DebugInfo:
         if isinstance(value, DICompileUnitAttr):
             producer = f"producer: {quoted(value.producer.value)}, " if value.producer is not None else ""
             return (
-                f"distinct !DICompileUnit(language: {value.sourceLanguage}, file: {self.attribute(value.file)}, {producer}"
-                f"isOptimized: {'true' if value.isOptimized else 'false'}, runtimeVersion: 0, "
+                f"distinct !DICompileUnit(language: {value.sourceLanguage}, file: {self.attribute(value.file)}, "
+                f"{producer}isOptimized: {'true' if value.isOptimized else 'false'}, runtimeVersion: 0, "
                 f"emissionKind: {value.emissionKind})"
             ), True
         if isinstance(value, DISubprogramAttr):
@@ -181,7 +188,8 @@ class DebugInfo:
             return f"!DISubroutineType(types: {types})", False
         if isinstance(value, DIBasicTypeAttr):
             encoding = f", encoding: {value.encoding}" if value.encoding else ""
-            return f"!DIBasicType(tag: {value.tag}, name: {quoted(value.label.value)}, size: {value.sizeInBits}{encoding})", False
+            name = quoted(value.label.value)
+            return f"!DIBasicType(tag: {value.tag}, name: {name}, size: {value.sizeInBits}{encoding})", False
         if isinstance(value, DILexicalBlockAttr):
             where = f"file: {self.attribute(value.file)}, line: {value.line}, column: {value.column}"
             return f"distinct !DILexicalBlock(scope: {self.attribute(value.scope)}, {where})", True

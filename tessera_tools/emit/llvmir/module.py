@@ -118,7 +118,8 @@ class ModuleEmitter:
             text = f"!{ll.quoted(value.value)}"
         else:
             raise op.error(f"has the module flag value '{value}'; expected an integer or a string")
-        self.flags.append(self.metadata.node(f"!{{i32 {FLAG_BEHAVIORS[flag.behavior]}, !{ll.quoted(flag.key)}, {text}}}"))
+        behavior = FLAG_BEHAVIORS[flag.behavior]
+        self.flags.append(self.metadata.node(f"!{{i32 {behavior}, !{ll.quoted(flag.key)}, {text}}}"))
 
     # -- globals
 
@@ -133,7 +134,9 @@ class ModuleEmitter:
         if linkage != "external" or value is None:
             words.append(linkage)
         words += ["dso_local"] if op.dso_local is not None else []
-        words += [word for word in (VISIBILITIES[op.visibility_.value], UNNAMED[op.unnamed_addr.value]) if word]
+        words += [
+            word for word in (VISIBILITIES[op.visibility_.value], UNNAMED[op.unnamed_addr.value]) if word
+        ]
         if op.thread_local_ is not None:
             words.insert(len(words) - (1 if op.unnamed_addr.value else 0), "thread_local")
         words += [f"addrspace({op.addr_space.value})"] if op.addr_space.value else []
@@ -166,7 +169,7 @@ class ModuleEmitter:
         function = op.signature
         declared = not op.body.blocks
         parameters: list[str] = []
-        for i, type in enumerate(function.parameters):
+        for i, type in enumerate(function.params):
             text = types.text(type)
             given = op.argument_attributes(i)
             if given:
@@ -222,7 +225,7 @@ class ConstantRegion(FunctionEmitter):
                 self.names[inner.results[0]] = self._inserted(inner)
             else:
                 before = len(self.lines)
-                inner.llvm_ir(self)  # type: ignore[attr-defined]
+                inner.llvm_ir(self)
                 if len(self.lines) != before:
                     raise inner.error("is no constant expression; a global's initial value must be one")
         raise op.error("initializer region has no llvm.return")

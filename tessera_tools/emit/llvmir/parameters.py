@@ -1,4 +1,4 @@
-"""Attributes of parameters, results and functions as LLVM IR text (LLVM LangRef, "Parameter" and "Function Attributes")."""
+"""Attributes of parameters, results and functions as LLVM IR text (LLVM LangRef, "Parameter Attributes")."""
 
 from __future__ import annotations
 
@@ -129,4 +129,3 @@ def _passed(op: Any, entry: Any) -> str:
     if pair[0] in ("alignstack", "allocsize", "vscale_range", "uwtable"):
         return f"{pair[0]}({pair[1]})"
     return f"{quoted(pair[0])}={quoted(pair[1])}"
-

@@ -1,6 +1,6 @@
 """Types of the llvm dialect as LLVM IR text.
 
-    !llvm.ptr<3> → ptr addrspace(3)    !llvm.struct<(i32, f16)> → { i32, half }    vector<4xf32> → <4 x float>
+!llvm.ptr<3> → ptr addrspace(3)    !llvm.struct<(i32, f16)> → { i32, half }    vector<4xf32> → <4 x float>
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tessera_tools.emit.llvmir.names import quoted, symbol
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import FloatType, IntegerType, VectorType
 
-_WORDS = {
+_WORDS: dict[type[Type], str] = {
     VoidType: "void", TokenType: "token", MetadataType: "metadata", LabelType: "label", X86AMXType: "x86_amx",
     PPCFP128Type: "ppc_fp128",
 }  # fmt: skip
@@ -59,7 +59,7 @@ class TypeTable:
         if isinstance(type, StructType):
             return self._struct(type)
         if isinstance(type, FunctionType):
-            parts = [*map(self.text, type.parameters), *(["..."] if type.variadic else [])]
+            parts = [*map(self.text, type.params), *(["..."] if type.variadic else [])]
             return f"{self.text(type.result)} ({', '.join(parts)})"
         if isinstance(type, TargetExtensionType):
             parts = [quoted(type.label), *map(self.text, type.types), *map(str, type.integers)]

@@ -1,4 +1,4 @@
-"""LLVM IR in a form that two writers of the same program share: parsed, verified and printed by LLVM, names renumbered."""
+"""LLVM IR in a form that two writers of a program share: parsed, verified and printed by LLVM, names renumbered."""
 
 from __future__ import annotations
 

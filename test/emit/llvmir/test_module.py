@@ -45,15 +45,26 @@ def test_every_llvm_op_becomes_an_instruction_that_llvm_accepts():
     ours, theirs = counts(emit(text)), counts(mlir_translate(text))
     # Upstream's builder folds constants away; nothing else may differ.
     folded = ours - theirs
-    assert set(folded) <= {"fadd", "fneg", "fcmp", "select", "bitcast", "insertvalue", "insertelement", "shufflevector"}
+    assert set(folded) <= {
+        "fadd",
+        "fneg",
+        "fcmp",
+        "select",
+        "bitcast",
+        "insertvalue",
+        "insertelement",
+        "shufflevector",
+    }
     assert not theirs - ours
 
 
 def test_kernel_attributes_become_llvms():
-    text = verified(emit(
-        "llvm.func @k(%p: !llvm.ptr {llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes "
-        "{nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>, nvvm.maxnreg = 255 : i32} { llvm.return }"
-    ))
+    text = verified(
+        emit(
+            "llvm.func @k(%p: !llvm.ptr {llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes "
+            "{nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>, nvvm.maxnreg = 255 : i32} { llvm.return }"
+        )
+    )
     assert "define ptx_kernel void @k(" in text
     assert 'byval([128 x i8]) "nvvm.grid_constant" %0' in text
     assert '"nvvm.maxnreg"="255"' in text
@@ -109,7 +120,10 @@ def test_values_used_before_their_block_stands_in_the_text():
         ("llvm.mlir.constant(1.5 : bf16) : bf16", "bfloat 0xR3FC0"),
         ("llvm.mlir.constant(-1 : i8) : i8", "i8 -1"),
         ("llvm.mlir.constant(dense<[1, 2]> : vector<2xi32>) : vector<2xi32>", "<2 x i32> <i32 1, i32 2>"),
-        ("llvm.mlir.constant(dense<2.0> : vector<4xf32>) : vector<4xf32>", "<4 x float> splat (float 2.000000e+00)"),
+        (
+            "llvm.mlir.constant(dense<2.0> : vector<4xf32>) : vector<4xf32>",
+            "<4 x float> splat (float 2.000000e+00)",
+        ),
         ('llvm.mlir.constant("a\\00") : !llvm.array<2 x i8>', '[2 x i8] c"a\\00"'),
         ("llvm.mlir.zero : !llvm.ptr<3>", "ptr addrspace(3) null"),
         ("llvm.mlir.poison : f32", "float poison"),
@@ -122,13 +136,15 @@ def test_constants(constant: str, expected: str):
 
 
 def test_shared_memory_globals():
-    text = verified(emit("""
+    text = verified(
+        emit("""
     llvm.mlir.global external @dynamic() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
     llvm.mlir.global internal @fixed() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<64 x i8>
     llvm.func @f() -> !llvm.ptr<3> {
       %0 = llvm.mlir.addressof @fixed : !llvm.ptr<3>
       llvm.return %0 : !llvm.ptr<3>
-    }"""))
+    }""")
+    )
     assert "@dynamic = external addrspace(3) global [0 x i8], align 16" in text
     assert "@fixed = internal addrspace(3) global [64 x i8] undef, align 128" in text
 
