@@ -123,8 +123,9 @@ class FunctionLike(Op):
     def signature(self) -> FunctionType:
         """The function's type itself; `() -> ()` where the attribute is not one, which its own check reports."""
         found = self.attributes.get("function_type")
-        valid = isinstance(found, TypeAttr) and isinstance(found.value, FunctionType)
-        return found.value if valid else FunctionType((), ())
+        if isinstance(found, TypeAttr) and isinstance(found.value, FunctionType):
+            return found.value
+        return FunctionType((), ())
 
     @property
     def callable_region(self) -> Region | None:

@@ -86,7 +86,8 @@ def test_integer_comparisons_fold_as_upstream() -> None:
 def test_float_comparisons_fold_as_upstream() -> None:
     numbers = ("0.0", "-0.0", "1.0", "0x7FC00000", "0xFF800000")
     predicates = (
-        "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+        "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
+        "true",
     )  # fmt: skip
     cases = [(p, a, b) for p in predicates for a in numbers for b in numbers]
     assert_folds_agree(
@@ -101,8 +102,10 @@ CASTS = (
     ("extsi", "i8", "i32", ("-1", "127", "0")), ("extui", "i8", "i32", ("-1", "127", "0")),
     ("trunci", "i32", "i8", ("-1", "300", "128")), ("trunci", "i8", "i1", ("3", "2")),
     ("sitofp", "i32", "f32", ("-1", "16777217", "2147483647")), ("uitofp", "i32", "f32", ("-1", "5")),
-    ("sitofp", "i64", "f64", ("-1", "9007199254740993")), ("fptosi", "f32", "i8", ("1.9", "-1.9", "127.0", "128.0", "-128.5")),
-    ("fptoui", "f32", "i8", ("1.9", "-0.5", "255.0", "256.0", "-1.0")), ("extf", "f16", "f32", ("1.5", "0x7C00", "0x0001")),
+    ("sitofp", "i64", "f64", ("-1", "9007199254740993")),
+    ("fptosi", "f32", "i8", ("1.9", "-1.9", "127.0", "128.0", "-128.5")),
+    ("fptoui", "f32", "i8", ("1.9", "-0.5", "255.0", "256.0", "-1.0")),
+    ("extf", "f16", "f32", ("1.5", "0x7C00", "0x0001")),
     ("truncf", "f32", "f16", ("1.5", "0.1", "1.0e9", "0x7F800000")), ("bitcast", "f32", "i32", ("1.0", "-0.0")),
     ("bitcast", "i16", "bf16", ("16256", "-1")), ("index_cast", "i32", "index", ("-1", "7")),
     ("index_castui", "i32", "index", ("-1", "7")), ("index_cast", "index", "i32", ("-1", "4294967297")),
@@ -251,7 +254,10 @@ def test_materialize_makes_a_constant_of_a_number_and_none_of_a_string() -> None
 
 
 def test_select_by_a_vector_of_scalars_is_refused() -> None:
-    text = 'func.func @f(%c: vector<8xi1>, %a: i32) { %0 = "arith.select"(%c, %a, %a) : (vector<8xi1>, i32, i32) -> i32 return }'
+    text = """func.func @f(%c: vector<8xi1>, %a: i32) {
+  %0 = "arith.select"(%c, %a, %a) : (vector<8xi1>, i32, i32) -> i32
+  return
+}"""
     with pytest.raises(
         DiagnosticError, match="expected condition to be a signless i1, but got 'vector<8xi1>'"
     ):

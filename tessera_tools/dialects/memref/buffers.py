@@ -137,16 +137,13 @@ class Cast(ViewLike, name="memref.cast"):
 
     def verify_op(self) -> None:
         source, target = self.source.type, self.dest.type
-        both = isinstance(source, MemRefType) and isinstance(target, MemRefType)
-        unranked = isinstance(source, UnrankedMemRefType) and isinstance(target, UnrankedMemRefType)
-        agree = (
-            source.element is target.element and source.memory_space is target.memory_space and not unranked
-        )
-        if both:
+        agree = source.element is target.element and source.memory_space is target.memory_space
+        if isinstance(source, MemRefType) and isinstance(target, MemRefType):
+            pairs = zip(source.shape, target.shape, strict=False)
             agree = agree and len(source.shape) == len(target.shape)
-            agree = agree and all(
-                a == b or DYNAMIC in (a, b) for a, b in zip(source.shape, target.shape, strict=False)
-            )
+            agree = agree and all(a == b or DYNAMIC in (a, b) for a, b in pairs)
+        elif not isinstance(source, MemRefType) and not isinstance(target, MemRefType):
+            agree = False
         if not agree:
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 

@@ -67,9 +67,8 @@ class Extract(Op, name="vector.extract", traits=(PURE,)):
         if isinstance(source, Broadcast) and source.source.type is self.result.type:
             return [source.source]
         # extract[i](insert(x)[i]) is x
-        static = not self.dynamic_position and isinstance(source, Insert) and not source.dynamic_position
-        if static and source.static_position is self.static_position:
-            return [source.value_to_store]
+        if isinstance(source, Insert) and not self.dynamic_position and not source.dynamic_position:
+            return [source.value_to_store] if source.static_position is self.static_position else None
         # extract[i](from_elements(…)) is element i
         if isinstance(source, FromElements) and not self.dynamic_position:
             position, shape = self.static_position.values, self.source.type.shape
