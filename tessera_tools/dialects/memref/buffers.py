@@ -17,7 +17,6 @@ from tessera_tools.ir.types import (
     DYNAMIC,
     INDEX,
     MemRefType,
-    UnrankedMemRefType,
 )
 from tessera_tools.opdef import (
     ALLOCATE,
