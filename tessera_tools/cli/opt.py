@@ -136,7 +136,9 @@ def execute(argv: list[str]) -> int:
     if options["show_dialects"]:
         from tessera_tools.opdef.registry import DIALECT_MODULES
 
-        sys.stdout.write(f"Available Dialects: {','.join(sorted(DIALECT_MODULES))}\n")
+        from tessera_tools.opdef.documentation import overview
+
+        sys.stdout.write(f"Available Dialects: {','.join(sorted(DIALECT_MODULES))}\n{overview()}")
         return 0
     if options["list_passes"]:
         sys.stdout.write(list_passes())
