@@ -93,7 +93,9 @@ TYPED_ATTR = AttrKind("typed attribute", lambda a: isinstance(getattr(a, "type",
 ELEMENTS_ATTR = AttrKind("constant vector/tensor attribute", lambda a: isinstance(a, DenseElementsAttr))
 ARRAY_ATTR = AttrKind("array attribute", lambda a: isinstance(a, ArrayAttr))
 DICT_ATTR = AttrKind("dictionary of named attribute values", lambda a: isinstance(a, DictionaryAttr))
-UNIT_ATTR = AttrKind("unit attribute", lambda a: isinstance(a, UnitAttr), "UNIT", lambda _: UNIT, lambda _: "unit")
+UNIT_ATTR = AttrKind(
+    "unit attribute", lambda a: isinstance(a, UnitAttr), "UNIT", lambda _: UNIT, lambda _: "unit"
+)
 BOOL_ATTR = AttrKind(
     "bool attribute",
     lambda a: isinstance(a, IntegerAttr) and a.type is I1,
@@ -116,7 +118,11 @@ STRING_ATTR = AttrKind(
     lambda a: quote(a.value),
 )
 TYPE_ATTR = AttrKind(
-    "any type attribute", lambda a: isinstance(a, TypeAttr), "type", lambda type: TypeAttr(type), lambda a: str(a.value)
+    "any type attribute",
+    lambda a: isinstance(a, TypeAttr),
+    "type",
+    lambda type: TypeAttr(type),
+    lambda a: str(a.value),
 )
 SYMBOL_NAME = AttrKind(
     "string attribute",
@@ -137,7 +143,9 @@ SYMBOL_REF = AttrKind(
 
 def of_class(*classes: type[Attribute], summary: str | None = None) -> AttrKind:
     """Any attribute of the given classes, written in full (`#dialect.name<…>`)."""
-    return AttrKind(summary or " or ".join(c.name or c.__name__ for c in classes), lambda a: isinstance(a, classes))
+    return AttrKind(
+        summary or " or ".join(c.name or c.__name__ for c in classes), lambda a: isinstance(a, classes)
+    )
 
 
 def integer_enum(summary: str, cases: Mapping[str, int], type: Type = I64) -> AttrKind:

@@ -40,10 +40,14 @@ class TypeConstraint:
         return known
 
     def __or__(self, other: TypeConstraint) -> TypeConstraint:
-        return TypeConstraint(f"{self.summary} or {other.summary}", lambda t: self.accepts(t) or other.accepts(t))
+        return TypeConstraint(
+            f"{self.summary} or {other.summary}", lambda t: self.accepts(t) or other.accepts(t)
+        )
 
     def __and__(self, other: TypeConstraint) -> TypeConstraint:
-        return TypeConstraint(f"{self.summary} and {other.summary}", lambda t: self.accepts(t) and other.accepts(t))
+        return TypeConstraint(
+            f"{self.summary} and {other.summary}", lambda t: self.accepts(t) and other.accepts(t)
+        )
 
 
 class SameAs(TypeConstraint):
@@ -135,4 +139,7 @@ ANY_RANKED_TENSOR = of(RankedTensorType, summary="ranked tensor of any type valu
 ANY_MEMREF = of(MemRefType, summary="memref of any type values")
 FLOAT_LIKE = like(ANY_FLOAT, "floating-point-like")
 SIGNLESS_INTEGER_LIKE = like(INTEGER_OR_INDEX, "signless-integer-like")
-BOOL_LIKE = like(TypeConstraint("1-bit signless integer", lambda t: isinstance(t, IntegerType) and t.width == 1), "bool-like")
+BOOL_LIKE = like(
+    TypeConstraint("1-bit signless integer", lambda t: isinstance(t, IntegerType) and t.width == 1),
+    "bool-like",
+)

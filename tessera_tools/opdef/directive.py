@@ -85,7 +85,9 @@ class OpState:
         bound = [(token, type) for (token, _), type in zip(old.arguments, types, strict=True)]
         self.regions[field][-1] = RegionState(old.node, bound)
 
-    def successor(self, field: str, token: Token, operands: list[Token] | None = None, types: list[Type] | None = None):
+    def successor(
+        self, field: str, token: Token, operands: list[Token] | None = None, types: list[Type] | None = None
+    ):
         self.successors.setdefault(field, []).append(SuccessorState(token, operands or [], types or []))
 
     def error(self, token: Token | None, message: str) -> DiagnosticError:

@@ -120,7 +120,9 @@ class AttributeField(Field):
 
     __slots__ = ("default", "key", "kind")
 
-    def __init__(self, kind: AttrKind, optional: bool, default: Attribute | None, key: str | None, doc: str) -> None:
+    def __init__(
+        self, kind: AttrKind, optional: bool, default: Attribute | None, key: str | None, doc: str
+    ) -> None:
         super().__init__("optional" if optional or default is not None else "single", doc)
         self.kind = kind
         self.default = default
@@ -199,7 +201,12 @@ def variadic_result(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any
 
 
 def attribute(
-    kind: AttrKind, doc: str = "", *, optional: bool = False, default: Attribute | None = None, key: str | None = None
+    kind: AttrKind,
+    doc: str = "",
+    *,
+    optional: bool = False,
+    default: Attribute | None = None,
+    key: str | None = None,
 ) -> Any:
     """An attribute; `key` is its name in the IR where that is not the Python name."""
     return AttributeField(kind, optional, default, key, doc)

@@ -63,7 +63,9 @@ class OpDefinition:
         self._format: Any = None
         self._fixed = all(f.fixed is not None for f in (*self.operands, *self.results))
         values = (*self.operands, *self.results)
-        self._plain_checks = [(f, f.constraint) for f in values if not isinstance(f.constraint, SameAs | Derived)]
+        self._plain_checks = [
+            (f, f.constraint) for f in values if not isinstance(f.constraint, SameAs | Derived)
+        ]
         self._related = [(f, f.constraint) for f in values if isinstance(f.constraint, SameAs | Derived)]
 
     @property
@@ -101,13 +103,21 @@ class OpDefinition:
             return constraint.function(*(known[name] for name in constraint.fields))
         for other_field in (*self.operands, *self.results):
             related = other_field.constraint
-            if isinstance(related, SameAs) and related.field == field.name and known.get(other_field.name) is not None:
+            if (
+                isinstance(related, SameAs)
+                and related.field == field.name
+                and known.get(other_field.name) is not None
+            ):
                 found = known[other_field.name]
                 return (found[0] if found else None) if isinstance(found, list) else found
         if isinstance(constraint, SameAs):
             for other_field in (*self.operands, *self.results):
                 related = other_field.constraint
-                if isinstance(related, SameAs) and related.field == constraint.field and related is not constraint:
+                if (
+                    isinstance(related, SameAs)
+                    and related.field == constraint.field
+                    and related is not constraint
+                ):
                     found = known.get(other_field.name)
                     if found is not None and not isinstance(found, list):
                         return found
@@ -145,7 +155,9 @@ class OpDefinition:
         else:
             self._verify_segments(op, self.operands, len(op._operands), self.operand_segments, 0, "operand")
             self._verify_segments(op, self.results, len(op.results), self.result_segments, 1, "result")
-        if len(op.regions) != len(self.regions) and not (self.regions and self.regions[-1].arity == "variadic"):
+        if len(op.regions) != len(self.regions) and not (
+            self.regions and self.regions[-1].arity == "variadic"
+        ):
             raise op.error(f"requires {len(self.regions)} regions, but found {len(op.regions)}")
         if len(op.successors) != len(self.successors) and not (
             self.successors and self.successors[-1].arity == "variadic"
@@ -159,9 +171,13 @@ class OpDefinition:
         if segmented:
             sizes = op.attributes.get(_SEGMENT_KEYS[key])
             if not isinstance(sizes, DenseArrayAttr) or len(sizes) != len(fields):
-                raise op.error(f"'{_SEGMENT_KEYS[key]}' attribute for specifying {noun} segments must have {len(fields)} elements")
+                raise op.error(
+                    f"'{_SEGMENT_KEYS[key]}' attribute for specifying {noun} segments must have {len(fields)} elements"
+                )
             if sum(sizes.values) != count or min(sizes.values, default=0) < 0:
-                raise op.error(f"{noun} count ({count}) does not match with the total size ({sum(sizes.values)}) specified in attribute '{_SEGMENT_KEYS[key]}'")
+                raise op.error(
+                    f"{noun} count ({count}) does not match with the total size ({sum(sizes.values)}) specified in attribute '{_SEGMENT_KEYS[key]}'"
+                )
             for field, size in zip(fields, sizes.values, strict=True):
                 if (field.arity == "single" and size != 1) or (field.arity == "optional" and size > 1):
                     raise op.error(f"{noun} group '{field.name}' has {size} values")
@@ -200,7 +216,9 @@ class OpDefinition:
                     )
                 self._reject(op, field, index, f"{constraint.summary} ('{expected}')", found)
             if expected is None and isinstance(constraint, Derived) and constraint.fields:
-                raise op.error(f"has operands that determine no type for '{field.name}': {constraint.summary}")
+                raise op.error(
+                    f"has operands that determine no type for '{field.name}': {constraint.summary}"
+                )
 
     def _reject(self, op: Operation, field: Field, index: int, summary: str, type: Type) -> None:
         noun = "operand" if isinstance(field, OperandField) else "result"
@@ -228,7 +246,9 @@ class Op(Operation, metaclass=_OpMeta):
     default_dialect: ClassVar[str | None] = None
     summary: ClassVar[str] = ""
 
-    def __init_subclass__(cls, *, name: str | None = None, traits: Sequence[Trait] = (), **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, *, name: str | None = None, traits: Sequence[Trait] = (), **kwargs: Any
+    ) -> None:
         super().__init_subclass__(**kwargs)
         if traits:
             cls.traits = (*cls.traits, *traits)
@@ -262,7 +282,9 @@ class Op(Operation, metaclass=_OpMeta):
         definition = self.definition
         given = dict(zip((f.name for f in definition.parameters), args, strict=False))
         if len(args) > len(definition.parameters):
-            raise TypeError(f"{self.name}: {len(args)} positional parameters, takes {len(definition.parameters)}")
+            raise TypeError(
+                f"{self.name}: {len(args)} positional parameters, takes {len(definition.parameters)}"
+            )
         for key, value in kwargs.items():
             key = key.rstrip("_")
             if key in given or (key not in definition.fields and key != "attributes"):
@@ -292,14 +314,18 @@ class Op(Operation, metaclass=_OpMeta):
             if field.arity == "variadic":
                 regions += value or ()
             else:
-                regions.append(Region() if value is None else value if isinstance(value, Region) else Region([value]))
+                regions.append(
+                    Region() if value is None else value if isinstance(value, Region) else Region([value])
+                )
         successors: list[Block] = []
         for field in definition.successors:
             value = given.get(field.name)
             successors += value if field.arity == "variadic" else [value]
         self._init(operands, result_types, attributes, regions, successors, location)
 
-    def _result_types(self, given: dict[str, Any], known: dict[str, Any], attributes: dict[str, Attribute]) -> list[Type]:
+    def _result_types(
+        self, given: dict[str, Any], known: dict[str, Any], attributes: dict[str, Attribute]
+    ) -> list[Type]:
         definition = self.definition
         types: list[Type] = []
         sizes: list[int] = []

@@ -1,6 +1,6 @@
 """MLIR text in, IR out.
 
-    text ──lexer.Parser (table-driven LALR)──▶ light tree ──build.Builder──▶ builtin.module
+text ──lexer.Parser (table-driven LALR)──▶ light tree ──build.Builder──▶ builtin.module
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ from tessera_tools.ir.core import Operation
 
 
 def parse_module(
-    text: str | bytes, filename: str = "<string>", *, allow_unregistered: bool = False, implicit_index_constants: bool = False
+    text: str | bytes,
+    filename: str = "<string>",
+    *,
+    allow_unregistered: bool = False,
+    implicit_index_constants: bool = False,
 ) -> Operation:
     """The file's `builtin.module`; top-level operations are put into one where the file has none.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tessera_tools.ir import affine
 from tessera_tools.ir.affine import AffineExpr, AffineMap, IntegerSet
-from tessera_tools.parser.scanner import Scanner
+from tessera_tools.parser.attributes import AttributeScanner
 
 
 class _Names:
     """Dimension and symbol names in scope."""
 
-    def __init__(self, s: Scanner) -> None:
+    def __init__(self, s: AttributeScanner) -> None:
         self.scanner = s
         self.expressions: dict[str, AffineExpr] = {}
         dims = s.list("(", s.word, ")")
@@ -52,10 +52,14 @@ class _Names:
                 return found
             right = self._factor()
             if not right.is_symbolic:
-                raise s.error(f"non-affine expression: right operand of {operator} must be a symbol or constant", at)
-            found = {"floordiv": lambda a, b: a // b, "ceildiv": lambda a, b: a.ceildiv(b), "mod": lambda a, b: a % b}[
-                operator
-            ](found, right)
+                raise s.error(
+                    f"non-affine expression: right operand of {operator} must be a symbol or constant", at
+                )
+            found = {
+                "floordiv": lambda a, b: a // b,
+                "ceildiv": lambda a, b: a.ceildiv(b),
+                "mod": lambda a, b: a % b,
+            }[operator](found, right)
 
     def _factor(self) -> AffineExpr:
         s = self.scanner
@@ -77,7 +81,7 @@ class _Names:
         return self.expressions[name]
 
 
-def read_affine_map(s: Scanner) -> AffineMap:
+def read_affine_map(s: AttributeScanner) -> AffineMap:
     """`(dims)[symbols] -> (results)`."""
     names = _Names(s)
     s.expect("->")
@@ -85,7 +89,7 @@ def read_affine_map(s: Scanner) -> AffineMap:
     return AffineMap(names.num_dims, names.num_symbols, tuple(results))
 
 
-def read_integer_set(s: Scanner) -> IntegerSet:
+def read_integer_set(s: AttributeScanner) -> IntegerSet:
     """`(dims)[symbols] : (constraints)`."""
     names = _Names(s)
     s.expect(":")

@@ -59,7 +59,9 @@ class _Scope:
 class Builder:
     """Builds the operations of one file."""
 
-    def __init__(self, source: Source, *, allow_unregistered: bool = False, implicit_index_constants: bool = False) -> None:
+    def __init__(
+        self, source: Source, *, allow_unregistered: bool = False, implicit_index_constants: bool = False
+    ) -> None:
         self.source = source
         self.allow_unregistered = allow_unregistered
         self.implicit_index_constants = implicit_index_constants
@@ -88,9 +90,7 @@ class Builder:
         for name, forward in scope.forward.items():
             message = f"use of undeclared SSA value '{name}'"
             if name[1:].startswith("c") and name[2:].isdigit():
-                message += (
-                    f"; define it ('{name} = arith.constant {name[2:]} : index') or pass --implicit-index-constants"
-                )
+                message += f"; define it ('{name} = arith.constant {name[2:]} : index') or pass --implicit-index-constants"
             self.errors.append(self.source.diagnostic(forward.start, message))
 
     def value(self, token: Token, type: Type | None) -> Value:
@@ -101,7 +101,9 @@ class Builder:
             return self._forward_value(token, type)
         index = int(number) if number else 0
         if index >= len(found):
-            raise self.error_at(token.start, f"reference to invalid result number: '{name}' has {len(found)} results")
+            raise self.error_at(
+                token.start, f"reference to invalid result number: '{name}' has {len(found)} results"
+            )
         value = found[index]
         if value.__class__ is _Unknown:
             raise _Skip
@@ -146,13 +148,23 @@ class Builder:
         constant_class: Any = find_op("arith.constant")
         assert self.block is not None
         top = self.block
-        while top.parent_op is not None and not top.parent_op.has_trait(IsolatedFromAbove) and top.parent_op.parent:
+        while (
+            top.parent_op is not None
+            and not top.parent_op.has_trait(IsolatedFromAbove)
+            and top.parent_op.parent
+        ):
             top = top.parent_op.parent
         op = constant_class(index(int(token.text[2:])), location=self.source.location(token.start))
         top.insert_before(top.first_op, op)
         self.scope.values[token.text] = [op.results[0]]
         op.results[0].name_hint = token.text[1:]
-        emit(Diagnostic("warning", self.source.position(token.start), f"undefined '{token.text}' is taken as an index constant"))
+        emit(
+            Diagnostic(
+                "warning",
+                self.source.position(token.start),
+                f"undefined '{token.text}' is taken as an index constant",
+            )
+        )
         return op.results[0]
 
     def define(self, name: str, values: list[Value], start: int, names: list[str]) -> None:
@@ -160,7 +172,9 @@ class Builder:
         scope = self.scope
         if name in scope.values:
             failure = self.error_at(start, f"redefinition of SSA value '{name}'")
-            failure.diagnostics[0].note("previously defined here", self.source.position(scope.starts.get(name, start)))
+            failure.diagnostics[0].note(
+                "previously defined here", self.source.position(scope.starts.get(name, start))
+            )
             self.errors += failure.diagnostics
             return
         scope.values[name] = values
@@ -179,7 +193,8 @@ class Builder:
                 if forward.untyped:
                     self.errors.append(
                         self.source.diagnostic(
-                            forward.start, f"'{key}' is used before its definition, where its type is not yet known"
+                            forward.start,
+                            f"'{key}' is used before its definition, where its type is not yet known",
                         )
                     )
                 elif forward.has_uses and forward.type is not value.type and value.__class__ is not _Unknown:
@@ -242,7 +257,9 @@ class Builder:
             return
         for name, count in _result_groups(statement.results.text):
             if name not in self.scope.values:
-                self.define(name, [_Unknown(NONE) for _ in range(min(count, 4096))], statement.results.start, names)
+                self.define(
+                    name, [_Unknown(NONE) for _ in range(min(count, 4096))], statement.results.start, names
+                )
 
     def _statement(self, statement: Statement) -> Operation:
         location: Location = statement.location or self.source.location(statement.start)
@@ -284,7 +301,10 @@ class Builder:
                 if field.arity == "single":
                     inferred = definition.infer(field, known)
                     if inferred is None:
-                        raise self.error_at(state.start, f"'{op_class.name}' op: the type of result '{field.name}' cannot be inferred")
+                        raise self.error_at(
+                            state.start,
+                            f"'{op_class.name}' op: the type of result '{field.name}' cannot be inferred",
+                        )
                     types = [inferred]
                     known[field.name] = inferred
             result_types += types
@@ -299,7 +319,9 @@ class Builder:
                 successors.append(self._successor(successor))
         return op_class.create(operands, result_types, attributes, regions, successors, location)
 
-    def _operands(self, definition: Any, state: OpState, known: dict[str, Any]) -> tuple[list[Value], list[int]]:
+    def _operands(
+        self, definition: Any, state: OpState, known: dict[str, Any]
+    ) -> tuple[list[Value], list[int]]:
         explicit = state.value_types
         resolved: dict[str, list[Value]] = {}
         waiting: list[Any] = []
@@ -325,7 +347,10 @@ class Builder:
             tokens = state.operand_tokens.get(field.name, [])
             expected = definition.infer(field, known)
             if field.arity == "single" and len(tokens) != 1:
-                raise self.error_at(state.start, f"'{definition.name}' op expects one operand '{field.name}', found {len(tokens)}")
+                raise self.error_at(
+                    state.start,
+                    f"'{definition.name}' op expects one operand '{field.name}', found {len(tokens)}",
+                )
             values = [self.value(token, expected) for token in tokens]
             resolved[field.name] = values
             types = [v.type for v in values]
@@ -342,7 +367,9 @@ class Builder:
         for value in operands:
             if value.__class__ is _Forward and value.resolved:  # type: ignore[attr-defined]
                 start = value.start  # type: ignore[attr-defined]
-                raise self.error_at(start, "use of an SSA value that is defined only inside the operation's regions")
+                raise self.error_at(
+                    start, "use of an SSA value that is defined only inside the operation's regions"
+                )
 
     def _regions(self, op_class: Any, definition: Any, state: OpState) -> list[Region]:
         regions: list[Region] = []
@@ -355,18 +382,28 @@ class Builder:
                 if arguments and any(type is None for _, type in arguments):
                     supplier = getattr(op_class, "entry_types", None)
                     if supplier is None:
-                        raise self.error_at(arguments[0][0].start, f"the type of '{arguments[0][0].text}' is not given")
+                        raise self.error_at(
+                            arguments[0][0].start, f"the type of '{arguments[0][0].text}' is not given"
+                        )
                     supplied = supplier(state)
                     if len(supplied) != len(arguments):
                         raise self.error_at(
-                            state.start, f"'{op_class.name}' op binds {len(arguments)} region arguments, expected {len(supplied)}"
+                            state.start,
+                            f"'{op_class.name}' op binds {len(arguments)} region arguments, expected {len(supplied)}",
                         )
                     region_state = RegionState(
                         region_state.node,
-                        [(token, type or other) for (token, type), other in zip(arguments, supplied, strict=True)],
+                        [
+                            (token, type or other)
+                            for (token, type), other in zip(arguments, supplied, strict=True)
+                        ],
                     )
-                region = self._region(region_state.node, region_state.arguments, op_class.has_trait(IsolatedFromAbove))
-                if not region.blocks and (op_class.has_trait(NoTerminator) or hasattr(op_class, "ensure_terminators")):
+                region = self._region(
+                    region_state.node, region_state.arguments, op_class.has_trait(IsolatedFromAbove)
+                )
+                if not region.blocks and (
+                    op_class.has_trait(NoTerminator) or hasattr(op_class, "ensure_terminators")
+                ):
                     region.append(Block())
                 regions.append(region)
         ensure = getattr(op_class, "ensure_terminators", None)
@@ -410,12 +447,21 @@ class Builder:
         successors = []
         for token, extra in successors_node or []:
             if extra is not None:
-                raise self.error_at(token.start, "successor operands are operands of the operation in the generic form")
+                raise self.error_at(
+                    token.start, "successor operands are operands of the operation in the generic form"
+                )
             successors.append(self._label(token))
         merged: dict[str, Attribute] = dict(attributes or {})
         if op_class is None:
             return UnregisteredOp.named(
-                statement.name, operands, function_type.results, merged, regions, successors, location, properties=dict(props or {})
+                statement.name,
+                operands,
+                function_type.results,
+                merged,
+                regions,
+                successors,
+                location,
+                properties=dict(props or {}),
             )
         for key, value in (props or {}).items():
             if key in merged:
@@ -424,10 +470,19 @@ class Builder:
         for field in op_class.definition.attributes:
             if field.default is not None and merged.get(field.key) is field.default:
                 del merged[field.key]
-        for key, fields in (("operandSegmentSizes", op_class.definition.operands), ("resultSegmentSizes", op_class.definition.results)):
+        for key, fields in (
+            ("operandSegmentSizes", op_class.definition.operands),
+            ("resultSegmentSizes", op_class.definition.results),
+        ):
             sizes = merged.get(key)
-            if key in op_class.inherent_attributes and isinstance(sizes, DenseArrayAttr) and len(sizes) != len(fields):
-                raise self.error_at(statement.start, f"'{key}' must have {len(fields)} elements, found {len(sizes)}")
+            if (
+                key in op_class.inherent_attributes
+                and isinstance(sizes, DenseArrayAttr)
+                and len(sizes) != len(fields)
+            ):
+                raise self.error_at(
+                    statement.start, f"'{key}' must have {len(fields)} elements, found {len(sizes)}"
+                )
         return op_class.create(operands, function_type.results, merged, regions, successors, location)
 
     # -- regions and blocks
@@ -452,7 +507,9 @@ class Builder:
                     labels[label.text] = block
                 if i == 0 and bound:
                     if arguments:
-                        raise self.error_at(label.start, "the entry block's arguments are already bound by the operation")
+                        raise self.error_at(
+                            label.start, "the entry block's arguments are already bound by the operation"
+                        )
                     self._bind_arguments(block, bound, names)
                 for token, type, _, location in arguments or ():
                     block.add_argument(type, location or self.source.location(token.start))
@@ -470,7 +527,9 @@ class Builder:
                     del self.scope.values[name]
         return region
 
-    def _bind_arguments(self, block: Block, arguments: list[tuple[Token, Type | None]], names: list[str]) -> None:
+    def _bind_arguments(
+        self, block: Block, arguments: list[tuple[Token, Type | None]], names: list[str]
+    ) -> None:
         for token, type in arguments:
             assert type is not None
             argument = block.add_argument(type, self.source.location(token.start))

@@ -9,12 +9,12 @@ from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import floats
 from tessera_tools.ir import types as ty
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.parser.scanner import Scanner
+from tessera_tools.parser.attributes import AttributeScanner
 
 _ELEMENT = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true\b|false\b")
 
 
-def read_dense(s: Scanner, start: int) -> Attribute:
+def read_dense(s: AttributeScanner, start: int) -> Attribute:
     """Behind the word `dense`."""
     s.expect("<")
     hex_data: str | None = None
@@ -47,13 +47,13 @@ def read_dense(s: Scanner, start: int) -> Attribute:
     return s.guarded(lambda: ba.DenseElementsAttr.of(shaped, bits), start)
 
 
-def _implied_type(s: Scanner) -> Type | None:
+def _implied_type(s: AttributeScanner) -> Type | None:
     """The tensor type of a literal that spells none: the shape and elements of the type that stands before it."""
     implied = s.implied
     return ty.RankedTensorType(implied.shape, implied.element) if isinstance(implied, ty.ShapedType) else None
 
 
-def _read_nested(s: Scanner, literals: list[tuple[str, int]]) -> tuple[int, ...]:
+def _read_nested(s: AttributeScanner, literals: list[tuple[str, int]]) -> tuple[int, ...]:
     """Read literals in row-major order; the shape of the brackets."""
     if s.optional("("):
         _read_literal(s, literals)
@@ -73,7 +73,7 @@ def _read_nested(s: Scanner, literals: list[tuple[str, int]]) -> tuple[int, ...]
     return (len(shapes), *(shapes[0] if shapes else ()))
 
 
-def _read_literal(s: Scanner, literals: list[tuple[str, int]]) -> None:
+def _read_literal(s: AttributeScanner, literals: list[tuple[str, int]]) -> None:
     match = _ELEMENT.match(s.text, s.skip())
     if match is None:
         raise s.error(f"expected element literal of primitive type, found {s.found()}")
@@ -81,7 +81,7 @@ def _read_literal(s: Scanner, literals: list[tuple[str, int]]) -> None:
     s.at = match.end()
 
 
-def element_bits(s: Scanner, literal: str, at: int, element: Type) -> int:
+def element_bits(s: AttributeScanner, literal: str, at: int, element: Type) -> int:
     """The encoding of one literal in an element type."""
     if isinstance(element, ty.ComplexType):
         element = element.element
@@ -103,20 +103,22 @@ def element_bits(s: Scanner, literal: str, at: int, element: Type) -> int:
     return value & ((1 << width) - 1)
 
 
-def _from_hex(s: Scanner, text: str, type: ty.ShapedType, start: int) -> Attribute:
+def _from_hex(s: AttributeScanner, text: str, type: ty.ShapedType, start: int) -> Attribute:
     try:
         if not text.startswith("0x"):
             raise ValueError
         data = bytes.fromhex(text[2:])
     except ValueError:
-        raise s.error("elements hex string must start with '0x' and hold pairs of hex digits", start) from None
+        raise s.error(
+            "elements hex string must start with '0x' and hold pairs of hex digits", start
+        ) from None
     expected = ba.element_bytes(type.element) * type.num_elements
     if len(data) not in (expected, ba.element_bytes(type.element)):
         raise s.error(f"elements hex data has {len(data)} bytes, {type} needs {expected}", start)
     return s.guarded(lambda: ba.DenseElementsAttr(type, data), start)
 
 
-def read_dense_array(s: Scanner, start: int) -> Attribute:
+def read_dense_array(s: AttributeScanner, start: int) -> Attribute:
     """Behind the word `array`."""
     s.expect("<")
     element = s.type()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tessera_tools.opdef.dialect import Dialect, all_dialects
-from tessera_tools.opdef.format import Helpers
+from tessera_tools.opdef.elements import Helpers
 
 _PACKAGED = Path(__file__).resolve().parent.parent / "_grammar"
 _CHECKOUT = Path(__file__).resolve().parent.parent.parent / "grammar"

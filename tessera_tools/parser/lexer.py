@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.location import Location
 from tessera_tools.opdef.directive import Token
-from tessera_tools.parser.scanner import MAX_NESTING, WORD_TYPES, Aliases, Scanner
+from tessera_tools.parser.aliases import Aliases
+from tessera_tools.parser.lexical import MAX_NESTING
+from tessera_tools.parser.scanner import Scanner
 from tessera_tools.parser.source import Source
+from tessera_tools.parser.types import WORD_TYPES
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
 _GENERIC_HEAD = re.compile(r"\s*\(")
@@ -212,7 +215,10 @@ class Parser:
             return literal, word
         if "TYPE" in row:
             known = WORD_TYPES.get(word)
-            if known is not None and self.text[self.token_start + len(word) : self.token_start + len(word) + 1] != "<":
+            if (
+                known is not None
+                and self.text[self.token_start + len(word) : self.token_start + len(word) + 1] != "<"
+            ):
                 self.at = at + len(word)
                 return "TYPE", known
             scanned = self._optional_type(at)
@@ -240,7 +246,9 @@ class Parser:
     def _names_op(self, word: str) -> bool:
         """Whether a word starts a statement.  Behind an optional dictionary the table expects what any format has there,
         an attribute too, because LALR tables merge the states of all formats."""
-        return "." in word or any(f"{d}.{word}" in self.table.ops for d in (self.default, "builtin", "cuda_tile", "func"))
+        return "." in word or any(
+            f"{d}.{word}" in self.table.ops for d in (self.default, "builtin", "cuda_tile", "func")
+        )
 
     def _op_head(self, word: str, at: int) -> tuple[str, Any]:
         """The head of a custom-form op: its full name, through the default dialect where the prefix is left out."""
@@ -386,7 +394,9 @@ class Rule:
 
     __slots__ = ("expand", "alias", "keep", "origin", "placeholders", "plain", "reduce", "size")
 
-    def __init__(self, origin: str, size: int, keep: list[int], alias: str | None, placeholders: list[int], expand: int):
+    def __init__(
+        self, origin: str, size: int, keep: list[int], alias: str | None, placeholders: list[int], expand: int
+    ):
         self.origin = origin
         self.size = size
         self.keep = keep

@@ -12,10 +12,10 @@ from tessera_tools.ir.location import (
     NameLoc,
     OpaqueLoc,
 )
-from tessera_tools.parser.scanner import Scanner
+from tessera_tools.parser.attributes import AttributeScanner
 
 
-def read_location(s: Scanner) -> Location:
+def read_location(s: AttributeScanner) -> Location:
     """One location's body."""
     s.nest()
     found = _read(s)
@@ -23,7 +23,7 @@ def read_location(s: Scanner) -> Location:
     return found
 
 
-def _read(s: Scanner) -> Location:
+def _read(s: AttributeScanner) -> Location:
     if s.peek("#"):
         attribute = s.attribute()
         return attribute if isinstance(attribute, Location) else OpaqueLoc(attribute)
@@ -53,7 +53,7 @@ def _read(s: Scanner) -> Location:
     return FusedLoc(tuple(children), metadata)
 
 
-def _named_or_position(s: Scanner, name: str) -> Location:
+def _named_or_position(s: AttributeScanner, name: str) -> Location:
     if s.optional(":"):
         line = s.integer()
         s.expect(":")

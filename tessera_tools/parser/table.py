@@ -40,10 +40,14 @@ def make() -> dict[str, Any]:
             return iter(())
 
     text, ops = read_grammar()
-    lark = Lark(text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False)
+    lark = Lark(
+        text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False
+    )
     parse_table = lark.parser.parser._parse_table  # type: ignore[union-attr]
     kept = {t.name for t in lark.terminals if not t.name.startswith("__")}
-    literals = {t.pattern.value: t.name for t in lark.terminals if t.pattern is not None and t.pattern.type == "str"}
+    literals = {
+        t.pattern.value: t.name for t in lark.terminals if t.pattern is not None and t.pattern.type == "str"
+    }
     rules: list[list[Any]] = []
     numbers: dict[Any, int] = {}
     for rule in parse_table_rules(parse_table):
@@ -64,7 +68,9 @@ def make() -> dict[str, Any]:
         goto: dict[str, int] = {}
         for symbol, (action, argument) in parse_table.states[number].items():
             if action.name == "Shift":
-                (row if symbol.isupper() or symbol[0] in "_$" and symbol.upper() == symbol else goto)[symbol] = argument
+                (row if symbol.isupper() or (symbol[0] in "_$" and symbol.upper() == symbol) else goto)[
+                    symbol
+                ] = argument
             else:
                 row[symbol] = -1 - numbers[argument]
         states.append(row)
@@ -84,7 +90,9 @@ def make() -> dict[str, Any]:
 
 def parse_table_rules(parse_table: Any) -> list[Any]:
     """Every rule that some state reduces, in a fixed order."""
-    rules = {arg for row in parse_table.states.values() for action, arg in row.values() if action.name == "Reduce"}
+    rules = {
+        arg for row in parse_table.states.values() for action, arg in row.values() if action.name == "Reduce"
+    }
     return sorted(rules, key=lambda r: (str(r.origin.name), r.order, str(r.expansion)))
 
 
@@ -113,7 +121,9 @@ def key() -> str:
 
 def cache_folder() -> Path:
     """The user's cache folder for this project."""
-    base = os.environ.get("TESSERA_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    base = (
+        os.environ.get("TESSERA_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    )
     return Path(base) / "tessera-tools"
 
 
