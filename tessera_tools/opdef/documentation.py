@@ -250,7 +250,7 @@ def _attribute_section(sigil: str, word: str, cls: type[Attribute], dialect: str
     elif cls._fields:
         notes: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
-            notes.update(base.__dict__.get("__annotations__", {}))
+            notes.update(inspect.get_annotations(base))
         rows = [(f"`{name}`", f"`{notes.get(name, 'Any')}`") for name in cls._fields]
         lines += _table(("parameter", "is"), rows)
     return lines
