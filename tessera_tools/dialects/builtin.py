@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.ir import casts
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Value
 from tessera_tools.opdef import (
     ISOLATED_FROM_ABOVE,
     NO_TERMINATOR,
-    PURE,
     SINGLE_BLOCK,
     STRING_ATTR,
     SYMBOL_NAME,
@@ -49,7 +49,7 @@ class Module(Op, name="builtin.module", traits=_MODULE_TRAITS):
         return self.body.block.operations if self.body.blocks else iter(())
 
 
-class UnrealizedConversionCast(Op, name="builtin.unrealized_conversion_cast", traits=(PURE,)):
+class UnrealizedConversionCast(casts.UnrealizedConversionCast, Op, name="builtin.unrealized_conversion_cast"):
     """Values of one type system as values of another, between two conversions; none is left at the end."""
 
     inputs = variadic_operand()
@@ -75,5 +75,7 @@ class UnrealizedConversionCast(Op, name="builtin.unrealized_conversion_cast", tr
             return source.operands
         return None
 
+
+casts.UnrealizedConversionCast.declared = UnrealizedConversionCast
 
 DIALECT = Dialect("builtin", "modules and unrealized casts", ops_of(globals()))

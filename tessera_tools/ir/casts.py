@@ -1,4 +1,4 @@
-"""`builtin.unrealized_conversion_cast`, which type conversion leans on; the builtin dialect re-exports it.
+"""`builtin.unrealized_conversion_cast`, which type conversion leans on; the builtin dialect declares its text.
 
 A cast from N values to M values that only says: these stand for those.  Pairs that undo each other cancel.
 """
@@ -6,6 +6,7 @@ A cast from N values to M values that only says: these stand for those.  Pairs t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
@@ -20,17 +21,15 @@ class UnrealizedConversionCast(Operation):
 
     name = "builtin.unrealized_conversion_cast"
     traits = (PURE,)
+    declared: ClassVar[type[UnrealizedConversionCast] | None] = None
+    """The class with syntax, set by the builtin dialect when it is imported."""
 
     @classmethod
     def make(
         cls, values: Sequence[Value], types: Sequence[Type], location: Location = UNKNOWN
     ) -> UnrealizedConversionCast:
-        """A detached cast of `values` to `types`."""
-        return cls.create(values, types, location=location)
-
-    def verify_op(self) -> None:
-        if not self.results and not self.op_operands:
-            raise self.error("expected at least one result for cast operation")
+        """A detached cast of `values` to `types`, of the builtin dialect's class where that is loaded."""
+        return (UnrealizedConversionCast.declared or cls).create(values, types, location=location)
 
 
 def reconcile(casts: Iterable[UnrealizedConversionCast]) -> list[UnrealizedConversionCast]:
@@ -56,11 +55,13 @@ def cancelled_by(cast: UnrealizedConversionCast) -> Sequence[Value] | None:
     """The values of the same types that the cast's operands were cast from, perhaps over several casts; or None."""
     wanted = cast.result_types
     values: Sequence[Value] = cast.operands
+    seen: set[Operation] = {cast}
     while values:
         if [v.type for v in values] == wanted:
             return values
         source = values[0].defining_op
-        if not isinstance(source, UnrealizedConversionCast) or source.results != values:
+        if not isinstance(source, UnrealizedConversionCast) or source in seen or source.results != values:
             return None
+        seen.add(source)  # dead code may go in circles
         values = source.operands
     return values if not wanted else None

@@ -1,6 +1,6 @@
 """`canonicalize`: folds, every dialect's canonicalization patterns, dead code, and simpler control flow.
 
-    fold and patterns to a fixpoint (greedy driver) ─▶ unreachable blocks, dead arguments ─▶ again if those changed
+fold and patterns to a fixpoint (greedy driver) ─▶ unreachable blocks, dead arguments ─▶ again if those changed
 """
 
 from __future__ import annotations

@@ -134,7 +134,11 @@ class _Work:
         self, op: Operation, effects: frozenset[str] | None, scope: _Scope, writes: int, graph: bool
     ) -> bool:
         """Erase `op` if it is dead or known; whether it went."""
-        if effects is None or op.has_trait(Terminator) or (op.has_trait(Symbol) and "sym_name" in op.attributes):
+        if (
+            effects is None
+            or op.has_trait(Terminator)
+            or (op.has_trait(Symbol) and "sym_name" in op.attributes)
+        ):
             return False
         if effects <= {"read", "allocate"} and not any(r.has_uses for r in op.results):
             self.erase(op)
@@ -191,7 +195,13 @@ def _key(op: Operation) -> Hashable | None:
             if size > _LARGEST_REGION:
                 return None
     numbers: dict[Value, int] = {}
-    return (type(op), operands, attributes, types, tuple(_region_key(region, numbers) for region in op.regions))
+    return (
+        type(op),
+        operands,
+        attributes,
+        types,
+        tuple(_region_key(region, numbers) for region in op.regions),
+    )
 
 
 def _region_key(region: Region, numbers: dict[Value, int]) -> Hashable:

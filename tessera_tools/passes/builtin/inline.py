@@ -34,13 +34,17 @@ class Inline(Pass):
     title = "Inliner"
     summary = "replace calls by the bodies of the functions called"
     requires = "the operation is a symbol table"
-    ensures = "what is left of calls is recursive, external, marked no_inline, or where blocks may not be split"
+    ensures = (
+        "what is left of calls is recursive, external, marked no_inline, or where blocks may not be split"
+    )
     statistics: ClassVar[Mapping[str, str]] = {
         "num-inlined": "Number of calls replaced by bodies",
         "num-dce'd": "Number of functions erased because no call was left",
     }
 
-    default_pipeline: str = option("canonicalize", "passes that simplify a function before and after inlining")
+    default_pipeline: str = option(
+        "canonicalize", "passes that simplify a function before and after inlining"
+    )
     inlining_threshold: int = option(
         -1, "largest ratio of the callee's operations to the caller's, in percent; -1 for no limit"
     )
@@ -127,7 +131,9 @@ class _Work:
 
     def erase_unused(self) -> None:
         """Erase private functions whose calls have all been inlined."""
-        candidates = [f for f in self.inlined if f.sym_visibility is not None and f.sym_visibility.value == "private"]
+        candidates = [
+            f for f in self.inlined if f.sym_visibility is not None and f.sym_visibility.value == "private"
+        ]
         if not candidates:
             return
         # One walk for all of them; a function that only dead ones refer to goes in the next round.
@@ -201,7 +207,9 @@ def _inline(call: Call, callee: Func) -> None:
     for old, new in zip(source.blocks, copies, strict=True):
         for op in old.operations:
             if isinstance(op, Return):
-                copy: Operation = Branch([mapping.value(v) for v in op.operands], dest=tail, location=op.location)
+                copy: Operation = Branch(
+                    [mapping.value(v) for v in op.operands], dest=tail, location=op.location
+                )
             else:
                 copy = op.clone(mapping)
             _relocate(copy, call)

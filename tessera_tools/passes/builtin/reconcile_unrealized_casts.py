@@ -1,19 +1,18 @@
 """`reconcile-unrealized-casts`: remove chains of `builtin.unrealized_conversion_cast` that lead back to their type.
 
-    %1 = unrealized_conversion_cast %0 : A to B
-    %2 = unrealized_conversion_cast %1 : B to A      uses of %2 ──▶ %0
+%1 = unrealized_conversion_cast %0 : A to B
+%2 = unrealized_conversion_cast %1 : B to A      uses of %2 ──▶ %0
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.casts import UnrealizedConversionCast, reconcile
+from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
-
-_CAST = "builtin.unrealized_conversion_cast"
 
 
 @dataclass(frozen=True)
@@ -27,32 +26,7 @@ class ReconcileUnrealizedCasts(Pass):
     statistics: ClassVar[Mapping[str, str]] = {"num-casts": "Number of casts removed"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
-        casts = [inner for inner in op.walk() if inner.name == _CAST]
-        for cast in casts:
-            source = _source(cast)
-            if source is not None:
-                cast.replace_all_uses_with(source)
-        erased = 0
-        # Users stand after what they use, so that a chain falls from its end.
-        for cast in reversed(casts):
-            if not any(result.has_uses for result in cast.results):
-                cast.erase()
-                erased += 1
+        casts = [inner for inner in op.walk() if isinstance(inner, UnrealizedConversionCast)]
+        erased = len(casts) - len(reconcile(casts))
         context.count("num-casts", erased)
         return erased > 0
-
-
-def _source(cast: Operation) -> Sequence[Value] | None:
-    """The values of the same types that the cast's operands were cast from, perhaps over several casts; or None."""
-    wanted = cast.result_types
-    values: Sequence[Value] = cast.operands
-    seen: set[Operation] = {cast}
-    while values:
-        if [value.type for value in values] == wanted:
-            return values
-        source = values[0].defining_op
-        if source is None or source.name != _CAST or source in seen or list(source.results) != list(values):
-            return None
-        seen.add(source)  # dead code may go in circles
-        values = source.operands
-    return None
