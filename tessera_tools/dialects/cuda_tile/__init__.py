@@ -4,6 +4,7 @@
     formats.py  constants.py                     syntax that several ops share
     structure.py                                 module, entry, global
     core_ops.py  float_ops.py  integer_ops.py  conversion_ops.py  control_flow.py  views.py  memory.py
+    testing.py                                   ops for tests
     legacy.py                                    the older spelling, and `upgrade_legacy`
 
 The facts are those of the repository NVIDIA/cuda-tile (Ops.td, Types.td, AttrDefs.td and the verifiers in
@@ -23,6 +24,7 @@ from tessera_tools.dialects.cuda_tile import (
     legacy,
     memory,
     structure,
+    testing,
     views,
 )
 from tessera_tools.dialects.cuda_tile.attributes import (
@@ -145,6 +147,7 @@ from tessera_tools.dialects.cuda_tile.structure import (
     Module,
     Return,
 )
+from tessera_tools.dialects.cuda_tile.testing import TestFunc
 from tessera_tools.dialects.cuda_tile.types import (
     TOKEN,
     CudaTileType,
@@ -190,7 +193,7 @@ def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | N
 DIALECT = Dialect(
     "cuda_tile",
     "NVIDIA's public tile IR",
-    ops_of(structure, core_ops, float_ops, integer_ops, conversion_ops, control_flow, views, memory, legacy),
+    ops_of(structure, core_ops, float_ops, integer_ops, conversion_ops, control_flow, views, memory, legacy, testing),
     types=by_word(PointerType, TileType, TensorViewType, PartitionViewType, TokenType),
     attributes=by_word(
         RoundingAttr,
@@ -321,6 +324,7 @@ __all__ = [
     "Tan",
     "TanH",
     "TensorViewType",
+    "TestFunc",
     "TileType",
     "TileViewType",
     "TokenType",

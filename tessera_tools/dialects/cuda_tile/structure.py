@@ -20,6 +20,7 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.core import Block, Region
 from tessera_tools.ir.location import Location
+from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.types import FunctionType
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -125,8 +126,9 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
         if outputs:
             text = ", ".join(map(short_text, outputs))
             p.write(f" -> {text}" if len(outputs) == 1 else f" -> ({text})")
-        if op.optimization_hints is not None and op.optimization_hints.value.entries:
-            p.write(f" optimization_hints={op.optimization_hints.body()}")
+        hints = op.attributes.get("optimization_hints")
+        if isinstance(hints, OptimizationHintsAttr) and hints.value.entries:
+            p.write(f" optimization_hints={hints.body()}")
         p.write(" ")
         p.region(op.body, arguments=False)
         p.attr_dict(op, elide=_ENTRY_KEYS)
@@ -138,7 +140,7 @@ _ENTRY_KEYS = ("sym_name", "function_type", "arg_attrs", "res_attrs", "optimizat
 class Return(
     Op,
     name="cuda_tile.return",
-    traits=(RETURN_LIKE, HasParent("cuda_tile.entry", "cuda_tile.if")),
+    traits=(RETURN_LIKE, HasParent("cuda_tile.entry", "cuda_tile.if", "cuda_tile.testing$func")),
 ):
     """Ends the kernel for this tile block; a kernel returns nothing."""
 
@@ -149,12 +151,18 @@ class Return(
         parent = self.parent_op
         while parent is not None and parent.name == "cuda_tile.if":
             parent = parent.parent_op
-        if not isinstance(parent, Entry):
+        signature = parent.attributes.get("function_type") if parent is not None else None
+        if parent is None or not isinstance(signature, TypeAttr) or not isinstance(signature.value, FunctionType):
             raise self.error("must be used within a cuda_tile.entry, or cuda_tile.if operation")
-        count, name = len(self.values), parent.sym_name.value
-        results = len(parent.function_type.value.results)
-        if count != results:
-            raise self.error(f"has {count} operands, but enclosing function (@{name}) returns {results}")
+        count, results, name = len(self.values), signature.value.results, symbol_name(parent)
+        if count != len(results):
+            raise self.error(f"has {count} operands, but enclosing function (@{name}) returns {len(results)}")
+        for index, (value, expected) in enumerate(zip(self.values, results, strict=True)):
+            if value.type is not expected:
+                raise self.error(
+                    f"type of return operand {index} ('{value.type}') doesn't match function result type "
+                    f"('{expected}') in function @{name}"
+                )
 
 
 class Entry(

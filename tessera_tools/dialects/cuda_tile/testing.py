@@ -1,0 +1,51 @@
+"""Ops of the `cuda_tile` dialect that exist for tests alone; no tool that makes programs writes them.
+
+`testing$func` is a function with arguments and results of any type, where an entry takes scalars and returns nothing:
+a test of one op needs no code to make its operands. No pass lowers it. The reference registers it in builds with tests.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tessera_tools.dialects.cuda_tile.structure import FUNCTION_TYPE_ATTR, Return
+from tessera_tools.ir.core import Block, Region
+from tessera_tools.ir.location import Location
+from tessera_tools.opdef import (
+    ARRAY_ATTR,
+    ISOLATED_FROM_ABOVE,
+    SINGLE_BLOCK,
+    SYMBOL,
+    SYMBOL_NAME,
+    Op,
+    attribute,
+    region,
+)
+
+
+class TestFunc(Op, name="cuda_tile.testing$func", traits=(ISOLATED_FROM_ABOVE, SINGLE_BLOCK, SYMBOL)):
+    """A function of any signature, for tests."""
+
+    sym_name = attribute(SYMBOL_NAME)
+    function_type = attribute(FUNCTION_TYPE_ATTR)
+    arg_attrs = attribute(ARRAY_ATTR, optional=True)
+    res_attrs = attribute(ARRAY_ATTR, optional=True)
+    body = region()
+    default_dialect = "cuda_tile"
+    implicit: ClassVar[type[Op]] = Return
+    assembly = "custom<EntrySyntax>"
+
+    @classmethod
+    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
+        """End a body without a terminator by `return` (called by the parser)."""
+        for body in regions:
+            if not body.blocks:
+                body.append(Block())
+            if body.blocks[-1].terminator is None:
+                body.blocks[-1].append(Return(location=location))
+
+    def verify_op(self) -> None:
+        if not self.body.blocks:
+            raise self.error("must have a body")
+        if tuple(a.type for a in self.body.entry.arguments) != self.function_type.value.inputs:
+            raise self.error("entry block arguments must match the function type")
