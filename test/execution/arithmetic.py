@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from execution.values import (
     ExecutionError,
     Value,
@@ -18,6 +17,7 @@ from execution.values import (
     to_bytes,
     to_float,
 )
+
 from tessera_tools.dialects.llvm.types import ArrayType
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
@@ -142,7 +142,6 @@ def _fcmp(op: Operation, threads: int) -> Any:
         return held & ~unordered if ordered else held | unordered
 
     return compare
-
 
 
 _FLOAT: dict[str, Callable[..., Any]] = {

@@ -1,6 +1,7 @@
-"""An oracle for kernels: runs the llvm and nvvm ops of one kernel on arrays that hold a value for every thread of a CTA.
+"""An oracle for kernels: runs the llvm and nvvm ops of one kernel, all threads of a CTA at once as NumPy arrays.
 
-    run(module, grid=(2, 1, 1), arguments=[address, 1024, …], memory=GlobalMemory)
+    memory = GlobalMemory();  address = memory.add(array)
+    run(prepare(module), (2, 1, 1), [address, 1024, …], memory);  memory.read_back(address, array)
 
 Threads are independent: each has its own place in the program. The block that comes first (in an order in which a loop
 comes before what follows it) runs for all threads that stand at it; a barrier holds threads until all have arrived.
@@ -17,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from execution.arithmetic import PURE, attribute, integer
 from execution.instructions import EFFECTS
 from execution.memory import GlobalMemory, SharedMemory
 from execution.values import ExecutionError, Value, dtype, merge, poison
+
 from tessera_tools.ir.core import Block, Operation
 from tessera_tools.ir.core import Value as IrValue
 
@@ -115,7 +116,9 @@ class Program:
                 raise ExecutionError("is not modelled")
         except ExecutionError as problem:
             raise ExecutionError(f"'{op.name}' {problem}: {op}") from None
-        return Step(op, run, [self._slot(v) for v in op.operands], self._slot(op.results[0]) if op.results else -1)
+        return Step(
+            op, run, [self._slot(v) for v in op.operands], self._slot(op.results[0]) if op.results else -1
+        )
 
     def _branch(self, op: Operation) -> Branch:
         operands = op.operands
@@ -126,7 +129,10 @@ class Program:
         first = attribute(op, "operandSegmentSizes").values[1]
         return Branch(
             self._slot(operands[0]),
-            [self._target(op.successors[0], operands[1 : 1 + first]), self._target(op.successors[1], operands[1 + first :])],
+            [
+                self._target(op.successors[0], operands[1 : 1 + first]),
+                self._target(op.successors[1], operands[1 + first :]),
+            ],
         )
 
     def _target(self, block: Block, values: Sequence[IrValue]) -> tuple[int, list[tuple[int, int]]]:
@@ -135,7 +141,7 @@ class Program:
 
 
 def _order(entry: Block) -> list[Block]:
-    """The blocks that can be reached, in reverse post order: a block after those that lead to it, a loop before its exit."""
+    """The reachable blocks in reverse post order: a block after those that lead to it, a loop before its exit."""
     seen, order = {entry}, []
     stack = [(entry, list(entry.successors))]
     while stack:
@@ -159,7 +165,9 @@ GONE = 1 << 30
 class Cta:
     """One CTA on its way."""
 
-    def __init__(self, program: Program, memory: GlobalMemory, index: tuple[int, ...], grid: tuple[int, ...]) -> None:
+    def __init__(
+        self, program: Program, memory: GlobalMemory, index: tuple[int, ...], grid: tuple[int, ...]
+    ) -> None:
         self.program, self.memory, self.index, self.grid = program, memory, index, grid
         self.threads = program.threads
         self.shared = SharedMemory(program.shared_bytes, self.threads)
@@ -173,7 +181,9 @@ class Cta:
         """Run all threads to their end."""
         for slot, argument in zip(self.program.parameters, arguments, strict=True):
             kind = dtype(self.program.types[slot])
-            bits = argument & ((1 << 8 * np.dtype(kind).itemsize) - 1) if isinstance(argument, int) else argument
+            bits = (
+                argument & ((1 << 8 * np.dtype(kind).itemsize) - 1) if isinstance(argument, int) else argument
+            )
             self.values[slot] = np.full(self.threads, bits, kind)
         for _ in range(MAX_STEPS):
             ready = ~self.waiting & (self.place != GONE)
@@ -229,7 +239,9 @@ class Cta:
     def _assign(self, slot: int, value: Value, whole: bool) -> None:
         if not whole:
             old = self.values[slot]
-            value = merge(self.mask, value, poison(self.program.types[slot], self.threads) if old is None else old)
+            value = merge(
+                self.mask, value, poison(self.program.types[slot], self.threads) if old is None else old
+            )
         self.values[slot] = value
 
     def _go(self, target: tuple[int, list[tuple[int, int]]]) -> None:
@@ -254,7 +266,9 @@ def prepare(module: Operation) -> Program:
     return Program(kernel, threads.values[0])
 
 
-def run(program: Program, grid: tuple[int, int, int], arguments: Sequence[int | float], memory: GlobalMemory) -> None:
+def run(
+    program: Program, grid: tuple[int, int, int], arguments: Sequence[int | float], memory: GlobalMemory
+) -> None:
     """Run every CTA of the grid, one after the other, the last first."""
     with np.errstate(all="ignore"):
         for z, y, x in itertools.product(*(range(n - 1, -1, -1) for n in reversed(grid))):

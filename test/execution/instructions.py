@@ -1,7 +1,8 @@
 """Memory accesses and the nvvm ops: `EFFECTS[name](op)` makes a function of (cta, operands…) to the result.
 
-Fragments and lane numbers follow the PTX ISA: "ldmatrix", "stmatrix", "Matrix Fragments for mma.m16n8k8/k16", "shfl.sync",
-"cp.async".  They are written from there, not from the compiler's tables, so that the two check one another.
+Fragments and lane numbers follow the PTX ISA ("ldmatrix", "stmatrix", "Matrix Fragments for mma.m16n8k8/k16",
+"shfl.sync", "cp.async").  They are written from there, not from the compiler's tables, so that the two check one
+another.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from execution.arithmetic import attribute, integer
 from execution.memory import SEVERAL, SHARED_BASE
 from execution.values import ExecutionError, from_bytes, poison, size_of, to_bytes
+
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation
@@ -116,7 +117,9 @@ for _name in _REGISTERS:
     for _axis in range(3):
 
         def _make(op: Operation, name: str = _name, axis: int = _axis) -> Effect:
-            return lambda cta: np.broadcast_to(np.asarray(_REGISTERS[name](cta)[axis], np.uint32), cta.threads)
+            return lambda cta: np.broadcast_to(
+                np.asarray(_REGISTERS[name](cta)[axis], np.uint32), cta.threads
+            )
 
         EFFECTS[f"nvvm.read.ptx.sreg.{_name}.{'xyz'[_axis]}"] = _make
 
@@ -248,14 +251,23 @@ def _mma(op: Operation) -> Effect:
     C, D register r: row g + 8 (r / 2), column 2t + r mod 2
     """
     kind = word(op, "multiplicandAPtxType")
-    if word(op, "multiplicandBPtxType") != kind or (word(op, "layoutA"), word(op, "layoutB")) != ("row", "col"):
+    if word(op, "multiplicandBPtxType") != kind or (word(op, "layoutA"), word(op, "layoutB")) != (
+        "row",
+        "col",
+    ):
         raise ExecutionError("mma.sync of these operands is not modelled")
     m, n, k = (int(x) for x in re.findall(r"= (\d+)", str(attribute(op, "shape"))))
     elements = 1 if kind == "tf32" else 2
     a_size, b_size, c_size = attribute(op, "operandSegmentSizes").values
     expected = (m * k // 32 // elements, k * n // 32 // elements, 4)
-    if (m, n) != (16, 8) or (a_size, b_size, c_size) != expected or str(op.operand(a_size + b_size).type) != "f32":
-        raise ExecutionError(f"mma.sync m{m}n{n}k{k} with {a_size}, {b_size} and {c_size} registers is not modelled")
+    if (
+        (m, n) != (16, 8)
+        or (a_size, b_size, c_size) != expected
+        or str(op.operand(a_size + b_size).type) != "f32"
+    ):
+        raise ExecutionError(
+            f"mma.sync m{m}n{n}k{k} with {a_size}, {b_size} and {c_size} registers is not modelled"
+        )
     types = op.operand_types
 
     def multiply(cta: Cta, *values: Any) -> Any:
@@ -296,7 +308,9 @@ def _shuffle(op: Operation) -> Effect:
         valid = source >= most if kind == "up" else source <= most
         source = base + np.where(valid, source, lanes)
         active = cta.mask
-        bits = (active.reshape(-1, 32) * (np.uint64(1) << np.arange(32, dtype=np.uint64))).sum(axis=1, dtype=np.uint64)
+        bits = (active.reshape(-1, 32) * (np.uint64(1) << np.arange(32, dtype=np.uint64))).sum(
+            axis=1, dtype=np.uint64
+        )
         if (np.repeat(bits, 32) != members)[active].any():
             raise ExecutionError("names other lanes than those that run it")
         return value[source]

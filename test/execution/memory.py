@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-
 from execution.values import POISON_BYTE, ExecutionError
 
 SPACING = 1 << 32
@@ -40,23 +39,30 @@ class GlobalMemory:
         """What an added array is now."""
         return self.buffers[address // SPACING - 1].view(like.dtype).reshape(like.shape).copy()
 
-    def _places(self, addresses: np.ndarray, size: int, alignment: int, what: str) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    def _places(
+        self, addresses: np.ndarray, size: int, alignment: int, what: str
+    ) -> list[tuple[int, np.ndarray, np.ndarray]]:
         """(buffer, which accesses, byte indices) for every buffer touched."""
         misaligned = addresses % np.uint64(alignment) != 0
         if misaligned.any():
-            raise ExecutionError(f"{what} of {size} bytes at address {int(addresses[misaligned][0]):#x}, not a multiple of {alignment}")
+            raise ExecutionError(
+                f"{what} of {size} bytes at address {int(addresses[misaligned][0]):#x}, not a multiple of {alignment}"
+            )
         found = []
         owners = addresses // np.uint64(SPACING)
         for owner in np.unique(owners):
             which = np.flatnonzero(owners == owner)
             index = int(owner) - 1
             if not 0 <= index < len(self.buffers):
-                raise ExecutionError(f"{what} of {size} bytes at address {int(addresses[which[0]]):#x}, where no buffer is")
+                raise ExecutionError(
+                    f"{what} of {size} bytes at address {int(addresses[which[0]]):#x}, where no buffer is"
+                )
             offsets = (addresses[which] % np.uint64(SPACING)).astype(np.int64) - self.offsets[index]
             outside = (offsets < 0) | (offsets + size > len(self.buffers[index]))
             if outside.any():
                 raise ExecutionError(
-                    f"{what} of {size} bytes at byte {int(offsets[outside][0])} of buffer {index}, which has {len(self.buffers[index])}"
+                    f"{what} of {size} bytes at byte {int(offsets[outside][0])} "
+                    f"of buffer {index}, which has {len(self.buffers[index])}"
                 )
             found.append((index, which, offsets[:, None] + np.arange(size)))
         return found
@@ -104,15 +110,24 @@ class SharedMemory:
 
     def _places(self, addresses: np.ndarray, size: int, alignment: int, what: str) -> np.ndarray:
         if (addresses % np.uint64(alignment)).any():
-            raise ExecutionError(f"{what} of {size} bytes in shared memory at an address that is not a multiple of {alignment}")
+            raise ExecutionError(
+                f"{what} of {size} bytes in shared memory at an address that is not a multiple of {alignment}"
+            )
         offsets = addresses.astype(np.int64) - SHARED_BASE
         outside = (offsets < 0) | (offsets + size > self.size)
         if outside.any():
-            raise ExecutionError(f"{what} of {size} bytes at byte {int(offsets[outside][0])} of {self.size} bytes of shared memory")
+            raise ExecutionError(
+                f"{what} of {size} bytes at byte {int(offsets[outside][0])} of {self.size} bytes of shared memory"
+            )
         return offsets[:, None] + np.arange(size)
 
     def read(
-        self, addresses: np.ndarray, size: int, alignment: int, threads: np.ndarray | int, what: str = "a load"
+        self,
+        addresses: np.ndarray,
+        size: int,
+        alignment: int,
+        threads: np.ndarray | int,
+        what: str = "a load",
     ) -> np.ndarray:
         """[accesses, size] bytes. `threads` is who reads, or SEVERAL."""
         places = self._places(addresses, size, alignment, what)
@@ -124,7 +139,9 @@ class SharedMemory:
         writers = self.writer[places]
         foreign = (writers != NOBODY) & ((writers != who) | (who == SEVERAL))
         if foreign.any():
-            raise ExecutionError(f"{what} from shared memory that {_name(writers[foreign][0])} wrote, without a barrier between: a race")
+            raise ExecutionError(
+                f"{what} from shared memory that {_name(writers[foreign][0])} wrote, without a barrier between: a race"
+            )
         # Who has read: the one thread, or several.
         before = self.reader[places]
         self.reader[places] = np.where((before == NOBODY) | (before == who), who, SEVERAL)
@@ -132,7 +149,9 @@ class SharedMemory:
         self.reader[places[last != who]] = SEVERAL
         return self.data[places]
 
-    def _claim(self, addresses: np.ndarray, size: int, alignment: int, threads: np.ndarray | int, what: str) -> np.ndarray:
+    def _claim(
+        self, addresses: np.ndarray, size: int, alignment: int, threads: np.ndarray | int, what: str
+    ) -> np.ndarray:
         """The places of a write, after the checks that no other thread is using them."""
         places = self._places(addresses, size, alignment, what)
         if self.pending[places].any():
@@ -141,13 +160,20 @@ class SharedMemory:
         for users, did in ((self.writer[places], "wrote"), (self.reader[places], "read")):
             foreign = (users != NOBODY) & ((users != who) | (who == SEVERAL))
             if foreign.any():
-                raise ExecutionError(f"{what} to shared memory that {_name(users[foreign][0])} {did}, without a barrier between: a race")
+                raise ExecutionError(
+                    f"{what} to shared memory that {_name(users[foreign][0])} {did}, without a barrier between: a race"
+                )
         if len(np.unique(places)) != places.size:
             raise ExecutionError(f"{what} by several threads to one byte of shared memory: a race")
         return places
 
     def write(
-        self, addresses: np.ndarray, data: np.ndarray, alignment: int, threads: np.ndarray | int, what: str = "a store"
+        self,
+        addresses: np.ndarray,
+        data: np.ndarray,
+        alignment: int,
+        threads: np.ndarray | int,
+        what: str = "a store",
     ) -> None:
         places = self._claim(addresses, data.shape[1], alignment, threads, what)
         self._land(places, data, np.asarray(threads, np.int32))

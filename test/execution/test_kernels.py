@@ -1,8 +1,8 @@
 """The kernels that the pipeline makes compute the right numbers.
 
-Every case compiles an example for a GPU, runs it in the executor on fresh random inputs, and compares with NumPy in f64.
-Matrices stand in rows longer than they are: what lies between is NaN in the inputs and a pattern in the output, so that a
-wrong address or a missing bounds check shows in the numbers too.
+Every case compiles an example for a GPU, runs it in the executor on fresh random inputs, and compares with NumPy in
+f64.  Matrices stand in rows longer than they are: what lies between is NaN in the inputs and a pattern in the output,
+so that a wrong address or a missing bounds check shows in the numbers too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from execution.executor import GlobalMemory, Program, prepare, run
+
+from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
@@ -27,15 +28,20 @@ PATTERN = {np.float16: 1234.0, np.float32: 123456.0}
 """What the output holds before; no result comes near it."""
 
 
-@functools.cache
-def compiled(path: str, target: str) -> Program:
-    """The kernel of a file, lowered for a target."""
+def module_of(path: str, target: str) -> Operation:
+    """A file's module, lowered to llvm for a target."""
     module = parse_module((ROOT / path).read_text(), path)
     pipeline = Pipeline("builtin.module")
     for step in pipeline_for(target):
         pipeline.add(parse_pass(step.text))
     PassManager(pipeline).run(module)
-    return prepare(module)
+    return module
+
+
+@functools.cache
+def compiled(path: str, target: str) -> Program:
+    """The kernel of a file, lowered for a target."""
+    return prepare(module_of(path, target))
 
 
 @pytest.fixture
@@ -49,10 +55,14 @@ def random() -> np.random.Generator:
 class Matrix:
     """Rows of a matrix in global memory, each `stride` elements after the one before."""
 
-    def __init__(self, memory: GlobalMemory, content: np.ndarray, stride: int, filler: float, misalignment: int) -> None:
+    def __init__(
+        self, memory: GlobalMemory, content: np.ndarray, stride: int, filler: float, misalignment: int
+    ) -> None:
         self.memory, self.rows, self.columns, self.stride = memory, *content.shape, stride
         # The last row ends with its last element: an access past it is outside the buffer.
-        whole = np.full(max(0, (self.rows - 1) * stride + self.columns) if self.columns else 0, filler, content.dtype)
+        whole = np.full(
+            max(0, (self.rows - 1) * stride + self.columns) if self.columns else 0, filler, content.dtype
+        )
         for i in range(self.rows):
             whole[i * stride : i * stride + self.columns] = content[i]
         self.before = whole
@@ -71,7 +81,9 @@ class Matrix:
         padded = np.full(self.rows * self.stride, PATTERN[after.dtype.type], after.dtype)
         padded[: len(after)] = after
         grid = padded.reshape(self.rows, self.stride)
-        assert (grid[:, self.columns :] == PATTERN[after.dtype.type]).all(), "wrote between the rows of the output"
+        assert (grid[:, self.columns :] == PATTERN[after.dtype.type]).all(), (
+            "wrote between the rows of the output"
+        )
         return grid[:, : self.columns]
 
 
@@ -149,7 +161,7 @@ SHAPES_128 = [(129, 264, 72), (128, 256, 128), (200, 8, 0), (64, 136, 328)]
 
 
 def product(
-    path: str, target: str, shape: tuple[int, int, int], tile: tuple[int, int], random: np.random.Generator
+    program: Program, shape: tuple[int, int, int], tile: tuple[int, int], random: np.random.Generator
 ) -> None:
     """D = A · B with f16 in and out, A M×K and B K×N."""
     m, n, k = shape
@@ -157,7 +169,7 @@ def product(
     (a, left), (b, right) = case.input(m, k), case.input(k, n)
     d = case.output(m, n, np.float16)
     arguments = [*a.convention(), *b.convention(), *d.convention()]
-    case.launch(compiled(path, target), (ceil_div(m, tile[0]), ceil_div(n, tile[1])), arguments)
+    case.launch(program, (ceil_div(m, tile[0]), ceil_div(n, tile[1])), arguments)
     close(d.result(), left, right)
 
 
@@ -167,13 +179,13 @@ def product(
 def test_gemm_of_small_tiles(
     path: str, target: str, shape: tuple[int, int, int], random: np.random.Generator
 ) -> None:
-    product(path, target, shape, (64, 64), random)
+    product(compiled(path, target), shape, (64, 64), random)
 
 
 @pytest.mark.parametrize("shape", SHAPES_128, ids=str)
 @pytest.mark.parametrize("target", TARGETS)
 def test_gemm_of_large_tiles(target: str, shape: tuple[int, int, int], random: np.random.Generator) -> None:
-    product("test/corpus/gemm_f16_128x256x64.mlir", target, shape, (128, 256), random)
+    product(compiled("test/corpus/gemm_f16_128x256x64.mlir", target), shape, (128, 256), random)
 
 
 def product_with_bias(
@@ -204,7 +216,9 @@ def test_gemm_with_transposed_b_and_bias(
     )
 
 
-@pytest.mark.parametrize("shape", [(129, 131, 67), (128, 128, 64), (101, 7, 0), (5, 127, 259), (1, 1, 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(129, 131, 67), (128, 128, 64), (101, 7, 0), (5, 127, 259), (1, 1, 1)], ids=str
+)
 @pytest.mark.parametrize("target", TARGETS)
 def test_gemm_that_promises_no_alignment(
     target: str, shape: tuple[int, int, int], random: np.random.Generator

@@ -1,8 +1,8 @@
 """Values of the executor: what a value of an LLVM type is, for all threads of a CTA at once.
 
-    iN            unsigned NumPy integers [threads]; i1 is bool        ptr           uint64 [threads]
-    f16 f32 f64   NumPy floats [threads]                              bf16          float32 that are bf16 values
-    vector<NxT>   [threads, N]                                        struct        a tuple of the above
+iN            unsigned NumPy integers [threads]; i1 is bool        ptr           uint64 [threads]
+f16 f32 f64   NumPy floats [threads]                              bf16          float32 that are bf16 values
+vector<NxT>   [threads, N]                                        struct        a tuple of the above
 """
 
 from __future__ import annotations
