@@ -1,0 +1,55 @@
+"""docs/commands.md names every option, and its examples run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.pages import ROOT, check_command, commands
+from oracles import require_tool
+from tessera_tools.cli import opt, translate
+
+PAGE = ROOT / "docs" / "commands.md"
+TEXT = PAGE.read_text("utf-8")
+SECTIONS = {
+    "tessera-opt": TEXT.split("## tessera-opt")[1].split("## tessera-translate")[0],
+    "tessera-translate": TEXT.split("## tessera-translate")[1],
+}
+
+
+def options(names: list[str]) -> list[str]:
+    return [f"-{name}" if len(name) == 1 else f"--{name}" for name in names]
+
+
+OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES])
+TRANSLATE = options([*translate.OUTPUTS, *translate.FLAGS, *translate.VALUES])
+
+
+@pytest.mark.parametrize("option", OPT)
+def test_every_option_of_tessera_opt_is_named(option: str) -> None:
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-opt"]), f"docs/commands.md lacks {option}"
+
+
+@pytest.mark.parametrize("option", TRANSLATE)
+def test_every_option_of_tessera_translate_is_named(option: str) -> None:
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-translate"]), f"docs/commands.md lacks {option}"
+
+
+def test_no_option_is_named_that_does_not_exist() -> None:
+    from tessera_tools.passes.table import PASSES
+
+    known = {*OPT, *TRANSLATE, *options(list(PASSES)), "--help", "--name"}
+    named = set(re.findall(r"`(--[a-z][\w-]*\w)", TEXT))
+    assert named <= known
+
+
+def test_the_examples_run(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    require_tool("nvdisasm")
+    for name in ("examples", "test"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "build").mkdir()
+    for command in commands(PAGE, "tessera-opt", "tessera-translate"):
+        check_command(command, tmp_path)
