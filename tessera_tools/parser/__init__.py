@@ -1,6 +1,6 @@
 """MLIR text in, IR out.
 
-text ──lexer.Parser (table-driven LALR)──▶ light tree ──build.Builder──▶ builtin.module
+text ──driver.Parser (table-driven LALR)──▶ light tree ──build.Builder──▶ builtin.module
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ def parse_module(
     """
     from tessera_tools.opdef.dialect import upgrade_spelling
     from tessera_tools.parser.build import Builder
-    from tessera_tools.parser.lexer import Parser, default_table
+    from tessera_tools.parser.driver import Parser
+    from tessera_tools.parser.rules import default_table
     from tessera_tools.parser.source import Source, decode
 
     if isinstance(text, bytes):
         text = decode(text, filename)
     source = Source(text, filename)
-    statements = Parser(source, default_table(), allow_unregistered=allow_unregistered).parse()
+    parser = Parser(source, default_table(), allow_unregistered=allow_unregistered)
+    statements = parser.parse()
     builder = Builder(
         source, allow_unregistered=allow_unregistered, implicit_index_constants=implicit_index_constants
     )
+    builder.errors += parser.errors
     block = builder.build(statements)
     first = block.first_op
     if first is not None and first is block.last_op and first.name == "builtin.module":

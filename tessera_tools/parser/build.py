@@ -19,7 +19,7 @@ from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator
 from tessera_tools.ir.types import I32, NONE
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
-from tessera_tools.parser.lexer import Statement
+from tessera_tools.parser.rules import Statement
 from tessera_tools.parser.source import Source
 
 
@@ -264,6 +264,8 @@ class Builder:
     def _statement(self, statement: Statement) -> Operation:
         location: Location = statement.location or self.source.location(statement.start)
         if statement.children is None:
+            if statement.generic is None:
+                raise _Skip  # a syntax error, already told
             return self._generic(statement, location)
         op_class = find_op(statement.name)
         assert op_class is not None

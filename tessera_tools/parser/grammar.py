@@ -8,6 +8,7 @@ number of grammar rules grows with the shapes, not with the ops (cuda_tile: abou
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tessera_tools.opdef.dialect import Dialect, all_dialects
@@ -18,6 +19,9 @@ _CHECKOUT = Path(__file__).resolve().parent.parent.parent / "grammar"
 
 HEADER = """// Generated from tessera_tools/dialects/{dialect} by `python -m tessera_tools.parser.grammar`; do not edit.
 """
+
+
+_DEFAULTS = re.compile(r"^//: (\w+) is the default dialect inside (.*)$", re.MULTILINE)
 
 
 def grammar_folder() -> Path:
@@ -45,6 +49,11 @@ def dialect_grammar(dialect: Dialect) -> str | None:
     lines += [f"{name}: {' | '.join(body.split(' | '))}\n" for body, name in helpers.rules.items()]
     lines += [f"{body}\n" for body in helpers.fragments.values()]
     lines.insert(1, f"%declare {' '.join(heads)}\n")
+    defaults: dict[str, list[str]] = {}
+    for name, op_class in dialect.ops.items():
+        if op_class.default_dialect is not None:
+            defaults.setdefault(op_class.default_dialect, []).append(name)
+    lines[1:1] = [f"//: {default} is the default dialect inside {' '.join(names)}\n" for default, names in defaults.items()]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -61,20 +70,29 @@ def heads(text: str, dialect: str) -> dict[str, str]:
     return found
 
 
-def read_grammar() -> tuple[str, dict[str, str]]:
-    """The whole grammar as Lark text, and op name → head terminal."""
+def default_dialects(text: str) -> dict[str, str]:
+    """Op name → the dialect whose prefix may be left out inside its regions, from the generated comments."""
+    return {
+        name: match.group(1) for match in _DEFAULTS.finditer(text) for name in match.group(2).split()
+    }
+
+
+def read_grammar() -> tuple[str, dict[str, str], dict[str, str]]:
+    """The whole grammar as Lark text, op name → head terminal, and op name → default dialect of its regions."""
     folder = grammar_folder()
     parts = [(folder / "structure.lark").read_text("utf-8")]
     ops: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     rules: list[str] = ["generic"]
     for path in sorted((folder / "ops").glob("*.lark")):
         text = path.read_text("utf-8")
         parts.append(text)
         ops.update(heads(text, path.stem))
+        defaults.update(default_dialects(text))
         rules += [line.split(":", 1)[0] for line in text.split("\n") if line.startswith(f"{path.stem}_op_")]
     # `?op` hands its only child on: the statement's node is the format's.
     parts.append("?op: " + "\n    | ".join(rules) + "\n")
-    return "\n".join(parts), ops
+    return "\n".join(parts), ops, defaults
 
 
 def write_generated(folder: Path) -> list[str]:

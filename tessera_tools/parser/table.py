@@ -3,7 +3,7 @@
     grammar/*.lark ──Lark, strict──▶ table.json {states, gotos, rules, literals, ops}
 
 The table is shipped in the wheel (`tessera_tools/_grammar/table.json`).  In a checkout it is made when first needed
-and kept in the user's cache folder, keyed by the grammar's text and the versions of Lark and Python.
+and kept in the user's cache folder, keyed by the grammar's text.
 
     python -m tessera_tools.parser.table --output FILE        makes it
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from tessera_tools.parser.grammar import grammar_folder, read_grammar
 
-FORMAT = 3
+FORMAT = 4
 """Version of the JSON's shape."""
 
 
@@ -36,17 +36,16 @@ def make() -> dict[str, Any]:
         def __init__(self, conf: Any) -> None:
             pass
 
-        def lex(self, state: Any, parser_state: Any) -> Any:
+        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
             return iter(())
 
-    text, ops = read_grammar()
+    text, ops, defaults = read_grammar()
     lark = Lark(
         text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False
     )
-    parse_table = lark.parser.parser._parse_table  # type: ignore[union-attr]
-    kept = {t.name for t in lark.terminals if not t.name.startswith("__")}
+    parse_table = lark.parser.parser._parse_table
     literals = {
-        t.pattern.value: t.name for t in lark.terminals if t.pattern is not None and t.pattern.type == "str"
+        t.pattern.value: t.name for t in lark.terminals if t.pattern.type == "str"
     }
     rules: list[list[Any]] = []
     numbers: dict[Any, int] = {}
@@ -60,7 +59,6 @@ def make() -> dict[str, Any]:
         origin = str(rule.origin.name)
         placeholders = [int(b) for b in rule.options.empty_indices] if rule.options.empty_indices else []
         rules.append([origin, len(rule.expansion), keep, rule.alias, placeholders, int(rule.options.expand1)])
-    del kept
     states: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
     for number in range(len(parse_table.states)):
@@ -84,7 +82,7 @@ def make() -> dict[str, Any]:
         "rules": rules,
         "literals": literals,
         "ops": ops,
-        "defaults": default_dialects(ops),
+        "defaults": defaults,
     }
 
 
@@ -96,23 +94,10 @@ def parse_table_rules(parse_table: Any) -> list[Any]:
     return sorted(rules, key=lambda r: (str(r.origin.name), r.order, str(r.expansion)))
 
 
-def default_dialects(ops: dict[str, str]) -> dict[str, str]:
-    """Op name → the dialect whose prefix may be left out inside its regions."""
-    from tessera_tools.opdef.dialect import find_op
-
-    found: dict[str, str] = {}
-    for name in ops:
-        op_class = find_op(name)
-        if op_class is not None and op_class.default_dialect is not None:
-            found[name] = op_class.default_dialect
-    return found
-
-
 def key() -> str:
-    """What the table depends on, as a digest."""
-    import importlib.metadata
-
-    digest = hashlib.sha256(f"{FORMAT} {importlib.metadata.version('lark')} {sys.version_info[:2]}".encode())
+    """What the table depends on, as a digest: the grammar's text.  The table is plain data that Lark's own version and
+    Python's have no part in, and asking for Lark's version would take longer than loading the table."""
+    digest = hashlib.sha256(f"{FORMAT}".encode())
     folder = grammar_folder()
     for path in [folder / "structure.lark", *sorted((folder / "ops").glob("*.lark"))]:
         digest.update(path.read_bytes())

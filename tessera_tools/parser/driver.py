@@ -1,0 +1,175 @@
+"""The table-driven parser: shifts and reduces over the lexer's tokens, and goes on behind a syntax error where that is safe.
+
+    Lexer.next(row) ──▶ terminal ──table──▶ shift, or reduce a rule ──▶ light tree (rules.py)
+
+Behind an error in a statement, the statement is dropped (the values it would define are remembered as unknown) and
+reading goes on at the next line that starts one, with the braces since the error in balance.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError
+from tessera_tools.opdef.directive import Token
+from tessera_tools.parser.lexer import Lexer
+from tessera_tools.parser.rules import Statement, Table
+from tessera_tools.parser.source import Source
+
+MAX_ERRORS = 20
+"""Syntax errors after which reading stops."""
+
+_MARKS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}\n]')
+_STATEMENT = re.compile(r"\s*(?:%[^\n=]*=(?!=)|\}|\^[\w$.-]+\s*[(:]|\"[\w$.]+\"\s*\(|([A-Za-z_][\w$.]*))")
+
+_WORDS_FOR_USER = {
+    "VALUE": "an SSA value '%name'",
+    "TYPE": "a type",
+    "FUNCTION_TYPE": "a function type '(…) -> …'",
+    "ATTRIBUTE": "an attribute",
+    "SYMBOL": "a symbol '@name'",
+    "CARET": "a block '^name'",
+    "LABEL": "a block label '^name:'",
+    "RESULTS": "an operation",
+    "INTEGER": "an integer",
+    "FLOAT": "a number",
+    "STRING": "a string",
+    "KEYWORD": "a keyword",
+    "ATTR_DICT": "an attribute dictionary '{…}'",
+    "LOC": "a location 'loc(…)'",
+    "PROPS": "properties '<{…}>'",
+    "$END": "end of file",
+    "GENERIC": "an operation",
+}
+
+
+class Parser(Lexer):
+    """Parses one source."""
+
+    def __init__(self, source: Source, table: Table, *, allow_unregistered: bool = False) -> None:
+        super().__init__(source, table, allow_unregistered=allow_unregistered)
+        self.stack = [table.start]
+        self.values: list[Any] = []
+        self.errors: list[Diagnostic] = []
+        """The syntax errors found."""
+        self._resumed = -1
+
+    def parse(self) -> list[Statement]:
+        """The statements of the file, without those in error; `errors` tells of these.  Where reading had to stop, none:
+        what they would say follows from the missing rest."""
+        while True:
+            try:
+                return self._run()
+            except DiagnosticError as failure:
+                if not self._recover(failure):
+                    return []
+
+    def _run(self) -> list[Statement]:
+        table, stack, values = self.table, self.stack, self.values
+        states, gotos, rules, end = table.states, table.gotos, table.rules, table.end
+        next_token = self.next
+        state = stack[-1]
+        while True:
+            row = states[state]
+            terminal, value = next_token(row)
+            if terminal == "$OP":
+                state = gotos[state]["op"]
+                stack.append(state)
+                values.append(value)
+                continue
+            while True:
+                action = row.get(terminal)
+                if action is None:
+                    raise self.unexpected(row, self.token_start)
+                if action >= 0:
+                    stack.append(action)
+                    values.append(value)
+                    state = action
+                    break
+                rule = rules[-1 - action]
+                size = rule.size
+                if size:
+                    node = rule.reduce(values[-size:])
+                    del values[-size:]
+                    del stack[-size:]
+                else:
+                    node = rule.reduce([])
+                values.append(node)
+                state = gotos[stack[-1]][rule.origin]
+                stack.append(state)
+                row = states[state]
+                if state == end and terminal == "$END":
+                    return values[-1]
+
+    # -- errors
+
+    def unexpected(self, row: dict[str, int], at: int) -> DiagnosticError:
+        """A syntax error: what stands at `at`, and the few things that could have."""
+        names = {name: text for text, name in self.table.literals.items()}
+        literals = sorted(f"'{names[t]}'" for t in row if t in names)
+        words = list(dict.fromkeys(_WORDS_FOR_USER[t] for t in row if t in _WORDS_FOR_USER))
+        if "an operation" in words:
+            words = ["an operation"] + [w for w in words if w in (_WORDS_FOR_USER["LABEL"], "end of file")]
+            literals = [text for text in literals if text == "'}'"] or literals[:3]
+        choices = ((literals + words) if len(literals) <= 4 else words + literals[:3])[:5]
+        expected = " or ".join([", ".join(choices[:-1]), choices[-1]] if len(choices) > 1 else choices)
+        self.scanner.at = at
+        return self.source.error(at, f"expected {expected or 'nothing more'}, found {self.scanner.found()}")
+
+    def _recover(self, failure: DiagnosticError) -> bool:
+        """Note the error, drop the statement it is in, and find where to go on; False where reading cannot go on."""
+        at = self.token_start
+        ended = self.at_end(at)
+        if not self.errors or not (ended or (self.text[at] == "}" and not self.defaults)):
+            # Behind an earlier error, a region that is never opened or closed says nothing new.
+            self.errors += failure.diagnostics
+        if ended or len(self.errors) >= MAX_ERRORS:
+            return False
+        self._drop_statement()
+        resumed = self._resume(at)
+        if self.text[resumed : resumed + 1] == "}" and not self.defaults:
+            resumed += 1
+        if resumed <= self._resumed or resumed >= len(self.text):
+            return False
+        self.at = self._resumed = resumed
+        return True
+
+    def _drop_statement(self) -> None:
+        """Unwind to where the statement in error began; what it would define is left as a statement without a name."""
+        stack, values, states = self.stack, self.values, self.table.states
+        after_results = self.table.after_results
+        height = len(stack)
+        while height > 1 and stack[height - 1] != after_results:
+            if states[stack[height - 1]].get("RESULTS", -1) >= 0:
+                # The error stands between statements.
+                del stack[height:]
+                del values[height - 1 :]
+                return
+            height -= 1
+        results: Token | None = values[height - 2] if height > 1 else None
+        del stack[max(height - 1, 1) :]
+        del values[max(height - 2, 0) :]
+        while self.defaults and self.defaults[-1][1] > len(stack):
+            self.defaults.pop()
+        self.default = self.defaults[-1][0] if self.defaults else ""
+        if results is not None:
+            values.append(Statement(results, "", results.start, None, None, None))
+            stack.append(self.table.gotos[stack[-1]]["statement"])
+
+    def _resume(self, at: int) -> int:
+        """The next place from `at` on where a statement can start: the line after, braces in balance."""
+        depth = 0
+        for match in _MARKS.finditer(self.text, at):
+            mark = match.group()
+            if mark == "{":
+                depth += 1
+            elif mark == "}":
+                if depth == 0:
+                    return match.start()
+                depth -= 1
+            elif mark == "\n" and depth == 0:
+                following = _STATEMENT.match(self.text, match.end())
+                if following is not None and (following.group(1) is None or self.names_op(following.group(1))):
+                    return match.end()
+        return len(self.text)

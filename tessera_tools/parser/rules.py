@@ -1,0 +1,185 @@
+"""The parse table as the parser's loop wants it, and how each grammar rule makes its node of the light tree.
+
+The light tree is made of plain lists: a rule's node is the list of its children without literals, an alternative with
+an alias is `(alias, children)`, a statement is a `Statement`.  `[x]` that is absent leaves None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tessera_tools.ir.location import Location
+from tessera_tools.opdef.directive import Token
+
+
+class Statement(NamedTuple):
+    """One operation of the light tree."""
+
+    results: Token | None
+    """The result list with its `=`, as text; None for no results."""
+    name: str
+    """The full name of the op; empty for a statement that could not be read."""
+    start: int
+    """Character offset of the op's name."""
+    children: list[Any] | None
+    """What the format's directives read; None for the generic form."""
+    generic: list[Any] | None
+    """What the generic form holds: operands, successors, properties, regions, attributes, function type."""
+    location: Location | None
+
+
+Reducer = Callable[[list[Any]], Any]
+"""From the values of a rule's symbols to its node."""
+
+
+class Rule:
+    """One grammar rule: how its children become a node."""
+
+    __slots__ = ("alias", "expand", "keep", "origin", "placeholders", "plain", "reduce", "size")
+
+    def __init__(
+        self, origin: str, size: int, keep: list[int], alias: str | None, placeholders: list[int], expand: int
+    ) -> None:
+        self.origin = origin
+        self.size = size
+        """How many symbols the rule has."""
+        self.keep = keep
+        """Positions of the symbols that stay in the tree; -1 - i for a repetition at i, whose items are spliced in."""
+        self.alias = alias
+        self.placeholders = placeholders
+        """Of the optional children in order: 1 for one that this alternative leaves out, which becomes None."""
+        self.expand = bool(expand)
+        """Whether a node with one child is that child (`?rule`)."""
+        self.plain = not placeholders and all(i >= 0 for i in keep)
+        self.reduce = self._reducer()
+
+    def _reducer(self) -> Reducer:
+        if self.origin == "statement":
+            return _statement
+        if self.origin == "generic":
+            return self._generic
+        if self.origin.startswith("__"):
+            return self._repetition
+        if self.alias is not None and self.origin in _OPTIONAL:
+            return self._optional
+        if self.alias is not None:
+            alias = self.alias
+            return lambda values: (alias, self._children(values))
+        if (self.expand and self.size == 1) or (self.keep == [0] and self.origin in _SINGLE and self.plain):
+            return _first
+        if self.plain and len(self.keep) == self.size:
+            return _all
+        return self._children
+
+    def _children(self, values: list[Any]) -> list[Any]:
+        if self.plain:
+            return [values[i] for i in self.keep]
+        children: list[Any] = []
+        if not self.placeholders:
+            for i in self.keep:
+                self._add(children, values, i)
+            return children
+        # A placeholder bit stands for each optional child that this alternative leaves out, in order.
+        kept = {(-1 - i if i < 0 else i): i for i in self.keep}
+        position = 0
+        for bit in self.placeholders:
+            if bit:
+                children.append(None)
+                continue
+            if position in kept:
+                self._add(children, values, kept[position])
+            position += 1
+        return children
+
+    @staticmethod
+    def _add(children: list[Any], values: list[Any], place: int) -> None:
+        if place >= 0:
+            children.append(values[place])
+        else:
+            children += values[-1 - place]
+
+    def _repetition(self, values: list[Any]) -> list[Any]:
+        """Lark's rule for a repetition, `x* : x | x* x`; the list grows in place."""
+        if not self.keep or self.keep[0] >= 0:
+            return self._children(values)
+        items: list[Any] = values[-1 - self.keep[0]]
+        for i in self.keep[1:]:
+            self._add(items, values, i)
+        return items
+
+    def _optional(self, values: list[Any]) -> Any:
+        dictionary = self.origin.startswith("attr_dict")
+        if self.alias == "absent":
+            return {} if dictionary else []
+        children = self._children(values)
+        return children[0] if dictionary or self.origin in ("value_list", "type_list") else children
+
+    def _generic(self, values: list[Any]) -> list[Any]:
+        children = self._children(values)
+        return [Token("", children[0].start), (children[0], children[1:])]
+
+
+def _statement(values: list[Any]) -> Statement:
+    op = values[1]
+    head = op[0]
+    location = values[2] if len(values) > 2 else None
+    if head.text:
+        return Statement(values[0], head.text, head.start, op[1:], None, location)
+    token, generic = op[1]
+    return Statement(values[0], token.text, token.start, None, generic, location)
+
+
+def _first(values: list[Any]) -> Any:
+    return values[0]
+
+
+def _all(values: list[Any]) -> list[Any]:
+    return values
+
+
+_OPTIONAL = frozenset(
+    {"value_list", "optional_value", "type_list", "optional_type", "caret_list", "region_list",
+     "attr_dict", "attr_dict_with_keyword"}
+)  # fmt: skip
+"""Rules of structure.lark whose node is a list (or dictionary), empty where the alternative `absent` was taken."""
+
+_SINGLE = frozenset({"type", "keyword", "boolean"})
+"""Rules of structure.lark whose node is their only child."""
+
+
+class Table:
+    """The parse table: of each state, terminal → state to shift to (≥ 0) or -1 - rule to reduce, and rule → next state."""
+
+    __slots__ = ("defaults", "end", "gotos", "literals", "ops", "rules", "start", "states")
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.start: int = data["start"]
+        self.end: int = data["end"]
+        self.states: list[dict[str, int]] = data["states"]
+        self.gotos: list[dict[str, int]] = data["gotos"]
+        self.rules = [Rule(*rule) for rule in data["rules"]]
+        self.literals: dict[str, str] = data["literals"]
+        """Keyword or punctuation → its terminal."""
+        self.ops: dict[str, str] = data["ops"]
+        """Op name → the head terminal of its format."""
+        self.defaults: dict[str, str] = data["defaults"]
+        """Op name → the dialect whose prefix may be left out inside its regions."""
+
+    @property
+    def after_results(self) -> int:
+        """The state in which a statement's result list has been read."""
+        return next(row["RESULTS"] for row in self.states if row.get("RESULTS", -1) >= 0)
+
+
+_table: Table | None = None
+
+
+def default_table() -> Table:
+    """The table of all registered ops; loaded once."""
+    global _table
+    if _table is None:
+        from tessera_tools.parser.table import load
+
+        _table = Table(load())
+    return _table
