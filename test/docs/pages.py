@@ -25,12 +25,16 @@ class Block(NamedTuple):
 def blocks(page: Path) -> list[Block]:
     """Every fenced block of a page, in order."""
     text = page.read_text("utf-8")
-    return [Block(m[1], m[2].strip(), m[3], text.count("\n", 0, m.start()) + 1) for m in _FENCE.finditer(text)]
+    return [
+        Block(m[1], m[2].strip(), m[3], text.count("\n", 0, m.start()) + 1) for m in _FENCE.finditer(text)
+    ]
 
 
 def commands(page: Path, *programs: str) -> list[str]:
     """The lines `$ program …` of the page's console blocks whose program is one of `programs`, without comments."""
-    lines = [line for block in blocks(page) if block.language == "console" for line in block.text.splitlines()]
+    lines = [
+        line for block in blocks(page) if block.language == "console" for line in block.text.splitlines()
+    ]
     typed = [line[2:].split("  #")[0].strip() for line in lines if line.startswith("$ ")]
     return [line for line in typed if line.split()[0] in programs]
 

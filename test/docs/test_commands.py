@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from docs.pages import ROOT, check_command, commands
+
 from oracles import require_tool
 from tessera_tools.cli import opt, translate
 
@@ -29,12 +29,16 @@ TRANSLATE = options([*translate.OUTPUTS, *translate.FLAGS, *translate.VALUES])
 
 @pytest.mark.parametrize("option", OPT)
 def test_every_option_of_tessera_opt_is_named(option: str) -> None:
-    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-opt"]), f"docs/commands.md lacks {option}"
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-opt"]), (
+        f"docs/commands.md lacks {option}"
+    )
 
 
 @pytest.mark.parametrize("option", TRANSLATE)
 def test_every_option_of_tessera_translate_is_named(option: str) -> None:
-    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-translate"]), f"docs/commands.md lacks {option}"
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-translate"]), (
+        f"docs/commands.md lacks {option}"
+    )
 
 
 def test_no_option_is_named_that_does_not_exist() -> None:

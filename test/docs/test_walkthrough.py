@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from docs.pages import ROOT, Block, blocks, check_command, commands, missing_lines
+
 from oracles import require_tool
 
 PAGE = ROOT / "docs" / "walkthrough.md"
@@ -29,7 +29,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_quoted_line_is_printed(block: Block, folder: Path) -> None:
     (file,) = [path for path in (folder / "build" / "walk").glob(f"{block.mark}.*") if path.suffix != ".json"]
     absent = missing_lines(block.text, file.read_text("utf-8"))
-    assert not absent, f"docs/walkthrough.md:{block.line} quotes lines that {file.name} no longer has: {absent}"
+    assert not absent, (
+        f"docs/walkthrough.md:{block.line} quotes lines that {file.name} no longer has: {absent}"
+    )
 
 
 def test_every_stage_is_quoted() -> None:
