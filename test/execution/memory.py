@@ -1,6 +1,6 @@
 """Memory of the executor: guarded global buffers, and a CTA's shared memory that knows who touched which byte.
 
-Global buffers stand 2^32 bytes apart, so that an address says which buffer it means and an access past an end is seen.
+Global buffers stand 2^44 bytes apart, so that an address says which buffer it means and an access past an end is seen.
 Shared memory keeps, for every byte, whether it has been written, whether a cp.async is on its way to it, and which
 thread wrote or read it since the last barrier.
 """
@@ -12,10 +12,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from execution.values import POISON_BYTE, ExecutionError
 
-SPACING = 1 << 32
+SPACING = 1 << 44
 SHARED_BASE = 0x4000
 """The address of global_smem: not 0, aligned to its 1024 bytes and no more than 16384."""
 NOBODY, SEVERAL = -1, -2
+
+
+@dataclass
+class _Buffer:
+    """Rows of bytes, each `pitch` bytes after the one before; what lies between the rows is nobody's."""
+
+    address: int
+    data: np.ndarray
+    pitch: int
+    written: np.ndarray
 
 
 @dataclass
@@ -23,66 +33,87 @@ class GlobalMemory:
     """Buffers by address. With `write_once`, a second store to a byte is an error."""
 
     write_once: bool = True
-    buffers: list[np.ndarray] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
-    written: list[np.ndarray] = field(default_factory=list)
+    buffers: list[_Buffer] = field(default_factory=list)
 
-    def add(self, array: np.ndarray, misalignment: int = 0) -> int:
-        """Put a copy of an array into memory; its address, a multiple of 256 plus `misalignment`."""
-        data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).copy()
-        self.buffers.append(data)
-        self.offsets.append(256 + misalignment)
-        self.written.append(np.zeros(len(data), np.bool_))
-        return len(self.buffers) * SPACING + self.offsets[-1]
+    def add(self, array: np.ndarray, misalignment: int = 0, pitch: int = 0) -> int:
+        """Put a copy of an array into memory; its address, a multiple of 256 plus `misalignment`.
+
+        With `pitch`, the rows of a matrix stand so many bytes apart; the bytes between them take no memory here.
+        """
+        rows = array.shape[0] if pitch else 1
+        data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).reshape(
+            rows, -1 if array.size else 0
+        )
+        if pitch and data.shape[1] > pitch:
+            raise ValueError(f"rows of {data.shape[1]} bytes do not fit a pitch of {pitch}")
+        address = (len(self.buffers) + 1) * SPACING + 256 + misalignment
+        self.buffers.append(_Buffer(address, data.copy(), pitch or SPACING, np.zeros(data.shape, np.bool_)))
+        return address
 
     def read_back(self, address: int, like: np.ndarray) -> np.ndarray:
         """What an added array is now."""
-        return self.buffers[address // SPACING - 1].view(like.dtype).reshape(like.shape).copy()
+        data = self.buffers[address // SPACING - 1].data
+        return np.frombuffer(data.tobytes(), like.dtype).reshape(like.shape)
 
-    def _places(
-        self, addresses: np.ndarray, size: int, alignment: int, what: str
-    ) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """(buffer, which accesses, byte indices) for every buffer touched."""
+    def _places(self, addresses: np.ndarray, size: int, alignment: int, what: str) -> list[_Access]:
+        """The accesses of every buffer touched."""
         misaligned = addresses % np.uint64(alignment) != 0
         if misaligned.any():
+            first = int(addresses[misaligned][0])
             raise ExecutionError(
-                f"{what} of {size} bytes at address {int(addresses[misaligned][0]):#x}, not a multiple of {alignment}"
+                f"{what} of {size} bytes at address {first:#x}, not a multiple of {alignment}"
             )
-        found = []
+        found: list[_Access] = []
         owners = addresses // np.uint64(SPACING)
         for owner in np.unique(owners):
             which = np.flatnonzero(owners == owner)
             index = int(owner) - 1
             if not 0 <= index < len(self.buffers):
-                raise ExecutionError(
-                    f"{what} of {size} bytes at address {int(addresses[which[0]]):#x}, where no buffer is"
-                )
-            offsets = (addresses[which] % np.uint64(SPACING)).astype(np.int64) - self.offsets[index]
-            outside = (offsets < 0) | (offsets + size > len(self.buffers[index]))
+                first = int(addresses[which[0]])
+                raise ExecutionError(f"{what} of {size} bytes at address {first:#x}, where no buffer is")
+            buffer = self.buffers[index]
+            offsets = addresses[which].astype(np.int64) - buffer.address
+            rows, columns = np.divmod(offsets, buffer.pitch)
+            height, width = buffer.data.shape
+            outside = (rows < 0) | (rows >= height) | (columns + size > width)
             if outside.any():
                 raise ExecutionError(
-                    f"{what} of {size} bytes at byte {int(offsets[outside][0])} "
-                    f"of buffer {index}, which has {len(self.buffers[index])}"
+                    f"{what} of {size} bytes at row {int(rows[outside][0])}, byte {int(columns[outside][0])} "
+                    f"of buffer {index}, which has {height} rows of {width} bytes"
                 )
-            found.append((index, which, offsets[:, None] + np.arange(size)))
+            found.append(_Access(index, buffer, which, rows[:, None], columns[:, None] + np.arange(size)))
         return found
 
     def read(self, addresses: np.ndarray, size: int, alignment: int, what: str = "a load") -> np.ndarray:
         """[accesses, size] bytes."""
         data = np.empty((len(addresses), size), np.uint8)
-        for index, which, places in self._places(addresses, size, alignment, what):
-            data[which] = self.buffers[index][places]
+        for access in self._places(addresses, size, alignment, what):
+            data[access.which] = access.buffer.data[access.rows, access.columns]
         return data
 
     def write(self, addresses: np.ndarray, data: np.ndarray, alignment: int, what: str = "a store") -> None:
         """Write bytes; two threads that write one byte at once are an error."""
-        for index, which, places in self._places(addresses, data.shape[1], alignment, what):
-            if len(np.unique(places)) != places.size:
-                raise ExecutionError(f"{what} by several threads to one byte of buffer {index}")
-            if self.write_once and self.written[index][places].any():
-                raise ExecutionError(f"{what} to bytes of buffer {index} that have been written before")
-            self.buffers[index][places] = data[which]
-            self.written[index][places] = True
+        for access in self._places(addresses, data.shape[1], alignment, what):
+            buffer, rows, columns = access.buffer, access.rows, access.columns
+            if len(np.unique(rows * buffer.pitch + columns)) != columns.size:
+                raise ExecutionError(f"{what} by several threads to one byte of buffer {access.index}")
+            if self.write_once and buffer.written[rows, columns].any():
+                raise ExecutionError(
+                    f"{what} to bytes of buffer {access.index} that have been written before"
+                )
+            buffer.data[rows, columns] = data[access.which]
+            buffer.written[rows, columns] = True
+
+
+@dataclass
+class _Access:
+    """Which of an instruction's accesses go to a buffer, and the rows and bytes of them."""
+
+    index: int
+    buffer: _Buffer
+    which: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
 
 
 @dataclass

@@ -160,11 +160,12 @@ RACES = {
     "of 1024 bytes of shared memory": f"""
   %far = llvm.getelementptr %s[16] : ({SP}) -> {SP}, i8
   llvm.store %tid, %far : i32, {SP}""",
-    "byte 1024 of buffer 0": f"""
+    "row 0, byte 1024 of buffer 0": f"""
   %far = llvm.getelementptr %g[16] : ({GP}) -> {GP}, i8
   %v = llvm.load %far : {GP} -> i32""",
     "where no buffer is": f"""
-  %far = llvm.getelementptr %g[-4294967296] : ({GP}) -> {GP}, i8
+  %away = llvm.mlir.constant(-35184372088832 : i64) : i64
+  %far = llvm.getelementptr %in[%away] : ({GP}, i64) -> {GP}, i8
   %v = llvm.load %far : {GP} -> i32""",
     "written before": f"""
   llvm.store %tid, %o : i32, {GP}
