@@ -61,6 +61,8 @@ class OpDefinition:
         self.operand_segments = sum(f.arity != "single" for f in self.operands) > 1
         self.result_segments = sum(f.arity != "single" for f in self.results) > 1
         self._format: Any = None
+        self._sources: dict[str, tuple[str, ...]] = {}
+        """Of each field whose type has been inferred: the fields that have the same type."""
         self._fixed = all(f.fixed is not None for f in (*self.operands, *self.results))
         values = (*self.operands, *self.results)
         self._plain_checks = [
@@ -93,35 +95,30 @@ class OpDefinition:
         constraint = field.constraint
         if isinstance(constraint, Exactly):
             return constraint.type
-        if isinstance(constraint, SameAs):
-            other = known.get(constraint.field)
-            if isinstance(other, list):
-                return other[0] if other else None
-            if other is not None:
-                return other
         if isinstance(constraint, Derived) and all(name in known for name in constraint.fields):
             return constraint.function(*(known[name] for name in constraint.fields))
-        for other_field in (*self.operands, *self.results):
-            related = other_field.constraint
-            if (
-                isinstance(related, SameAs)
-                and related.field == field.name
-                and known.get(other_field.name) is not None
-            ):
-                found = known[other_field.name]
-                return (found[0] if found else None) if isinstance(found, list) else found
-        if isinstance(constraint, SameAs):
-            for other_field in (*self.operands, *self.results):
-                related = other_field.constraint
-                if (
-                    isinstance(related, SameAs)
-                    and related.field == constraint.field
-                    and related is not constraint
-                ):
-                    found = known.get(other_field.name)
-                    if found is not None and not isinstance(found, list):
-                        return found
+        sources = self._sources.get(field.name)
+        if sources is None:
+            sources = self._sources[field.name] = self._same_types(field)
+        for name in sources:
+            found = known.get(name)
+            if isinstance(found, list):
+                found = found[0] if found else None
+            if found is not None:
+                return found
         return None
+
+    def _same_types(self, field: OperandField | ResultField) -> tuple[str, ...]:
+        """The fields whose type `field` has, by any `same_as`: the one it names, those that name it, its siblings."""
+        target = field.constraint.field if isinstance(field.constraint, SameAs) else None
+        found = [target] if target is not None else []
+        values = (*self.operands, *self.results)
+        for wanted in (field.name, target):
+            for other in values:
+                constraint = other.constraint
+                if isinstance(constraint, SameAs) and constraint.field == wanted and other is not field:
+                    found.append(other.name)
+        return tuple(found)
 
     # -- verification
 
@@ -194,7 +191,8 @@ class OpDefinition:
         for index in range(start, start + count):
             type = field._value(pool[index]).type
             if not field.constraint.accepts(type):
-                self._reject(op, field, index, field.constraint.summary, type)
+                several = "variadic of " if field.arity == "variadic" else ""
+                self._reject(op, field, index, several + field.constraint.summary, type)
 
     def _verify_related(self, op: Operation, field: Any, constraint: Any) -> None:
         if isinstance(constraint, SameAs):

@@ -88,7 +88,7 @@ class Builder:
 
     def _close_scope(self, scope: _Scope) -> None:
         for name, forward in scope.forward.items():
-            message = f"use of undeclared SSA value '{name}'"
+            message = f"use of undeclared SSA value name '{name}'"
             if name[1:].startswith("c") and name[2:].isdigit():
                 message += f"; define it ('{name} = arith.constant {name[2:]} : index') or pass --implicit-index-constants"
             self.errors.append(self.source.diagnostic(forward.start, message))
@@ -240,6 +240,8 @@ class Builder:
         groups = _result_groups(text)
         total = sum(count for _, count in groups)
         if total != len(results):
+            if not results:
+                raise self.error_at(token.start, "cannot name an operation with no results")
             raise self.error_at(
                 token.start, f"operation defines {len(results)} results but was provided {total} to bind"
             )
@@ -344,10 +346,15 @@ class Builder:
             else:
                 waiting.append(field)
         while waiting:
-            field = next((f for f in waiting if definition.infer(f, known) is not None), waiting[0])
+            expected = None
+            for field in waiting:
+                expected = definition.infer(field, known)
+                if expected is not None:
+                    break
+            else:
+                field = waiting[0]
             waiting.remove(field)
             tokens = state.operand_tokens.get(field.name, [])
-            expected = definition.infer(field, known)
             if field.arity == "single" and len(tokens) != 1:
                 raise self.error_at(
                     state.start,
@@ -370,7 +377,8 @@ class Builder:
             if value.__class__ is _Forward and value.resolved:  # type: ignore[attr-defined]
                 start = value.start  # type: ignore[attr-defined]
                 raise self.error_at(
-                    start, "use of an SSA value that is defined only inside the operation's regions"
+                    start,
+                    "use of undeclared SSA value name: it is defined only inside the operation's regions",
                 )
 
     def _regions(self, op_class: Any, definition: Any, state: OpState) -> list[Region]:
