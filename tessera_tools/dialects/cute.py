@@ -20,8 +20,8 @@ _COPY_ATOM = re.compile(
 
 
 class CopyAtomAttr(Attribute, name="cute.copy_atom"):
-    """`#cute.copy_atom<sm80_ldg_128_f16>`: the architecture that introduced the primitive, the primitive, its width in bits (or
-    matrices for ldmatrix, dimensions for TMA), the element type."""
+    """`#cute.copy_atom<sm80_ldg_128_f16>`: the architecture that introduced the primitive, the primitive, its width in
+    bits (or matrices for ldmatrix, dimensions for TMA), the element type."""
 
     spelling: str
 

@@ -1,7 +1,7 @@
 """The `nv_tileas` dialect (stage 3): tile programs with layouts, buffers and asynchronous copies made explicit.
 
-Every tensor's type carries its layout, `tensor<128x64xf16, #nv_tileas.linear<{register = …, lane = …, warp = …}>>`: which
-thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x tile, layout>`.
+Every tensor's type carries its layout, `tensor<128x64xf16, #nv_tileas.linear<{register = …, lane = …, warp = …}>>`:
+which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x tile, layout>`.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
     padding = attribute(enum(PaddingAttr), default=PaddingAttr("undef"))
     res = result(ANY_RANKED_TENSOR)
     out_token = result(TOKEN)
-    assembly = "$view `[` $indices `]` `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` type($out_token)"
+    assembly = (
+        "$view `[` $indices `]` `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` "
+        "type($out_token)"
+    )
 
     def verify_op(self) -> None:
         _verify_access(self, self.view.type, self.res.type)
@@ -159,9 +162,9 @@ class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allo
 
 
 class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)):
-    """Start copying a tile from element offsets of a view to one stage of a buffer; elements outside the view arrive as zero.
+    """Start copying a tile from element offsets of a view to one stage of a buffer.
 
-    `when` false copies zeros only.  Complete after the group it is committed to has been waited for."""
+    Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is committed to has been waited for."""
 
     view = operand(VIEW)
     indices = variadic_operand(exactly(I32))

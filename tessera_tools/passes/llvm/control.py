@@ -42,7 +42,7 @@ def for_loop(low: Lowering, op: scf.For) -> None:
     branch_if(low, condition, body, after)
     e.block = body
     low.define(op.induction[0], induction)
-    flat = list(arguments)
+    flat: list[Value] = list(arguments)
     for value in op.iter_args:
         low.define_flat(value, flat)
     low.block(op.body.entry)

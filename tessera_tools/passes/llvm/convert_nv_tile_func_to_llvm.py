@@ -4,7 +4,7 @@ A kernel's spec becomes nvvm attributes (the table of `lowering_tileas_to_llvm.m
 
     kernel_spec (present)    cute.kernel          always
     num_warps                nvvm.reqntid         32 · num_warps threads
-    cluster                  nvvm.cluster_dim, nvvm.blocksareclusters   where the target has clusters and the product > 1
+    cluster                  nvvm.cluster_dim, nvvm.blocksareclusters   where the target has clusters, product > 1
     (1)                      nvvm.minctasm        always
     nv_tileaa.occupancy      nvvm.maxnreg         registers that let so many CTAs share a multiprocessor
 """

@@ -18,8 +18,9 @@ from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm import control, elementwise, global_memory, shared_ops
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
-from tessera_tools.passes.llvm.shared_memory import ALIGNMENT, GLOBAL_SMEM, allocate
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.tileas.kernel import target_of
+from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, allocate
 from tessera_tools.target import Target
 
 FAMILIES = (control, elementwise, global_memory, shared_ops)

@@ -8,7 +8,7 @@ construction, not by later passes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tessera_tools.dialects import llvm
@@ -17,7 +17,6 @@ from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     DenseArrayAttr,
-    DenseElementsAttr,
     FloatAttr,
     IntegerAttr,
     SymbolRefAttr,
@@ -219,11 +218,9 @@ class Emitter:
             return (a & ((1 << bit_width(type)) - 1)) >> bits if isinstance(a, int) else a
         return self._binary(llvm.LShr, a, bits, type)
 
-    def sext(self, a: Int, type: Type = I64) -> Int:
+    def sext(self, a: Int, type: IntegerType = I64) -> Int:
         """a in a wider type, signed."""
-        if isinstance(a, int) or a.type is type:
-            return a
-        return self.pure(("sext", type), (a,), lambda: llvm.SExt(a, res=type))
+        return a if isinstance(a, int) else self.resized(a, type, signed=True)
 
     def icmp(self, predicate: str, a: Int, b: Int, type: Type = I32) -> Value:
         """The comparison as an i1."""
@@ -258,6 +255,8 @@ class Emitter:
 
     def gep(self, base: Value, offset: Int, *, shared: bool = True) -> Value:
         """base + offset bytes; a constant offset that is not `shared` stays at the access, where it is an immediate."""
+        if isinstance(offset, int) and not -(1 << 31) <= offset < 1 << 31:
+            offset = self.constant(offset, I64)
         if isinstance(offset, int):
             if offset == 0:
                 return base
@@ -278,6 +277,13 @@ class Emitter:
         """The address of the shared-memory global."""
         return self.pure(
             ("addressof", symbol), (), lambda: llvm.AddressOf(SymbolRefAttr(symbol), res=SHARED_POINTER)
+        )
+
+    def no_bit_set(self, masks: Mapping[str, int]) -> Value | None:
+        """Whether this thread has none of the bits in its `lane` and `warp`; None if there are none to have."""
+        indices = (("lane", self.lane), ("warp", self.warp))
+        return self.both(
+            [self.icmp("eq", self.and_(index, masks[name]), 0) for name, index in indices if masks.get(name)]
         )
 
     # -- hardware
@@ -330,32 +336,45 @@ class Emitter:
             result = self.xor(result, part)
         return result
 
-    # -- vectors and words
+    # -- vectors and words.  All are pure: a tile that is unpacked in a branch or a loop is unpacked where it was made,
+    # so that what follows may use the parts too.
+
+    def poison(self, type: Type) -> Value:
+        """A value that may be anything."""
+        return self.pure(("poison", type), (), lambda: llvm.Poison(res=type))
 
     def vector(self, values: Sequence[Value], element: Type) -> Value:
         """Values as one vector (a lone value as itself)."""
         if len(values) == 1:
             return values[0]
         type = VectorType((len(values),), element)
-        result = self.pure(("poison", type), (), lambda: llvm.Poison(res=type))
+        result = self.poison(type)
         for i, value in enumerate(values):
-            at = self.constant(i)
-            result = self.emit(llvm.InsertElement(result, value, at, res=type)).results[0]
+            operands = (result, value, self.constant(i))
+            result = self.pure(
+                "insert", operands, lambda operands=operands: llvm.InsertElement(*operands, res=type)
+            )
         return result
 
     def elements(self, vector: Value, count: int, element: Type) -> list[Value]:
         """The elements of a vector (or of a lone value)."""
         if count == 1:
             return [vector]
-        return [
-            self.emit(llvm.ExtractElement(vector, self.constant(i), res=element)).results[0]
-            for i in range(count)
-        ]
+        found = []
+        for i in range(count):
+            operands = (vector, self.constant(i))
+            found.append(
+                self.pure(
+                    "extract", operands, lambda operands=operands: llvm.ExtractElement(*operands, res=element)
+                )
+            )
+        return found
 
     def bitcast(self, value: Value, type: Type) -> Value:
+        """The bits of a value as another type of that size."""
         if value.type is type:
             return value
-        return self.emit(llvm.Bitcast(value, res=type)).results[0]
+        return self.pure(("bitcast", type), (value,), lambda: llvm.Bitcast(value, res=type))
 
     def fields(self, struct: Value, types: Sequence[Type]) -> list[Value]:
         """The members of a struct value."""
@@ -364,16 +383,11 @@ class Emitter:
             for i, type in enumerate(types)
         ]
 
-    def splat(self, attribute: Attribute, element: Type) -> Value:
-        """A scalar constant from an attribute of the element type."""
-        return self.constant_of(attribute, element)
-
-
-def dense_constants(value: DenseElementsAttr) -> list[Attribute]:
-    """The elements of a dense attribute as scalar attributes: one for a splat."""
-    return value.attributes()
-
-
-def integer_type(bits: int) -> IntegerType:
-    """iN."""
-    return IntegerType(bits)
+    def resized(self, value: Value, type: IntegerType, *, signed: bool = False) -> Value:
+        """An integer extended or truncated to a type."""
+        old = value.type
+        assert isinstance(old, IntegerType)
+        if old is type:
+            return value
+        cls: Any = llvm.Trunc if old.width > type.width else llvm.SExt if signed else llvm.ZExt
+        return self.pure((cls, type), (value,), lambda: cls(value, res=type))

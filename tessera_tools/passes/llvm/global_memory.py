@@ -1,28 +1,41 @@
 """Global memory: tiled loads and stores, asynchronous copies into shared memory.
 
-A thread's element at register r lies at  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  What the thread and
-the register contribute does not change in a loop and is hoisted as a pointer; the indices add one offset an iteration.
+A thread's element at register r lies at  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  What the thread
+and the register contribute does not change in a loop and is hoisted as a pointer; the indices add one offset an
+iteration.  Addresses are computed in 64 bits.  An element lies in the view if 0 ≤ place < extent on every axis, which
+one unsigned comparison says: places below 0, and those past 2^31, are large unsigned numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tessera_tools.analysis.access import in_bounds, lower_of
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I64, FloatType, RankedTensorType, Type, VectorType, bit_width
+from tessera_tools.ir.types import I32, I64, FloatType, IntegerType, RankedTensorType, VectorType
 from tessera_tools.layout import LinearLayout, as_xor_expression, vector_access
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import stage_pointer
-from tessera_tools.passes.llvm.tiles import Tile, View
+from tessera_tools.passes.llvm.tiles import (
+    Tile,
+    View,
+    converted,
+    element_bytes,
+    from_memory,
+    into_memory,
+    scalar_attribute,
+    stored,
+)
 from tessera_tools.passes.tileas.assign_layouts import coalesced
-from tessera_tools.passes.tileas.remove_layout_conversions import layout_axis
+from tessera_tools.passes.tileas.remove_layout_conversions import access_vector, layout_axis
 
 
 @dataclass(slots=True)
@@ -35,28 +48,49 @@ class _Group:
 
 @lowers("nv_tileaa.make_memref")
 def make_memref(low: Lowering, op: nv_tileaa.MakeMemRef) -> None:
-    def known(entry: Any) -> Int:
-        return entry if isinstance(entry, int) else low.scalar(entry)
-
-    extents, strides = [known(v) for v in op.extents()], [known(v) for v in op.strides()]
+    """The view's numbers in 32 or 64 bits; a negative extent counts as 0."""
+    strides = [v if isinstance(v, int) else _at_least_32(low, v) for v in op.strides()]
+    extents: list[Int] = []
+    for extent in op.extents():
+        if isinstance(extent, int):
+            extents.append(max(0, extent))
+            continue
+        value = _at_least_32(low, extent)
+        lower = lower_of(extent, low.facts)
+        if lower is None or lower < 0:
+            zero = low.e.constant(0, value.type)
+            value = low.e.pure("smax", (value, zero), lambda value=value, zero=zero: llvm.SMax(value, zero))
+        extents.append(value)
     low.define(op.res, View(low.scalar(op.base), extents, strides, op.res.type.element))
+
+
+def _at_least_32(low: Lowering, value: Value) -> Value:
+    lowered = low.scalar(value)
+    type = lowered.type
+    if isinstance(type, IntegerType) and type.width < 32:
+        return low.e.resized(lowered, I32, signed=True)
+    if type not in (I32, I64):
+        raise ValueError(f"an extent or stride of type {value.type}; at most 64 bits are supported")
+    return lowered
 
 
 class _Access:
     """The addresses and bounds of one tiled access."""
 
     def __init__(
-        self, low: Lowering, op: Any, layout: LinearLayout, view: View, indices: list[Value]
+        self, low: Lowering, op: Any, layout: LinearLayout, shape: Sequence[int], indices: Sequence[Value]
     ) -> None:
-        self.low, self.e = low, low.e
-        self.view = view
-        self.indices = indices
-        self.bytes = bit_width(view.element) // 8
-        self.rank = len(indices)
+        self.e = low.e
+        self.view: View = low.view(op.view)
+        self.indices = [low.scalar(v) for v in indices]
+        self.bytes = element_bytes(self.view.element)
+        self.rank = len(self.indices)
+        self.layout = layout
         self.expressions = [as_xor_expression(layout, out=f"dim{d}") for d in range(self.rank)]
         self.thread = [self.e.thread_part(x) for x in self.expressions]
-        self.axis = layout_axis(op.view.defining_op, op)
-        self.layout = layout
+        view = op.view.defining_op
+        self.axis = layout_axis(view, op)
+        self.known_inside = in_bounds(view, indices, shape, low.facts)
 
     def groups(self, elements: int) -> list[_Group]:
         """Accesses of `elements` neighbours along the contiguous axis; repeated elements only once."""
@@ -64,7 +98,7 @@ class _Access:
         for register in range(self.layout.in_size("register")):
             found.setdefault(tuple(x.constants[register] for x in self.expressions), register)
         groups: list[_Group] = []
-        for at, _ in found.items():
+        for at in found:
             if at[self.axis] % elements:
                 continue
             run = [(*at[: self.axis], at[self.axis] + i, *at[self.axis + 1 :]) for i in range(elements)]
@@ -118,21 +152,33 @@ class _Access:
         """Whether the group lies in the view (a group lies in it whole or not at all); None if it is known to."""
         e = self.e
         conditions: list[Value | None] = []
-        for d in range(self.rank):
-            place = e.add(self.indices[d], self.coordinate(d, group.constants[d]))
-            conditions.append(e.icmp("ult", place, self.view.extents[d]))
+        for d, extent in enumerate(self.view.extents):
+            if self.known_inside[d]:
+                continue
+            coordinate, index = self.coordinate(d, group.constants[d]), self.indices[d]
+            narrow = extent < 1 << 31 if isinstance(extent, int) else extent.type is I32
+            if narrow:
+                conditions.append(e.icmp("ult", e.add(index, coordinate), extent))
+            else:
+                place = e.add(e.sext(index), e.sext(coordinate), I64)
+                conditions.append(e.icmp("ult", place, extent, I64))
         return e.both(conditions)
 
     def owner(self) -> Value | None:
         """Whether this thread is the one, of several that hold the same elements, to store them."""
-        e = self.e
-        masks = self.layout.free_variable_masks()
-        conditions: list[Value | None] = []
-        for name, index in (("lane", e.lane), ("warp", e.warp)):
-            mask = masks.get(name, 0)
-            if mask:
-                conditions.append(e.icmp("eq", e.and_(index, mask), 0))
-        return e.both(conditions)
+        return self.e.no_bit_set(self.layout.free_variable_masks())
+
+
+def _vector(op: Any, layout: LinearLayout) -> int:
+    """The elements of one access, as the atom says; an error if a thread does not hold so many neighbours."""
+    wanted = max(1, op.atom.bits // (8 * element_bytes(op.view.type.element)))
+    held = access_vector(op, layout)
+    if held < wanted:
+        raise op.error(
+            f"moves {wanted} elements at a time by its atom {op.atom}, but a thread holds {held} neighbours in its "
+            "layout; choose a narrower atom"
+        )
+    return wanted
 
 
 def padding_value(padding: str, type: Type) -> Attribute | None:
@@ -158,20 +204,17 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     """Vector loads, each under its bounds check; accesses with one condition share a branch."""
     e = low.e
     layout = nv_tileas.layout_of(op.res.type)
-    view = low.view(op.view)
-    access = _Access(low, op, layout, view, [low.scalar(v) for v in op.indices])
-    vector = max(1, op.atom.bits // bit_width(view.element))
-    try:
-        padding = padding_value(op.padding.value, view.element)
-    except ValueError as problem:
-        raise op.error(str(problem)) from None
+    access = _Access(low, op, layout, op.res.type.shape, op.indices)
+    element = access.view.element
+    padding = padding_value(op.padding.value, element)
+    register_type = converted(element)
     filler = (
-        e.constant_of(padding, view.element)
+        e.constant_of(scalar_attribute(padding), register_type)
         if padding is not None
-        else e.pure(("poison", view.element), (), lambda: llvm.Poison(res=view.element))
+        else e.poison(register_type)
     )
     elements: list[Any] = [None] * layout.in_size("register")
-    for condition, groups in _by_condition(access, access.groups(vector), None).values():
+    for condition, groups in _by_condition(access, access.groups(_vector(op, layout)), None).values():
 
         def load(groups: list[_Group] = groups) -> list[Value]:
             return [v for group in groups for v in _load(e, access, group)]
@@ -188,16 +231,17 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
 
 def _fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
     """Registers that repeat another's element take its value."""
-    free = layout.free_variable_masks().get("register", 0)
-    dims = [as_xor_expression(layout, out=name).constants for name in layout.out_dims] if free else []
-    first: dict[tuple[int, ...], Any] = {}
+    if not layout.free_variable_masks().get("register", 0):
+        return
+    dims = [as_xor_expression(layout, out=name).constants for name in layout.out_dims]
+    loaded = {
+        tuple(constants[register] for constants in dims): value
+        for register, value in enumerate(elements)
+        if value is not None
+    }
     for register, value in enumerate(elements):
-        if free:
-            at = tuple(constants[register] for constants in dims)
-            if value is None:
-                elements[register] = first[at]
-            else:
-                first[at] = value
+        if value is None:
+            elements[register] = loaded[tuple(constants[register] for constants in dims)]
 
 
 def _by_condition(
@@ -214,10 +258,11 @@ def _by_condition(
 def _load(e: Emitter, access: _Access, group: _Group) -> list[Value]:
     element = access.view.element
     count = len(group.registers)
-    type = VectorType((count,), element) if count > 1 else element
+    in_memory = stored(element)
+    type = VectorType((count,), in_memory) if count > 1 else in_memory
     alignment = i64(count * access.bytes)
     loaded = e.emit(llvm.Load(access.address(group), alignment, res=type)).results[0]
-    return e.elements(loaded, count, element)
+    return [from_memory(e, v, element) for v in e.elements(loaded, count, in_memory)]
 
 
 @lowers("nv_tileas.tiled_store")
@@ -225,15 +270,18 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
     """Vector stores, each under its bounds check; one thread stores what several hold."""
     e = low.e
     layout = nv_tileas.layout_of(op.value.type)
-    view = low.view(op.view)
-    access = _Access(low, op, layout, view, [low.scalar(v) for v in op.indices])
-    vector = max(1, op.atom.bits // bit_width(view.element))
+    access = _Access(low, op, layout, op.value.type.shape, op.indices)
+    element = access.view.element
     values = low.tile(op.value).elements(e)
-    for condition, groups in _by_condition(access, access.groups(vector), access.owner()).values():
+    for condition, groups in _by_condition(
+        access, access.groups(_vector(op, layout)), access.owner()
+    ).values():
 
         def store(groups: list[_Group] = groups) -> list[Value]:
             for group in groups:
-                packed = e.vector([values[r] for r in group.registers], view.element)
+                packed = e.vector(
+                    [into_memory(e, values[r], element) for r in group.registers], stored(element)
+                )
                 alignment = i64(len(group.registers) * access.bytes)
                 e.emit(llvm.Store(packed, access.address(group), alignment))
             return []
@@ -246,20 +294,21 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
 def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     """cp.async of 4, 8 or 16 bytes; outside the view its source size is 0 and zeros arrive (PTX ISA, cp.async)."""
     e = low.e
-    view, buffer = low.view(op.view), low.buffer(op.buffer)
-    bits = bit_width(view.element)
+    buffer = low.buffer(op.buffer)
+    element = op.view.type.element
+    bits = 8 * element_bytes(element)
     vector = op.atom.bits // bits
-    axis = layout_axis(op.view.defining_op, op)
     tile = op.buffer.type.tile
-    layout = coalesced(RankedTensorType(tile, view.element), vector, low.warps, axis)
-    memory = op.buffer.type.layout.layout
-    plan = vector_access(layout, memory, bits, op.atom.bits)
-    if plan.elements != vector:
+    layout = coalesced(
+        RankedTensorType(tile, element), vector, low.warps, layout_axis(op.view.defining_op, op)
+    )
+    plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
+    if plan.elements != vector or op.atom.bits not in (32, 64, 128):
         raise op.error(
-            f"copies {op.atom.bits} bits at a time, but the buffer's layout keeps only {plan.bits} together; choose a "
-            "narrower atom"
+            f"copies {op.atom.bits} bits at a time, but the buffer's layout keeps {plan.bits} together, and cp.async "
+            "moves 32, 64 or 128; choose another atom"
         )
-    access = _Access(low, op, layout, view, [low.scalar(v) for v in op.indices])
+    access = _Access(low, op, layout, tile, op.indices)
     when = low.scalar(op.when) if op.when is not None else None
     size = vector * bits // 8
     modifier = LoadCacheModifierAttr("cg" if size == 16 else "ca")

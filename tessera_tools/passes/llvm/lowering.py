@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects.nv_tileaa import MemTokenType
+from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.core import Block, Operation, Value
-from tessera_tools.ir.types import I64, FloatType, IndexType, IntegerType, RankedTensorType
+from tessera_tools.ir.core import Block, IRMapping, Operation, Value
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.shared_memory import Allocation
-from tessera_tools.passes.llvm.tiles import Buffer, Tile, View
+from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
+from tessera_tools.passes.tileas.shared_memory import Allocation
 from tessera_tools.target import Target
 
 LOWERINGS: dict[str, Callable[[Lowering, Any], None]] = {}
@@ -44,6 +46,7 @@ class Lowering:
         self.warps = warps
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
+        self.facts = Facts()
 
     # -- values
 
@@ -81,9 +84,7 @@ class Lowering:
         """The llvm types that a source value takes as block arguments: one a register for a tile, none for a token."""
         type = value.type
         if isinstance(type, RankedTensorType):
-            from tessera_tools.dialects.nv_tileas import layout_of
-
-            return [type.element] * layout_of(type).in_size("register")
+            return [converted(type.element)] * layout_of(type).in_size("register")
         return [converted(type)] if not isinstance(type, MemTokenType) else []
 
     def flatten(self, value: Value) -> list[Value]:
@@ -115,17 +116,17 @@ class Lowering:
 
     def op(self, op: Operation) -> None:
         """Lower one operation."""
-        function = LOWERINGS.get(op.name)
-        if function is None:
-            raise op.error("failed to legalize operation: convert-tileas-to-llvm has no lowering for it")
         self.e.location = op.location
-        function(self, op)
-
-
-def converted(type: Type) -> Type:
-    """The llvm type of a scalar: index is i64."""
-    if isinstance(type, IndexType):
-        return I64
-    if isinstance(type, IntegerType | FloatType | PointerType):
-        return type
-    raise ValueError(f"type {type} has no counterpart in llvm")
+        function = LOWERINGS.get(op.name)
+        if function is not None:
+            try:
+                function(self, op)
+            except (LayoutError, ValueError) as problem:
+                raise op.error(f"failed to legalize operation: {problem}") from None
+        elif op.name.startswith(("llvm.", "nvvm.")) and not op.regions and not op.successors:
+            mapping = IRMapping({value: self.scalar(value) for value in op.operands})
+            copy = self.e.emit(op.clone(mapping))
+            for old, new in zip(op.results, copy.results, strict=True):
+                self.define(old, new)
+        else:
+            raise op.error("failed to legalize operation: convert-tileas-to-llvm has no lowering for it")

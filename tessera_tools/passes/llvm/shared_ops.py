@@ -7,21 +7,26 @@ from typing import Any
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.dialects.nvvm.attributes import MMALayoutAttr, MMAShapeAttr, MMATypeAttr, ShflKindAttr
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import BF16, F16, F32, I32, TF32, VectorType, bit_width
+from tessera_tools.ir.types import BF16, F16, F32, I32, I64, TF32, IntegerType, VectorType, bit_width
 from tessera_tools.layout import LaneShuffle, RegisterMove, SharedRoundTrip, as_xor_expression, vector_access
 from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import (
-    _thread_pointer,
     load_tile,
     memory_offset,
-    shared_load_plan,
+    memory_tile,
+    memory_type,
+    register_tile,
     stage_pointer,
     store_tile,
+    thread_pointer,
 )
-from tessera_tools.passes.llvm.tiles import Buffer, Tile
+from tessera_tools.passes.llvm.tiles import Buffer, Tile, element_bytes
+from tessera_tools.passes.tileas.shared_memory import shared_load_plan
 
 
 @lowers("nv_tileas.alloc_tensor")
@@ -49,12 +54,13 @@ def load(low: Lowering, op: nv_tileas.Load) -> None:
     """ldmatrix where the layouts allow it, else vector loads."""
     plan = shared_load_plan(op, low.target)
     buffer = low.buffer(op.buffer)
-    start = memory_offset(op.buffer.type.layout.layout, op.offsets.values)
+    start = memory_offset(buffer.layout, op.offsets.values)
+
+    def pointer(i: int) -> Value:
+        return stage_pointer(low, buffer, op.stage, plan.address, i, start)
+
     low.define(
-        op.res,
-        load_tile(
-            low.e, op.res.type, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i, start)
-        ),
+        op.res, register_tile(low.e, load_tile(low.e, memory_type(op.res.type), plan, pointer), op.res.type)
     )
 
 
@@ -62,25 +68,16 @@ def load(low: Lowering, op: nv_tileas.Load) -> None:
 def store(low: Lowering, op: nv_tileas.Store) -> None:
     """Vector stores; one thread stores what several hold."""
     e = low.e
-    element = op.value.type.element
     layout = nv_tileas.layout_of(op.value.type)
-    plan = vector_access(layout, op.buffer.type.layout.layout, bit_width(element))
-    buffer, tile = low.buffer(op.buffer), low.tile(op.value)
+    buffer = low.buffer(op.buffer)
+    plan = vector_access(layout, buffer.layout, 8 * element_bytes(op.value.type.element))
+    tile = memory_tile(e, low.tile(op.value), op.value.type)
 
     def body() -> list[Value]:
-        store_tile(e, tile, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i), element)
+        store_tile(e, tile, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i))
         return []
 
-    guarded(low, _owner(low, tuple(layout.free_variable_masks().items())), [], body)
-
-
-def _owner(low: Lowering, masks: tuple[tuple[str, int], ...]) -> Value | None:
-    """Whether this thread stores: no bit of the masks is set in its lane or warp."""
-    e = low.e
-    indices = {"lane": e.lane, "warp": e.warp}
-    return e.both(
-        [e.icmp("eq", e.and_(indices[name], mask), 0) for name, mask in masks if mask and name in indices]
-    )
+    guarded(low, e.no_bit_set(layout.free_variable_masks()), [], body)
 
 
 @lowers("nv_tileas.convert_layout")
@@ -120,37 +117,35 @@ def _pick(low: Lowering, values: list[Value], chosen: Any, bits: int, constant: 
 
 
 def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
-    """Rounds of shfl.sync.idx, one register each, as 32-bit values."""
+    """Rounds of shfl.sync.idx, one register each, 32 bits at a time."""
     e = low.e
     values = tile.elements(e)
-    element = tile.element
-    if bit_width(element) > 32:
-        raise op.error(
-            f"shuffles elements of {bit_width(element)} bits; at most 32 have a lowering in this version"
-        )
     received: list[Value] = []
     provided, lanes = e.thread_part(plan.provided), e.thread_part(plan.source_lane)
     for i in range(plan.rounds):
         mine = _pick(low, values, provided, plan.provided.base_bits, plan.provided.constants[i])
         lane = e.constant(e.xor(lanes, plan.source_lane.constants[i]))
-        word = _as_word(low, mine)
-        got = e.nvvm(
-            "shfl.sync", [e.constant(-1), word, lane, e.constant(31)], [I32], kind=ShflKindAttr("idx")
-        ).results[0]
-        received.append(_from_word(low, got, element))
+        received.append(
+            _from_words(e, [_exchange(e, word, lane) for word in _as_words(e, mine)], tile.element)
+        )
     # Round i gives register target.evaluate(i): where that depends on the thread, select by register.
     count = nv_tileas.layout_of(op.res.type).in_size("register")
     target = e.thread_part(plan.target)
     by_constant = {c: received[i] for i, c in enumerate(plan.target.constants)}
     elements: list[Any] = [None] * count
-    reachable = sorted(by_constant)
+    ordered = [by_constant.get(r, received[0]) for r in range(max(by_constant) + 1)]
     for register in range(count):
         if all((register ^ key) in by_constant for key in _subsets(plan.target.base_bits)):
-            ordered = [by_constant.get(r, received[0]) for r in range(max(reachable) + 1)]
             elements[register] = _pick(low, ordered, target, plan.target.base_bits, register)
     for register, source in plan.copies:
         elements[register] = elements[source]
     return Tile(op.res.type, elements)
+
+
+def _exchange(e: Emitter, word: Value, lane: Value) -> Value:
+    """The word of another lane of the warp."""
+    operands = [e.constant(-1), word, lane, e.constant(31)]
+    return e.nvvm("shfl.sync", operands, [I32], kind=ShflKindAttr("idx")).results[0]
 
 
 def _subsets(mask: int) -> list[int]:
@@ -161,46 +156,45 @@ def _subsets(mask: int) -> list[int]:
     return found
 
 
-def _as_word(low: Lowering, value: Value) -> Value:
-    e, bits = low.e, bit_width(value.type)
-    whole = e.bitcast(value, _integer(bits))
-    return whole if bits == 32 else e.emit(llvm.ZExt(whole, res=I32)).results[0]
+def _as_words(e: Emitter, value: Value) -> list[Value]:
+    """A value of up to 64 bits as 32-bit words, low bits first."""
+    bits = bit_width(value.type)
+    whole = e.bitcast(value, IntegerType(bits))
+    if bits <= 32:
+        return [e.resized(whole, I32)]
+    return e.elements(e.bitcast(e.resized(whole, I64), VectorType((2,), I32)), 2, I32)
 
 
-def _from_word(low: Lowering, word: Value, element: Any) -> Value:
-    e, bits = low.e, bit_width(element)
-    narrow = word if bits == 32 else e.emit(llvm.Trunc(word, res=_integer(bits))).results[0]
-    return e.bitcast(narrow, element)
-
-
-def _integer(bits: int) -> Any:
-    from tessera_tools.ir.types import IntegerType
-
-    return IntegerType(bits)
+def _from_words(e: Emitter, words: list[Value], element: Type) -> Value:
+    """The inverse of `_as_words`."""
+    bits = bit_width(element)
+    whole = words[0] if bits <= 32 else e.bitcast(e.vector(words, I32), I64)
+    return e.bitcast(e.resized(whole, IntegerType(bits)), element)
 
 
 def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Tile:
     """Barrier (the bytes may have been another buffer's), store, barrier, load."""
     e = low.e
-    element = op.res.type.element
-    scale = bit_width(element) // 8
+    scale = element_bytes(op.res.type.element)
+    tile = memory_tile(e, tile, op.source.type)
     offset = low.allocation.offsets[op]
 
     def pointer(address: Any) -> Any:
         def at(i: int) -> Value:
-            base, immediate = _thread_pointer(e, offset, address, i, scale)
+            base, immediate = thread_pointer(e, offset, address, i, scale)
             return e.gep(base, immediate, shared=False)
 
         return at
 
     def body() -> list[Value]:
-        store_tile(e, tile, plan.store, pointer(plan.store.address), element)
+        store_tile(e, tile, plan.store, pointer(plan.store.address))
         return []
 
     e.nvvm("barrier0")
-    guarded(low, _owner(low, plan.store_masks), [], body)
+    guarded(low, e.no_bit_set(dict(plan.store_masks)), [], body)
     e.nvvm("barrier0")
-    return load_tile(e, op.res.type, plan.load, pointer(plan.load.address))
+    loaded = load_tile(e, memory_type(op.res.type), plan.load, pointer(plan.load.address))
+    return register_tile(e, loaded, op.res.type)
 
 
 _MMA_TYPES = {F16: "f16", BF16: "bf16", TF32: "tf32"}
@@ -249,7 +243,7 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
 
 
 def _pieces(type: Any, registers: int) -> dict[tuple[int, int], int]:
-    """Where each instruction-sized piece that a warp holds starts: (row, column) in the warp's own coordinates → register."""
+    """Where each instruction-sized piece of a warp starts: (row, column) in the warp's own coordinates → register."""
     layout = nv_tileas.layout_of(type)
     rows, columns = (as_xor_expression(layout, out=f"dim{d}").constants for d in (0, 1))
     return {(rows[r], columns[r]): r for r in range(0, len(rows), registers)}

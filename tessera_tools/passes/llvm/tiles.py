@@ -9,17 +9,85 @@ token                → None (order is the order of the code)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING
 
-from tessera_tools.dialects import llvm
+from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileas import SmemType, layout_of
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, RankedTensorType, VectorType, bit_width
+from tessera_tools.ir.types import (
+    F32,
+    I1,
+    I8,
+    I32,
+    I64,
+    TF32,
+    FloatType,
+    IndexType,
+    IntegerType,
+    RankedTensorType,
+    VectorType,
+    bit_width,
+)
 from tessera_tools.layout import LinearLayout
 
 if TYPE_CHECKING:
     from tessera_tools.passes.llvm.emitter import Emitter, Int
+
+
+def converted(type: Type) -> Type:
+    """The llvm type of a scalar, also of one element of a tile.  ValueError for other types.
+
+    index is i64.  A tf32 is an f32 whose low 13 bits do not count.  Floats of 8 bits are i8: they can be moved, not
+    computed with.
+    """
+    if isinstance(type, IndexType):
+        return I64
+    if isinstance(type, FloatType):
+        if type is TF32:
+            return F32
+        if type.width == 8:
+            return I8
+        if type.width < 16:
+            raise ValueError(f"type {type} has no counterpart in llvm")
+        return type
+    if isinstance(type, IntegerType | PointerType):
+        return type
+    raise ValueError(f"type {type} has no counterpart in llvm")
+
+
+def stored(type: Type) -> Type:
+    """The llvm type that an element has in memory: whole bytes, so that an i1 is an i8 of 0 or 1."""
+    register = converted(type)
+    return I8 if isinstance(register, IntegerType) and register.width < 8 else register
+
+
+def scalar_attribute(attribute: Attribute) -> Attribute:
+    """A constant of an element type as one of its llvm type."""
+    assert isinstance(attribute, IntegerAttr | FloatAttr)
+    type = converted(attribute.type)
+    if type is attribute.type:
+        return attribute
+    if isinstance(type, FloatType):
+        assert isinstance(attribute, FloatAttr)
+        return FloatAttr.of(attribute.value, type)
+    return IntegerAttr(attribute.bits if isinstance(attribute, FloatAttr) else attribute.value, type)
+
+
+def into_memory(e: Emitter, value: Value, element: Type) -> Value:
+    """An element as it is stored."""
+    in_memory = stored(element)
+    return value if value.type is in_memory else e.resized(value, in_memory)  # type: ignore[arg-type]
+
+
+def from_memory(e: Emitter, value: Value, element: Type) -> Value:
+    """An element as it is computed with; any byte but 0 is a true i1."""
+    register = converted(element)
+    if value.type is register:
+        return value
+    return e.icmp("ne", value, 0, value.type) if register is I1 else e.resized(value, register)  # type: ignore[arg-type]
 
 
 class Tile:
@@ -35,14 +103,18 @@ class Tile:
         self, type: RankedTensorType, elements: list[Value] | None = None, words: list[Value] | None = None
     ):
         self.layout: LinearLayout = layout_of(type)
-        self.element: Type = type.element
+        self.element: Type = converted(type.element)
         self._elements = elements
         self._words = words
 
-    @property
-    def count(self) -> int:
-        """Registers of the layout."""
-        return self.layout.in_size("register")
+    @classmethod
+    def splat(cls, type: RankedTensorType, value: Value) -> Tile:
+        """A tile whose registers all hold one value."""
+        return cls(type, [value] * layout_of(type).in_size("register"))
+
+    def renamed(self, type: RankedTensorType) -> Tile:
+        """The same registers as a tile of another type."""
+        return Tile(type, self._elements, self._words)
 
     def elements(self, e: Emitter) -> list[Value]:
         """One value per register."""
@@ -69,7 +141,7 @@ class Tile:
 
 @dataclass(slots=True)
 class View:
-    """A view of global memory: extents and strides (in elements) are ints or i32 values."""
+    """A view of global memory: extents (none negative) and strides, in elements, are numbers or values."""
 
     base: Value
     extents: list[Int]
@@ -85,16 +157,18 @@ class Buffer:
     type: SmemType
 
     @property
+    def layout(self) -> LinearLayout:
+        """Offset in elements → coordinates of the tile.  ValueError where the type has none."""
+        if self.type.layout is None:
+            raise ValueError(f"{self.type} has no layout")
+        return self.type.layout.layout
+
+    @property
     def stage_bytes(self) -> int:
-        count = 1
-        for extent in self.type.tile:
-            count *= extent
-        return count * bit_width(self.type.element) // 8
+        """Bytes of one stage."""
+        return prod(self.type.tile) * element_bytes(self.type.element)
 
 
-def poison_tile(e: Emitter, type: RankedTensorType) -> Tile:
-    """A tile of unspecified elements."""
-    value = e.pure(("poison", type.element), (), lambda: llvm.Poison(res=type.element))
-    tile: Any = Tile(type, [])
-    tile._elements = [value] * tile.count
-    return tile
+def element_bytes(type: Type) -> int:
+    """Bytes that an element takes in memory."""
+    return bit_width(stored(type)) // 8

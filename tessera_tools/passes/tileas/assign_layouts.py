@@ -8,13 +8,14 @@ instruction prescribes; loads and stores keep coalesced layouts of their own in 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
+from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import LinearAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation, OpOperand, Value
-from tessera_tools.ir.types import RankedTensorType, bit_width
+from tessera_tools.ir.types import RankedTensorType, Type
 from tessera_tools.layout import (
     LayoutError,
     LinearLayout,
@@ -69,7 +70,7 @@ def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, LinearLayout, Linea
             "of this version serves; use f16, bf16 or tf32 operands with f32 accumulation and tiles of at least 16x8x16"
         )
     grid = warp_grid(m, n, warps)
-    bits = 32 if dot.atom.a.text() == "tf32" else bit_width(dot.atom.a)
+    bits = storage_bits(dot.atom.a)
     try:
         return (
             mma_operand_a(a.shape, bits, grid),
@@ -199,8 +200,8 @@ class Assignment:
         view = op.view.defining_op
         axis = None
         if isinstance(view, nv_tileaa.MakeMemRef):
-            axis = next((i for i, s in reversed(list(enumerate(view.strides()))) if s == 1), None)
-        return coalesced(type, max(1, op.atom.bits // bit_width(type.element)), self.warps, axis)
+            axis = contiguous_axis(view)
+        return coalesced(type, max(1, op.atom.bits // storage_bits(type.element)), self.warps, axis)
 
     def layout(self, value: Value) -> LinearLayout:
         """The layout of a value's class."""
@@ -213,13 +214,13 @@ class Assignment:
         if isinstance(source, nv_tileaa.Permute):
             layout = transpose(self.layout(source.source), source.permutation.values)
         else:
-            layout = coalesced(type, max(1, min(4, 128 // bit_width(type.element))), self.warps)
+            layout = coalesced(type, max(1, min(4, 128 // storage_bits(type.element))), self.warps)
         self.anchors[self.find(value)] = (0, layout)
         return layout
 
     def set_type(self, value: Value) -> None:
-        if _is_tile(value) and value.type.encoding is None:
-            value.type = nv_tileas.with_layout(value.type, self.layout(value))  # type: ignore[arg-type]
+        if _has_no_layout(value.type):
+            value.type = nv_tileas.with_layout(value.type, self.layout(value))
 
     def settle(self, op: Operation) -> None:
         """Insert the conversions that an op's operands or results need."""
@@ -264,6 +265,10 @@ class Assignment:
 
 def _is_tile(value: Value) -> bool:
     return isinstance(value.type, RankedTensorType)
+
+
+def _has_no_layout(type: Type) -> TypeGuard[RankedTensorType]:
+    return isinstance(type, RankedTensorType) and type.encoding is None
 
 
 def _is_elementwise(op: Operation) -> bool:

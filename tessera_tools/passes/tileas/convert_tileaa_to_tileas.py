@@ -16,6 +16,7 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, TF32, RankedTensorType, Type
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.kernel import kernels, target_of
+from tessera_tools.passes.tileas.memory_order import order_memory
 
 # The dense mma.sync shapes with f32 accumulation, per operand type (PTX ISA, "mma"); each is the deepest in K.
 MMA_SHAPES: dict[Type, str] = {F16: "sm80_m16n8k16", BF16: "sm80_m16n8k16", TF32: "sm80_m16n8k8"}
@@ -92,27 +93,28 @@ def convert(function: Operation) -> None:
     for op in function.walk(reverse=True, post_order=True):
         if isinstance(op, nv_tileaa.AddPtr) and not op.results[0].has_uses:
             op.erase()
+    order_memory(function)
 
 
 def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:
     """The whole view behind chains of addptr, and the sum of their offsets (zeros where there is none)."""
-    offsets: list[Value] | None = None
+    offsets: list[Value] = []
     while isinstance(op := view.defining_op, nv_tileaa.AddPtr):
-        if offsets is None:
-            offsets = op.offsets
-        else:
+        if offsets:
             offsets = [
                 builder.insert(arith.AddI(a, b)).results[0] for a, b in zip(offsets, op.offsets, strict=True)
             ]
+        else:
+            offsets = op.offsets
         view = op.view
-    if offsets is None:
+    if not offsets:
         zero = builder.insert(arith.Constant(IntegerAttr(0, I32))).results[0]
         offsets = [zero] * view.type.rank  # type: ignore[attr-defined]
     return view, offsets
 
 
 def mma_atom(op: nv_tileaa.Dot) -> MmaAtomAttr:
-    """The tensor core instruction for the operand types, or `fma` where the tile is smaller than it or there is none."""
+    """The tensor core instruction for the operand types; `fma` where the tile is smaller than it or there is none."""
     a, b, c = (v.type for v in (op.a, op.b, op.c))
     assert isinstance(a, RankedTensorType)
     if a.element is not b.element:

@@ -7,15 +7,19 @@
            copy A[k+S-1], B[k+S-1] → the freed stage; commit
            for each k slice of the instruction: load the fragments (ldmatrix), dot
 
-A load whose accesses are too narrow for cp.async, or padded with anything but zero, goes through registers instead, with
-a barrier before and after its store.
+A load whose accesses are too narrow for cp.async, or padded with anything but zero, goes through registers instead,
+with a barrier before and after its store.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
+from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute import CopyAtomAttr
@@ -23,14 +27,32 @@ from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.traits import Pure
-from tessera_tools.ir.types import I32, I64, RankedTensorType, bit_width
-from tessera_tools.layout import Access, LinearLayout, choose_swizzle, mma_operand_a, mma_operand_b, transpose
+from tessera_tools.ir.types import I32, I64, RankedTensorType
+from tessera_tools.layout import (
+    Access,
+    choose_swizzle,
+    mma_operand_a,
+    mma_operand_b,
+    transpose,
+    vector_access,
+)
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.assign_layouts import dot_layouts, warp_grid
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
+from tessera_tools.passes.tileas.shared_memory import (
+    access_atom,
+    allocate,
+    full_tile_registers,
+    memory_bits,
+    slice_plan,
+    tile_text,
+)
 from tessera_tools.target import Feature, Target
 
 MOST_STAGES = 4
+DIVISIONS = {
+    f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
+}
 LARGE_STAGE = 24 * 1024
 """Stages of more bytes than this are limited to three: more would leave a multiprocessor room for one CTA only."""
 
@@ -54,41 +76,55 @@ class MaterializePipeline(Pass):
     num_stages: int = option(0, "stages of a loop's buffers; 0 chooses what fits")
 
     def run(self, op: Operation, context: PassContext) -> None:
+        if self.num_stages < 0:
+            raise op.error(f"cannot be given num-stages={self.num_stages}; expected a number of stages, or 0")
         target = target_of(op)
         for function in kernels(op):
-            warps = kernel_spec(function).num_warps
-            by_block: dict[Any, list[_Operand]] = {}
-            for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
-                for position in (0, 1):
-                    operand = _Operand.match(dot, position, warps, target)
-                    if operand is not None:
-                        by_block.setdefault(dot.parent, []).append(operand)
-            for operands in by_block.values():
-                self.materialize(operands, target, warps, context)
+            self.run_on_kernel(function, target, context)
 
-    def materialize(self, operands: list[_Operand], target: Target, warps: int, context: PassContext) -> None:
-        """One block's dots."""
+    def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
+        """Materialize with as many stages as fit beside everything else that the kernel keeps in shared memory."""
+        most = MOST_STAGES
+        while operands := dot_operands(function, target):
+            backup = cast(nv_tileaa.Func, function.clone())
+            pipelined = staged = 0
+            for same_block in operands:
+                counts = self.materialize(same_block, target, most)
+                pipelined, staged = pipelined + counts[0], staged + counts[1]
+            try:
+                allocate(function, target)
+            except DiagnosticError:
+                if self.num_stages or most == 1:
+                    raise
+                assert function.parent is not None
+                function.parent.insert_before(function, backup)
+                function.erase()
+                function, most = backup, most - 1
+                continue
+            context.count("pipelined", pipelined)
+            context.count("staged", staged)
+            return
+
+    def materialize(self, operands: list[_Operand], target: Target, most: int) -> tuple[int, int]:
+        """One block's dots; how many loads were pipelined, and how many staged through registers."""
         loop = operands[0].dot.parent_op
         pipelined = [
             o for o in operands if isinstance(loop, scf.For) and o.asynchronous and _prefetchable(o, loop)
         ]
         staged = [o for o in operands if o not in pipelined]
-        context.count("pipelined", len(pipelined))
-        context.count("staged", len(staged))
         if pipelined:
             assert isinstance(loop, scf.For)
-            stages = self.stages(pipelined, staged, target, loop)
-            _pipeline(loop, pipelined, stages)
+            _pipeline(loop, pipelined, self.stages(pipelined, staged, target, loop, most))
         for operand in staged:
             operand.stage_through_registers()
         for dot in dict.fromkeys(o.dot for o in operands):
-            mine = {o.position: o for o in operands if o.dot is dot}
-            _slice(dot, mine, warps)
+            _slice(dot, {o.position: o for o in operands if o.dot is dot}, target)
+        return len(pipelined), len(staged)
 
     def stages(
-        self, pipelined: list[_Operand], staged: list[_Operand], target: Target, loop: Operation
+        self, pipelined: list[_Operand], staged: list[_Operand], target: Target, loop: Operation, most: int
     ) -> int:
-        """How many stages fit the target's shared memory; an error if not even one does."""
+        """How many stages fit the target's shared memory, at most `most`; an error if not even one does."""
         each = sum(o.bytes for o in pipelined)
         room = target.max_shared_per_block - sum(o.bytes for o in staged)
         fitting = room // each
@@ -104,7 +140,7 @@ class MaterializePipeline(Pass):
                     f"has room for {fitting} stages on {target.name}, but num-stages={self.num_stages}"
                 )
             return self.num_stages
-        return min(fitting, 3 if each > LARGE_STAGE else MOST_STAGES)
+        return min(fitting, most, 3 if each > LARGE_STAGE else MOST_STAGES)
 
 
 class _Operand:
@@ -117,19 +153,20 @@ class _Operand:
         convert: Any,
         permute: Any,
         load: Any,
-        fragment: LinearLayout,
+        warps: int,
         target: Target,
-    ):
+    ) -> None:
         self.dot = dot
         self.position = position
         self.convert = convert
         self.permute = permute
         self.load = load
-        self.fragment = fragment
-        """The operand's layout in the coordinates of the dot."""
+        rows, columns = dot.c.type.shape
+        self.warp_grid = warp_grid(rows, columns, warps)
+        fragment = dot_layouts(dot, warps)[position]
         type = load.res.type
         self.element = type.element
-        self.bits = bit_width(type.element)
+        self.bits = storage_bits(type.element)
         self.copy_layout = nv_tileas.layout_of(type)
         in_memory = (
             transpose(fragment, _inverse(permute.permutation.values)) if permute is not None else fragment
@@ -139,8 +176,12 @@ class _Operand:
             type.shape, self.bits, write, Access(in_memory, "matrix"), modes_only=True
         ).layout
         self.asynchronous = (
-            target.has(Feature.CP_ASYNC) and load.atom.bits >= 32 and load.padding.value in ("undef", "zero")
+            target.has(Feature.CP_ASYNC)
+            and load.atom.bits >= 32
+            and load.padding.value in ("undef", "zero")
+            and vector_access(self.copy_layout, self.memory, self.bits, load.atom.bits).bits == load.atom.bits
         )
+        """Whether cp.async can fill the buffer: 4, 8 or 16 bytes at a time, zeros outside the view."""
         self.buffer: Value | None = None
         self.stage: Value | None = None
 
@@ -150,10 +191,17 @@ class _Operand:
         return self.load.res.type.num_elements * self.bits // 8
 
     def tile_text(self) -> str:
-        return f"tile {'x'.join(map(str, self.load.res.type.shape))}x{self.element}"
+        """What is copied, for messages."""
+        return tile_text(self.load.res.type.shape, self.element)
+
+    @property
+    def copy_bits(self) -> int:
+        """Bits that a thread stores to the buffer at a time."""
+        return vector_access(self.copy_layout, self.memory, self.bits).bits
 
     @classmethod
     def match(cls, dot: Any, position: int, warps: int, target: Target) -> _Operand | None:
+        """The operand, if that is where it comes from and nothing else uses what is between."""
         convert = dot.operand(position).defining_op
         if not isinstance(convert, nv_tileas.ConvertLayout) or not convert.res.has_one_use:
             return None
@@ -167,9 +215,10 @@ class _Operand:
             or source.parent is not dot.parent
         ):
             return None
-        return cls(dot, position, convert, permute, source, dot_layouts(dot, warps)[position], target)
+        return cls(dot, position, convert, permute, source, warps, target)
 
     def allocate(self, builder: Builder, stages: int) -> None:
+        """Make the buffer."""
         type = SmemType((stages, *self.load.res.type.shape), self.element, SharedAttr(self.memory))
         alloc = builder.insert(nv_tileas.AllocTensor(res=type, location=self.load.location))
         self.buffer = alloc.res
@@ -198,9 +247,21 @@ class _Operand:
         builder = Builder.after(self.load)
         self.stage = builder.insert(arith.Constant(i32(0))).results[0]
         builder.insert(nv_tileas.Barrier())
-        atom = CopyAtomAttr.make(80, "sts", self.load.atom.bits, self.element)
+        atom = CopyAtomAttr.make(80, "sts", self.copy_bits, self.element)
         builder.insert(nv_tileas.Store(self.load.res, self.buffer, self.stage, atom))
         builder.insert(nv_tileas.Barrier())
+
+
+def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[_Operand]]:
+    """The operands that loads feed, those of one block together."""
+    warps = kernel_spec(function).num_warps
+    by_block: dict[Any, list[_Operand]] = {}
+    for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
+        for position in (0, 1):
+            operand = _Operand.match(dot, position, warps, target)
+            if operand is not None:
+                by_block.setdefault(dot.parent, []).append(operand)
+    return list(by_block.values())
 
 
 def _inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
@@ -247,9 +308,29 @@ def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
             continue
         if op.regions or op.name.partition(".")[0] not in ("arith", "nv_tileaa") or not op.has_trait(Pure):
             return None
+        if op.name in DIVISIONS and not _divides_safely(op):
+            return None
         needed.add(op)
         work += op.operands
     return [op for op in loop.body.entry if op in needed]
+
+
+def _divides_safely(op: Operation) -> bool:
+    """Whether a division may be done for iterations that do not exist: neither by 0 nor, signed, by -1."""
+    facts = Facts()
+    lower = facts.lower(op.operands[1])
+    return lower is not None and lower > 0
+
+
+def _shared_memory_is_fresh(loop: Operation) -> bool:
+    """Whether nothing before the loop (or before it in an earlier iteration of a loop around it) uses shared memory."""
+    parent = loop.parent_op
+    if not isinstance(parent, nv_tileaa.Func):
+        return False
+    users = (nv_tileas.ConvertLayout, nv_tileas.Load, nv_tileas.Store, nv_tileas.AsyncTiledCopy)
+    return not any(
+        isinstance(op, users) for op in itertools.takewhile(lambda op: op is not loop, parent.walk())
+    )
 
 
 def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
@@ -257,6 +338,9 @@ def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
     before = Builder.before(loop)
     for operand in operands:
         operand.allocate(before, stages)
+    if not _shared_memory_is_fresh(loop):
+        # Other threads may still read what these bytes held before.
+        before.insert(nv_tileas.Barrier())
     ahead = stages - 1
     lower, upper, step = loop.lower, loop.upper, loop.step
     type = lower.type
@@ -347,7 +431,7 @@ def _with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
     return new
 
 
-def _slice(dot: Any, operands: dict[int, _Operand], warps: int) -> None:
+def _slice(dot: Any, operands: dict[int, _Operand], target: Target) -> None:
     """Replace a dot by one per k slice of its instruction, with fragments read from the buffers just before each."""
     k = dot.a.type.shape[1]
     depth = dot.atom.mnk[2]
@@ -356,11 +440,11 @@ def _slice(dot: Any, operands: dict[int, _Operand], warps: int) -> None:
     if len(operands) < 2:
         # The other operand stays whole in registers, so the dot does too.
         for operand in operands.values():
-            dot.set_operand(operand.position, _fragment(builder, operand, 0, k, warps))
+            dot.set_operand(operand.position, _fragment(builder, operand, 0, k, target))
     else:
         for start in range(0, k, depth):
-            a = _fragment(builder, operands[0], start, depth, warps)
-            b = _fragment(builder, operands[1], start, depth, warps)
+            a = _fragment(builder, operands[0], start, depth, target)
+            b = _fragment(builder, operands[1], start, depth, target)
             accumulator = builder.insert(
                 nv_tileas.Dot(a, b, accumulator, dot.atom, location=dot.location)
             ).res
@@ -375,39 +459,35 @@ def _slice(dot: Any, operands: dict[int, _Operand], warps: int) -> None:
                 op.erase()
 
 
-def _fragment(builder: Builder, operand: _Operand, start: int, depth: int, warps: int) -> Value:
+def _fragment(builder: Builder, operand: _Operand, start: int, depth: int, target: Target) -> Value:
     """The dot's fragment of `depth` along k from `start`, read from the operand's buffer."""
     m, n = operand.dot.c.type.shape
-    shape = (m, depth) if operand.position == 0 else (depth, n)
     k_axis = 1 if operand.position == 0 else 0
-    layout = fragment_layout(operand, shape, warps)
+    shape = (m, depth) if operand.position == 0 else (depth, n)
     offsets = [0, 0]
     offsets[k_axis] = start
+    if operand.position == 0:
+        layout = mma_operand_a(shape, operand.bits, operand.warp_grid)
+    else:
+        layout = mma_operand_b(shape, operand.bits, operand.warp_grid)
     in_memory, source_shape = layout, shape
     if operand.permute is not None:
         order = _inverse(operand.permute.permutation.values)
         in_memory = transpose(layout, order)
         source_shape = tuple(shape[i] for i in order)
         offsets = [offsets[i] for i in order]
-    type = nv_tileas.with_layout(RankedTensorType(source_shape, operand.element), in_memory)
-    atom = CopyAtomAttr.make(75, "ldmatrix", "x4", operand.element)
-    value = builder.insert(
-        nv_tileas.Load(
-            operand.buffer,
-            operand.stage,
-            DenseArrayAttr(I64, tuple(offsets)),
-            atom,
-            res=type,
-            location=operand.load.location,
-        )
-    ).res
+    whole = full_tile_registers(in_memory, operand.load.res.type.shape)
+    plan = slice_plan(whole, operand.memory, memory_bits(operand.element), target)
+    load = nv_tileas.Load(
+        operand.buffer,
+        operand.stage,
+        DenseArrayAttr(I64, tuple(offsets)),
+        access_atom(plan, operand.element),
+        res=nv_tileas.with_layout(RankedTensorType(source_shape, operand.element), in_memory),
+        location=operand.load.location,
+    )
+    value = builder.insert(load).res
     if operand.permute is not None:
         turned = nv_tileas.with_layout(RankedTensorType(shape, operand.element), layout)
         value = builder.insert(nv_tileaa.Permute(value, operand.permute.permutation, res=turned)).res
     return value
-
-
-def fragment_layout(operand: _Operand, shape: tuple[int, ...], warps: int) -> LinearLayout:
-    """The layout of one slice of a dot operand."""
-    grid = warp_grid(*operand.dot.c.type.shape, warps)
-    return (mma_operand_a if operand.position == 0 else mma_operand_b)(shape, max(operand.bits, 8), grid)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation
-from tessera_tools.ir.types import bit_width
 from tessera_tools.layout import LinearLayout, contiguous_elements
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.kernel import kernels
@@ -68,13 +68,17 @@ def _simplify(op: nv_tileas.ConvertLayout) -> bool:
         replacement = arith.Constant(DenseElementsAttr(op.res.type, value.data)) if value.is_splat else None
     elif isinstance(source, nv_tileaa.Splat):
         replacement = nv_tileaa.Splat(source.source, res=op.res.type)
-    elif isinstance(source, nv_tileas.TiledLoad) and source.res.has_one_use and not _feeds_dot(op):
-        if fills_sectors(source, nv_tileas.layout_of(op.res.type)):
-            source.res.type = op.res.type
-            source.atom = _narrowed(source.atom, source, nv_tileas.layout_of(op.res.type))
-            op.replace_all_uses_with([source.res])
-            op.erase()
-            return True
+    elif (
+        isinstance(source, nv_tileas.TiledLoad)
+        and source.res.has_one_use
+        and not _feeds_dot(op)
+        and fills_sectors(source, nv_tileas.layout_of(op.res.type))
+    ):
+        source.res.type = op.res.type
+        source.atom = _narrowed(source.atom, source, nv_tileas.layout_of(op.res.type))
+        op.replace_all_uses_with([source.res])
+        op.erase()
+        return True
     if replacement is not None:
         replacement.results[0].name_hint = op.res.name_hint
         Builder.before(op).insert(replacement)
@@ -111,18 +115,15 @@ def access_vector(access: Any, layout: LinearLayout) -> int:
     """Elements of one access of that layout, no more than the access's atom allows."""
     view = access.view.defining_op
     axis = layout_axis(view, access)
-    bits = bit_width(access.view.type.element)
+    bits = storage_bits(access.view.type.element)
     most = max(1, access.atom.bits // bits)
     return contiguous_elements(layout, axis, most, most, most)
 
 
 def layout_axis(view: Any, access: Any) -> int:
     """The axis along which the view's elements are neighbours; the last where none is known to be."""
-    if isinstance(view, nv_tileaa.MakeMemRef):
-        for axis in range(view.res.type.rank - 1, -1, -1):
-            if view.strides()[axis] == 1:
-                return axis
-    return access.view.type.rank - 1
+    axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
+    return access.view.type.rank - 1 if axis is None else axis
 
 
 def fills_sectors(access: Any, layout: LinearLayout) -> bool:
@@ -130,7 +131,7 @@ def fills_sectors(access: Any, layout: LinearLayout) -> bool:
     view = access.view.defining_op
     axis = layout_axis(view, access)
     vector = access_vector(access, layout)
-    bits = bit_width(access.view.type.element)
+    bits = storage_bits(access.view.type.element)
     name = f"dim{axis}"
     position = [n for n, _ in layout.outs].index(name)
     run = vector
@@ -143,5 +144,5 @@ def fills_sectors(access: Any, layout: LinearLayout) -> bool:
 
 def _narrowed(atom: CopyAtomAttr, access: Any, layout: LinearLayout) -> CopyAtomAttr:
     element = access.view.type.element
-    bits = access_vector(access, layout) * bit_width(element)
+    bits = access_vector(access, layout) * storage_bits(element)
     return CopyAtomAttr.make(80, atom.primitive, bits, element)
