@@ -64,7 +64,8 @@ def template(op_class: type[Op]) -> str | None:
     if definition.format is None:
         return None
     body = _sequence(definition.format.directives)
-    return f"{_results(definition)}{op_class.name} {body}".rstrip()
+    space = "" if body.startswith("(") else " "
+    return f"{_results(definition)}{op_class.name}{space}{body}".rstrip()
 
 
 def _results(definition: OpDefinition) -> str:
@@ -87,7 +88,8 @@ def _sequence(directives: Iterable[Directive]) -> str:
         if not piece:
             continue
         opens = isinstance(directive, Literal) and piece in ("(", "[", "<")
-        text += piece if glue or opens or piece[0] in _CLOSED_UP else f" {piece}"
+        behind = opens and text[-1:] not in tuple(",:=>")
+        text += piece if glue or behind or piece[0] in _CLOSED_UP else f" {piece}"
         glue = opens
     return text
 
@@ -115,13 +117,20 @@ def _element(directive: Directive) -> str:
         case AttrDict():
             return "[attributes {…}]" if directive.keyword else "[{…}]"
         case Custom():
-            return f"<{type(directive.directive).name}>"
+            return _custom(directive)
         case Group():
             inner = _sequence(directive.elements)
             other = _sequence(directive.otherwise)
             return f"[{inner} | {other}]" if other else f"[{inner}]" if inner else ""
         case _:
             return "…"
+
+
+def _custom(directive: Custom) -> str:
+    """Its name; with the fields that it is about, unless its explanation is an example that shows them."""
+    own = directive.directive
+    fields = [] if _own_doc(type(own)).startswith("`") else own.arguments
+    return f"<{type(own).name}{': ' if fields else ''}{', '.join(fields)}>"
 
 
 def _attribute(directive: AttributeRef) -> str:
@@ -140,7 +149,7 @@ def _customs(op_class: type[Op]) -> list[tuple[str, str]]:
         for directive in walk(op_class.definition.format.directives):
             if isinstance(directive, Custom):
                 kind = type(directive.directive)
-                found.setdefault(kind.name, _own_doc(kind))
+                found.setdefault(kind.name, _own_doc(kind).split("\n\n")[0])
     return list(found.items())
 
 
@@ -244,9 +253,11 @@ def _op_section(op_class: type[Op]) -> list[str]:
 
 def _attribute_section(sigil: str, word: str, cls: type[Attribute], dialect: str) -> list[str]:
     lines = [f"### `{sigil}{dialect}.{word}`", "", *_prose(_documentation(cls))]
-    if issubclass(cls, EnumAttr) and cls.cases:
-        several = f", or several with `{cls.separator}` between" if cls.separator else ""
-        lines += [f"One of {', '.join(f'`{case}`' for case in cls.cases)}{several}.", ""]
+    cases: tuple[str, ...] = getattr(cls, "cases", ()) if issubclass(cls, EnumAttr) else ()
+    if cases:
+        separator = getattr(cls, "separator", "")
+        several = f", or several with `{separator}` between" if separator else ""
+        lines += [f"One of {', '.join(f'`{case}`' for case in cases)}{several}.", ""]
     elif cls._fields:
         notes: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
@@ -303,7 +314,7 @@ def index_page(dialects: Iterable[Dialect]) -> str:
     lines += [
         "In the syntax of an op, words and punctuation are typed as they stand; `%name` is a value, `%name, …` any",
         "number of values with commas, `%name?` one or none, `$name` an attribute in the form of its kind (a number, a",
-        "keyword, `@symbol`, …), `^name` a block, `<Name>` a part explained below the line, `type(name)` the type of",
+        "keyword, `@symbol`, …), `^name` a block, `<Name: fields>` a part explained below, `type(name)` the type of",
         "that operand or result, `[…]` what may be absent, `[a | b]` one of two, `{ … }` a region, `[{…}]` the",
         "dictionary of the remaining attributes.",
         "",

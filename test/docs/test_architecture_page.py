@@ -24,7 +24,9 @@ def templates() -> str:
                 found.append(node.value)
             elif isinstance(node, ast.JoinedStr):
                 found.append(
-                    "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+                    "".join(
+                        str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
+                    )
                 )
     return "\n".join(" ".join(text.split()) for text in found)
 
