@@ -279,3 +279,49 @@ def test_gemm_with_transposed_b_and_bias(
 def test_gemm_of_bf16(target: str, shape: tuple[int, int, int], random: np.random.Generator) -> None:
     program = compiled("test/corpus/gemm_f16_64x64x32.mlir", target, ("f16", "bf16"))
     product(program, shape, (64, 64), random, BF16)
+
+
+@pytest.mark.parametrize("shape", [(129, 132, 72), (128, 128, 128)], ids=str)
+@pytest.mark.parametrize("target", TARGETS)
+def test_gemm_of_tf32_in_memory(
+    target: str, shape: tuple[int, int, int], random: np.random.Generator
+) -> None:
+    program = compiled("test/corpus/gemm_nt_bias_f16_128x128x64.mlir", target, ("f16", "tf32"))
+    product_with_bias(Case(random, slack=8), program, shape, by_convention, TF32)
+
+
+@pytest.mark.parametrize("shape", [(129, 132, 72), (128, 128, 128)], ids=str)
+@pytest.mark.parametrize("target", TARGETS)
+def test_gemm_of_f32_rounded_to_tf32(
+    target: str, shape: tuple[int, int, int], random: np.random.Generator
+) -> None:
+    changes = (
+        ("f16", "f32"),
+        (
+            "mmaf %tile_42, %4, (.*) : tile<128x64xf32>, tile<64x128xf32>",
+            r"mmaf %a, %b, \1 : tile<128x64xtf32>, tile<64x128xtf32>",
+        ),
+        (
+            "(?=    %5 = mmaf)",
+            """    %a = ftof %tile_42 : tile<128x64xf32> -> tile<128x64xtf32>
+    %b = ftof %4 : tile<64x128xf32> -> tile<64x128xtf32>
+""",
+        ),
+    )
+    program = compiled("test/corpus/gemm_nt_bias_f16_128x128x64.mlir", target, *changes)
+    product_with_bias(Case(random, slack=8), program, shape, by_convention, F32, TF32)
+
+
+@pytest.mark.parametrize(
+    "shape", [(129, 131, 67), (128, 128, 64), (101, 7, 0), (5, 127, 259), (1, 1, 1)], ids=str
+)
+@pytest.mark.parametrize("target", TARGETS)
+def test_gemm_that_promises_no_alignment(
+    target: str, shape: tuple[int, int, int], random: np.random.Generator
+) -> None:
+    product_with_bias(
+        Case(random, slack=0, misaligned=True),
+        compiled("examples/gemm_stage1.mlir", target),
+        shape,
+        lambda a, b, c, d: [a.address, b.address, c.address, d.address, *shape],
+    )
