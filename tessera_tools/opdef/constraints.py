@@ -66,12 +66,21 @@ class Derived(TypeConstraint):
     `function` returns None when the fields' types do not determine it; the verifier then reports `summary`.
     """
 
-    __slots__ = ("fields", "function")
+    __slots__ = ("base", "fields", "function", "rule")
 
-    def __init__(self, summary: str, function: Callable[..., Type | None], *fields: str) -> None:
+    def __init__(
+        self,
+        summary: str,
+        function: Callable[..., Type | None],
+        *fields: str,
+        base: TypeConstraint | None = None,
+        rule: str = "",
+    ) -> None:
         super().__init__(summary, lambda _: True)
         self.function = function
         self.fields = fields
+        self.base = base
+        self.rule = rule
 
 
 def same_as(field: str) -> SameAs:
@@ -79,9 +88,19 @@ def same_as(field: str) -> SameAs:
     return SameAs(field)
 
 
-def derived(summary: str, function: Callable[..., Type | None], *fields: str) -> Derived:
-    """A type computed from other fields' types."""
-    return Derived(summary, function, *fields)
+def derived(
+    summary: str,
+    function: Callable[..., Type | None],
+    *fields: str,
+    base: TypeConstraint | None = None,
+    rule: str = "",
+) -> Derived:
+    """A type computed from other fields' types.
+
+    A type that `base` does not accept is refused in its words first; `rule`, where given, is what the verifier says
+    of another ("failed to verify that …").
+    """
+    return Derived(summary, function, *fields, base=base, rule=rule)
 
 
 def exactly(type: Type) -> TypeConstraint:

@@ -92,7 +92,8 @@ class OpState:
 
     def error(self, token: Token | None, message: str) -> DiagnosticError:
         """An error at a token (at the op where None): `raise state.error(token, "…")`."""
-        return self.parser.error_at(self.start if token is None else token.start, message)
+        start = self.start if token is None else token.start
+        return self.parser.error_at(start, f"custom op '{self.definition.name}' {message}")
 
 
 class CustomDirective:

@@ -212,6 +212,12 @@ class OpDefinition:
                         f"failed to verify that all of {{{constraint.field}, {field.name}}} have same type: "
                         f"expected '{expected}', but got '{found}'"
                     )
+                if constraint.base is not None and not constraint.base.accepts(found):
+                    self._reject(op, field, index, constraint.base.summary, found)
+                if constraint.rule:
+                    raise op.error(
+                        f"failed to verify that {constraint.rule}: expected '{expected}', but got '{found}'"
+                    )
                 self._reject(op, field, index, f"{constraint.summary} ('{expected}')", found)
             if expected is None and isinstance(constraint, Derived) and constraint.fields:
                 raise op.error(

@@ -17,13 +17,14 @@ from tessera_tools.ir.builtin_attributes import (
     float_text,
 )
 from tessera_tools.ir.types import I1, I32, INDEX
-from tessera_tools.opdef import EnumAttr, integer_enum
+from tessera_tools.opdef import AttrKind, EnumAttr, enum, integer_enum
 
 
 class RoundingAttr(EnumAttr, name="cuda_tile.rounding"):
     """How a result that does not fit is rounded."""
 
-    cases = ("nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full", "nearest_int_to_zero")
+    cases = ("nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full", "nearest_int_to_zero",
+             "nearest_away")  # fmt: skip
 
 
 class SignednessAttr(EnumAttr, name="cuda_tile.signedness"):
@@ -50,6 +51,24 @@ class ComparisonOrderingAttr(EnumAttr, name="cuda_tile.comparison_ordering"):
     cases = ("unordered", "ordered")
 
 
+def spelled(attribute: type[EnumAttr], noun: str, *cases: str) -> AttrKind:
+    """A keyword of an enumeration in a format; another word is refused with the list of `cases`."""
+    plain = enum(attribute)
+    choices = ", ".join(f"'{case}'" for case in cases or attribute.cases)
+
+    def build(token: Any) -> Attribute:
+        if token[0] not in attribute.cases:
+            raise ValueError(f"expected {noun} to be one of: {{{choices}}}, but got: '{token[0]}'")
+        return attribute(token[0])
+
+    return AttrKind(plain.summary, plain.check, "keyword", build, lambda a: a.value)
+
+
+PREDICATE = spelled(ComparisonPredicateAttr, "'comparison_predicate'")
+ORDERING = spelled(ComparisonOrderingAttr, "'comparison_ordering'", "ordered", "unordered")
+SIGNEDNESS = spelled(SignednessAttr, "signedness", "signed", "unsigned")
+
+
 class PaddingValueAttr(EnumAttr, name="cuda_tile.padding_value"):
     """What a load through a view gives outside the tensor."""
 
@@ -61,6 +80,18 @@ class PaddingValueAttr(EnumAttr, name="cuda_tile.padding_value"):
                 f'invalid padding_value attribute specification. Got "{self.value}" but expect one of: '
                 f"{', '.join(self.cases)}"
             )
+
+
+class PtrAttr(EnumAttr, name="cuda_tile.ptr_attr"):
+    """What a pointer points to: `multicast` memory stands on every GPU of a team, and multimem ops reach all."""
+
+    cases = ("none", "unicast", "multicast")
+
+
+class MultimemReductionAttr(EnumAttr, name="cuda_tile.multimem_reduction_kind"):
+    """How the copies of multicast memory are combined."""
+
+    cases = ("add", "min", "max", "and", "or", "xor", "umin", "umax")
 
 
 class SymbolVisibilityAttr(EnumAttr, name="cuda_tile.symbol_visibility"):

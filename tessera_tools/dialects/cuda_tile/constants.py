@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.cuda_tile.constraints import NUMBER_TILE
 from tessera_tools.dialects.cuda_tile.types import FLOATS, INTEGERS, TileType, short_text
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
@@ -40,7 +41,7 @@ class Elements(CustomDirective, name="Elements"):
             value = children[0]
             if not isinstance(value, DenseElementsAttr) or not isinstance(value.type, TileType):
                 raise state.error(
-                    None, f"expected the elements of a tile, '<type: …> : tile<…>', found '{value}'"
+                    None, f"expected '<' (the elements of a tile, '<type: …> : tile<…>'), found '{value}'"
                 )
         else:
             value = read_elements(state, *children)
@@ -59,11 +60,10 @@ class Elements(CustomDirective, name="Elements"):
 def read_elements(state: Any, element: Type, node: Any, type: Type) -> DenseElementsAttr:
     """The attribute of `<element: node> : type`; errors in the reference's words."""
     if element not in INTEGERS and element not in FLOATS:
-        kinds = " or ".join(map(str, (*INTEGERS, *FLOATS)))
-        raise state.error(None, f"expect element type to be one of {kinds} values, but got '{element}'")
+        kinds = NUMBER_TILE.summary.removeprefix("tile of ")
+        raise state.error(None, f"expect element type to be one of {kinds}, but got '{element}'")
     if not isinstance(type, TileType):
-        kinds = " or ".join(map(str, (*INTEGERS, *FLOATS)))
-        raise state.error(None, f"result #0 must be tile of {kinds} values, but got '{type}'")
+        raise state.error(None, f"result #0 must be {NUMBER_TILE.summary}, but got '{type}'")
     if type.element is not element:
         raise state.error(
             None, f"mismatch between the element type: '{element}' and the tile element type '{type.element}'"
@@ -72,12 +72,13 @@ def read_elements(state: Any, element: Type, node: Any, type: Type) -> DenseElem
         return _from_hex(state, node[1][0], type)
     literals: list[Any] = []
     shape = _flatten(state, node, literals)
+    bits = [_bits(state, token, element) for token in literals]
     if shape and shape != type.shape:
         found, expected = (", ".join(map(str, s)) for s in (shape, type.shape))
         raise state.error(
             literals[0], f"inferred shape of elements literal ([{found}]) does not match type ([{expected}])"
         )
-    return DenseElementsAttr.of(type, [_bits(state, token, element) for token in literals])
+    return DenseElementsAttr.of(type, bits)
 
 
 def _flatten(state: Any, node: Any, literals: list[Any]) -> tuple[int, ...]:
@@ -101,7 +102,9 @@ def _bits(state: Any, token: Any, element: Type) -> int:
     if isinstance(element, FloatType):
         try:
             if "." not in text and "x" not in text:
-                raise ValueError(f"expected a floating point literal, found '{text}'")
+                failure = state.error(token, "unexpected decimal integer literal for a floating point value")
+                failure.diagnostics[0].note("add a trailing dot to make the literal a float", failure.diagnostics[0].location)
+                raise failure
             return floats.parse(text, element.keyword)
         except ValueError as problem:
             raise state.error(token, str(problem)) from None

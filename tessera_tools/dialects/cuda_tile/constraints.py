@@ -16,10 +16,11 @@ from tessera_tools.dialects.cuda_tile.types import (
     TileType,
     TileViewType,
     TokenType,
+    i1_like,
 )
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I8, I32, I64, TF32, FloatType, element_type
-from tessera_tools.opdef import TypeConstraint, of
+from tessera_tools.opdef import TypeConstraint, derived, of
 
 F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN = map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN"))
 
@@ -68,6 +69,18 @@ TILE_VIEW = of(TileViewType, summary="TileView instance")
 TOKEN_TYPE = of(TokenType, summary="cuda tile token type")
 ANY_CUDA_TILE = TypeConstraint(
     "CUDA tile type or number", lambda t: isinstance(t, CudaTileType) or t in INTEGERS or t in FLOATS
+)
+
+
+COMPARISON_RESULT = derived(
+    "a tile of i1 of the operands' shape",
+    i1_like,
+    "lhs",
+    base=I1_TILE,
+    rule="Result type has i1 element type and same shape as operands",
+)
+SAME_POINTERS = derived(
+    "the type of the pointers", lambda t: t, "ptr", base=POINTER_TILE, rule="all of {result, ptr} have same type"
 )
 
 

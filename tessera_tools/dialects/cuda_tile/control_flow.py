@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_CUDA_TILE,
     ANY_TILE,
@@ -23,23 +24,23 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     types_text,
 )
 from tessera_tools.dialects.cuda_tile.formats import short_types, value_types
-from tessera_tools.dialects.cuda_tile.types import TensorViewType, TileType, TileViewType, short_text
+from tessera_tools.dialects.cuda_tile.types import TensorViewType, TileType, TileViewType, scalar, short_text
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import Pure
-from tessera_tools.ir.types import BF16, F16, I32
+from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     BOOL_ATTR,
-    I32_ATTR,
     PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
     SINGLE_BLOCK,
     TERMINATOR,
     UNIT_ATTR,
+    AttrKind,
     CustomDirective,
     HasParent,
     Op,
@@ -312,6 +313,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
     def read(self, state: Any, node: Any) -> None:
         condition, types, then, other, attributes = node
         state.operand("condition", condition)
+        state.types("condition", [scalar(I1)])
         state.types("outputs", types or [])
         state.region("thenRegion", then)
         if other is not None:
@@ -374,7 +376,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
     """`%x dim=1 identities=[…] : types -> types`, then on a line of its own `(%a: type, …) { … }`."""
 
     grammar = """
-    custom: values attr_dict "dim" "=" INTEGER [custom_reverse] "identities" "=" ATTRIBUTE custom_body
+    custom: [values] attr_dict "dim" "=" INTEGER [custom_reverse] "identities" "=" ATTRIBUTE custom_body
     custom_reverse: "reverse" "=" custom_flag
     custom_body: ":" types "->" types arguments region
     custom_flag: KEYWORD
@@ -382,6 +384,12 @@ class Aggregate(CustomDirective, name="Aggregate"):
 
     def read(self, state: Any, node: Any) -> None:
         values, attributes, dim, reverse, identities, (inputs, outputs, arguments, body) = node
+        values = values or []
+        if len(values) != len(inputs):
+            raise state.error(
+                None,
+                f"number of operands and types do not match: got {len(values)} operands and {len(inputs)} types",
+            )
         state.operands("inputs", values)
         state.types("inputs", inputs)
         state.types("outputs", outputs)
@@ -416,14 +424,27 @@ class Aggregate(CustomDirective, name="Aggregate"):
         write_body(p, op, op.body)
 
 
+NON_NEGATIVE_I32 = AttrKind(
+    "32-bit signless integer attribute whose value is non-negative",
+    lambda a: isinstance(a, IntegerAttr) and a.type is I32 and a.value >= 0,
+)
+
+
 class _Aggregate(_Structured):
     inputs = variadic_operand(ANY_TILE)
-    dim = attribute(I32_ATTR)
+    dim = attribute(NON_NEGATIVE_I32)
     identities = attribute(ARRAY_ATTR)
     outputs = variadic_result(ANY_TILE)
     body = region()
     default_dialect = "cuda_tile"
     assembly = "custom<Aggregate>"
+
+    @classmethod
+    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
+        """Nothing stands for a body that is not written (called by the parser)."""
+        for body in regions:
+            if len(body.blocks) == 1 and not body.entry.arguments and body.entry.first_op is None:
+                body.blocks[0].erase()
 
     def _check(self) -> None:
         tiles = [value.type for value in self.inputs]
@@ -454,7 +475,9 @@ class _Aggregate(_Structured):
                 )
 
     def _check_body(self) -> None:
-        if not self.body.blocks or self.body.entry.first_op is None:
+        if not self.body.blocks:
+            raise self.error("region #0 ('body') failed to verify constraint: region with 1 blocks")
+        if self.body.entry.first_op is None:
             raise self.error("expect non-empty block")
         block, count = self.body.entry, len(self.inputs)
         found = [argument.type for argument in block.arguments]
@@ -510,10 +533,11 @@ class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFEC
             shape = value.type.shape
             expected.append(TileType((*shape[:dim], *shape[dim + 1 :]), value.type.element))
         if expected != self.result_types:
-            raise self.error(
+            failure = self.error(
                 f"inferred type(s) {types_text(expected)} are incompatible with return type(s) of operation "
                 f"{types_text(self.result_types)}"
             )
+            raise DiagnosticError(*failure.diagnostics, *self.error("failed to infer returned types").diagnostics)
         self._check_body()
 
 

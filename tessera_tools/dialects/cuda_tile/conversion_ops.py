@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tessera_tools.dialects.cuda_tile.attributes import OverflowAttr, RoundingAttr, SignednessAttr
+from tessera_tools.dialects.cuda_tile.attributes import SIGNEDNESS, OverflowAttr, RoundingAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_FLOAT_TILE,
     ANY_INT_TILE,
@@ -73,9 +73,9 @@ class ExtI(Op, name="cuda_tile.exti", traits=(PURE,)):
     """A wider integer of the same value."""
 
     from_ = operand(ANY_INT_TILE)
-    signedness = attribute(enum(SignednessAttr))
+    signedness = attribute(SIGNEDNESS)
     to = result(ANY_INT_TILE)
-    assembly = "$from $signedness attr-dict `:` type($from) `->` type($to)"
+    assembly = "$from custom<Keyword>($signedness) attr-dict `:` type($from) `->` type($to)"
 
     def verify_op(self) -> None:
         check_same_shape(self, "from_", "to")
@@ -128,10 +128,10 @@ class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
     rounding_modes: ClassVar[tuple[str, ...]] = ("nearest_int_to_zero",)
 
     from_ = operand(ANY_FLOAT_TILE)
-    signedness = attribute(enum(SignednessAttr))
+    signedness = attribute(SIGNEDNESS)
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=TO_ZERO)
     to = result(INT_TILE)
-    assembly = "$from $signedness custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
+    assembly = "$from custom<Keyword>($signedness) custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
 
     def verify_op(self) -> None:
         check_same_shape(self, "from_", "to")
@@ -145,10 +145,10 @@ class IToF(Op, name="cuda_tile.itof", traits=(PURE,)):
     rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
 
     from_ = operand(INT_TILE)
-    signedness = attribute(enum(SignednessAttr))
+    signedness = attribute(SIGNEDNESS)
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
     to = result(ANY_FLOAT_TILE)
-    assembly = "$from $signedness custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
+    assembly = "$from custom<Keyword>($signedness) custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
 
     def verify_op(self) -> None:
         check_same_shape(self, "from_", "to")

@@ -14,6 +14,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     INT_TILE,
     NUMBER_TILE,
     POINTER_TILE,
+    SAME_POINTERS,
     SCALAR_I32,
     TOKEN_TYPE,
     check_element_kept,
@@ -223,7 +224,7 @@ class Offset(Op, name="cuda_tile.offset", traits=(PURE,)):
 
     ptr = operand(POINTER_TILE)
     offset = operand(INT_TILE)
-    result = result(same_as("ptr"))
+    result = result(SAME_POINTERS)
     assembly = "$ptr `,` $offset attr-dict `:` type($ptr) `,` type($offset) `->` type($result)"
 
     def verify_op(self) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import (
-    ComparisonOrderingAttr,
-    ComparisonPredicateAttr,
+    ORDERING,
+    PREDICATE,
     RoundingAttr,
 )
 from tessera_tools.dialects.cuda_tile.constraints import (
+    COMPARISON_RESULT,
     F4E2M1FN,
     F8E4M3FN,
     F8E5M2,
@@ -26,7 +27,6 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     shape_text,
     types_text,
 )
-from tessera_tools.dialects.cuda_tile.types import i1_like
 from tessera_tools.ir.types import BF16, F16, F32, F64, TF32, element_type
 from tessera_tools.opdef import (
     COMMUTATIVE,
@@ -34,7 +34,6 @@ from tessera_tools.opdef import (
     UNIT_ATTR,
     Op,
     attribute,
-    derived,
     enum,
     operand,
     result,
@@ -152,13 +151,13 @@ class MinF(_Extremum, name="cuda_tile.minf", traits=(PURE, COMMUTATIVE)):
 class CmpF(Op, name="cuda_tile.cmpf", traits=(PURE,)):
     """Floating-point comparison, elementwise; `unordered` is true where an operand is a NaN."""
 
-    comparison_predicate = attribute(enum(ComparisonPredicateAttr))
-    comparison_ordering = attribute(enum(ComparisonOrderingAttr))
+    comparison_predicate = attribute(PREDICATE)
+    comparison_ordering = attribute(ORDERING)
     lhs = operand(FLOAT_TILE)
     rhs = operand(same_as("lhs"))
-    result = result(derived("a tile of i1 of the operands' shape", i1_like, "lhs"))
+    result = result(COMPARISON_RESULT)
     assembly = (
-        "$comparison_predicate $comparison_ordering $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+        "custom<Keyword>($comparison_predicate, $comparison_ordering) $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
     )
 
 

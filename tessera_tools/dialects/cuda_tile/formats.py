@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 from tessera_tools.dialects.cuda_tile.attributes import (
@@ -11,14 +12,16 @@ from tessera_tools.dialects.cuda_tile.attributes import (
     RoundingAttr,
     SameElementsAttr,
 )
-from tessera_tools.dialects.cuda_tile.types import TOKEN, short_text
+from tessera_tools.dialects.cuda_tile.types import TOKEN, scalar, short_text
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, DictionaryAttr, StringAttr, quote
+from tessera_tools.ir.types import I32
 from tessera_tools.opdef import CustomDirective
 
 HINTS_GRAMMAR = """
 custom_hints: "<" ">" | "<" custom_hint ("," custom_hint)* ">"
-custom_hint: KEYWORD "=" ATTR_DICT
+custom_hint: [KEYWORD] "=" ATTRIBUTE -> named | STRING "=" ATTRIBUTE -> named | INTEGER -> wrong
 """
 """The rule `custom_hints`: `<sm_90 = {num_cta_in_cga = 2}, …>`; to be appended to a directive's grammar."""
 
@@ -26,10 +29,17 @@ custom_hint: KEYWORD "=" ATTR_DICT
 def read_hints(state: Any, node: Any) -> OptimizationHintsAttr:
     """The attribute that `custom_hints` stands for."""
     entries: dict[str, Attribute] = {}
-    for key, hints in node:
+    for kind, (key, *value) in node:
+        if kind == "wrong" or key is None:
+            raise state.error(key, "expected valid keyword or string, as in '<sm_90 = {occupancy = 2}>'")
+        (hints,) = value
         if key.text in entries:
             raise state.error(key, f"duplicate optimization_hints key `{key.text}`")
-        entries[key.text] = DictionaryAttr.of(hints)
+        if not isinstance(hints, DictionaryAttr):
+            raise state.error(
+                key, f"expected dictionary attribute for optimization_hints entry `{key.text}` got value={hints}"
+            )
+        entries[key.text] = hints
     return OptimizationHintsAttr(DictionaryAttr.of(entries))
 
 
@@ -68,13 +78,45 @@ class Rounding(CustomDirective, name="Rounding"):
             p.write(f" rounding<{mode.value}>")
 
 
+class Keyword(CustomDirective, name="Keyword"):
+    """Keywords of enumerations one after the other (`signed`, `equal ordered`), by the attributes named.
+
+    One that is missing is refused here and not by the grammar, so that those before it are looked at first.
+    """
+
+    grammar = "custom: [KEYWORD [KEYWORD]]"
+
+    def read(self, state: Any, node: Any) -> None:
+        first, second = node
+        given = [token for token in (first, second) if token is not None]
+        if len(given) > len(self.arguments):
+            raise state.error(given[-1], f"does not take '{given[-1].text}' here")
+        for key, token in zip_longest(self.arguments, given):
+            kind = state.definition.fields[key].kind
+            try:
+                state.attribute(key, kind.build(token or ("",)))
+            except ValueError as problem:
+                failure = state.error(token, str(problem).removesuffix(", but got: ''"))
+                if token is None:
+                    raise DiagnosticError(
+                        *state.error(None, "expected valid keyword").diagnostics, *failure.diagnostics
+                    ) from None
+                raise failure from None
+
+    def write(self, p: Any, op: Any) -> None:
+        for key in self.arguments:
+            p.write(f" {op.attributes[key].value}")
+
+
 class Indices(CustomDirective, name="Indices"):
     """`[%i, %j]`, against the operand before it."""
 
     grammar = 'custom: "[" [values] "]"'
 
     def read(self, state: Any, node: Any) -> None:
-        state.operands(self.arguments[0], node[0] or [])
+        indices = node[0] or []
+        state.operands(self.arguments[0], indices)
+        state.types(self.arguments[0], [scalar(I32)] * len(indices))
 
     def write(self, p: Any, op: Any) -> None:
         values = getattr(op, self.arguments[0])
@@ -133,10 +175,12 @@ class AssumePredicate(CustomDirective, name="AssumePredicate"):
 class Print(CustomDirective, name="Print"):
     """`"format", %a, %b token=%t : tile<f32>, tile<i32> -> token`."""
 
-    grammar = 'custom: STRING ("," VALUE)* ["token" "=" VALUE] attr_dict [":" types] ["->" TYPE]'
+    grammar = 'custom: [STRING] ("," VALUE)* ["token" "=" VALUE] attr_dict [":" types] ["->" TYPE]'
 
     def read(self, state: Any, node: Any) -> None:
         text, *values, token, attributes, types, result = node
+        if text is None:
+            raise state.error(None, "expected attribute value: the format, in quotes")
         state.attribute("str", StringAttr(text.text))
         state.operands("args", values)
         state.types("args", types or [])

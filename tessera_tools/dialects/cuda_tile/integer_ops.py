@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from tessera_tools.dialects.cuda_tile.attributes import (
-    ComparisonPredicateAttr,
+    PREDICATE,
+    SIGNEDNESS,
     OverflowAttr,
     RoundingAttr,
-    SignednessAttr,
 )
-from tessera_tools.dialects.cuda_tile.constraints import INT_TILE, MMAI_OPERAND, MMAI_RESULT
+from tessera_tools.dialects.cuda_tile.constraints import (
+    COMPARISON_RESULT,
+    INT_TILE,
+    MMAI_OPERAND,
+    MMAI_RESULT,
+)
 from tessera_tools.dialects.cuda_tile.float_ops import check_mma_shapes
-from tessera_tools.dialects.cuda_tile.types import i1_like
 from tessera_tools.opdef import (
     COMMUTATIVE,
     PURE,
     MemoryEffects,
     Op,
     attribute,
-    derived,
     enum,
     operand,
     result,
@@ -47,8 +50,8 @@ class _Wrapping(_Binary):
 
 
 class _Signed(_Binary):
-    signedness = attribute(enum(SignednessAttr))
-    assembly = "$lhs `,` $rhs $signedness attr-dict `:` type($result)"
+    signedness = attribute(SIGNEDNESS)
+    assembly = "$lhs `,` $rhs custom<Keyword>($signedness) attr-dict `:` type($result)"
 
 
 class AddI(_Wrapping, name="cuda_tile.addi", traits=(PURE, COMMUTATIVE)):
@@ -80,7 +83,7 @@ class DivI(_Signed, name="cuda_tile.divi", traits=(NO_EFFECT,)):
     """Integer quotient, elementwise, rounded towards zero unless told; undefined for a zero divisor."""
 
     rounding = attribute(enum(RoundingAttr, angled=True), default=RoundingAttr("zero"))
-    assembly = "$lhs `,` $rhs $signedness (`rounding` `` $rounding^)? attr-dict `:` type($result)"
+    assembly = "$lhs `,` $rhs custom<Keyword>($signedness) (`rounding` `` $rounding^)? attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
         mode = self.rounding.value
@@ -138,13 +141,13 @@ class NegI(_Unary, name="cuda_tile.negi", traits=(PURE,)):
 class CmpI(Op, name="cuda_tile.cmpi", traits=(PURE,)):
     """Integer comparison, elementwise."""
 
-    comparison_predicate = attribute(enum(ComparisonPredicateAttr))
+    comparison_predicate = attribute(PREDICATE)
     lhs = operand(INT_TILE)
     rhs = operand(same_as("lhs"))
-    signedness = attribute(enum(SignednessAttr))
-    result = result(derived("a tile of i1 of the operands' shape", i1_like, "lhs"))
+    signedness = attribute(SIGNEDNESS)
+    result = result(COMPARISON_RESULT)
     assembly = (
-        "$comparison_predicate $lhs `,` $rhs `,` $signedness attr-dict `:` type($lhs) `->` type($result)"
+        "custom<Keyword>($comparison_predicate) $lhs `,` $rhs `,` custom<Keyword>($signedness) attr-dict `:` type($lhs) `->` type($result)"
     )
 
 
@@ -154,11 +157,11 @@ class MmaI(Op, name="cuda_tile.mmai", traits=(PURE,)):
     lhs = operand(MMAI_OPERAND)
     rhs = operand(MMAI_OPERAND)
     acc = operand(MMAI_RESULT)
-    signedness_lhs = attribute(enum(SignednessAttr))
-    signedness_rhs = attribute(enum(SignednessAttr))
+    signedness_lhs = attribute(SIGNEDNESS)
+    signedness_rhs = attribute(SIGNEDNESS)
     result = result(same_as("acc"))
     assembly = (
-        "$lhs `,` $rhs `,` $acc $signedness_lhs $signedness_rhs attr-dict `:` "
+        "$lhs `,` $rhs `,` $acc custom<Keyword>($signedness_lhs, $signedness_rhs) attr-dict `:` "
         "type($lhs) `,` type($rhs) `,` type($acc)"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE, OptimizationHintsAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
@@ -19,8 +19,9 @@ from tessera_tools.dialects.cuda_tile.views import (
     TAIL_GRAMMAR,
     check_ordering,
     ordering_text,
-    read_ordering,
+    read_keywords,
     read_tail,
+    wrong_keyword,
 )
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, bit_width
@@ -46,6 +47,10 @@ ATOMIC_MODE = integer_enum(
     {"and": 0, "or": 1, "xor": 2, "add": 3, "addf": 4, "max": 5, "min": 6, "umax": 7, "umin": 8, "xchg": 9},
     I32,
 )
+
+
+SCOPES = ("tl_blk", "device", "sys")
+_ORDERINGS = ("weak", "relaxed", "acquire", "release", "acq_rel")
 
 
 class MakeToken(Op, name="cuda_tile.make_token", traits=(PURE,)):
@@ -79,7 +84,11 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
 
     def read(self, state: Any, node: Any) -> None:
         ordering, scope, values, tail, types, results = node
-        read_ordering(state, ordering, scope)
+        if scope is not None and scope.text not in SCOPES:
+            raise state.error(
+                scope, f"expected SSA operand, or one of the scopes {', '.join(SCOPES)}; found '{scope.text}'"
+            )
+        read_keywords(state, ordering, scope)
         fields = state.definition.operands[:-1]
         least = sum(field.arity == "single" for field in fields)
         if not least <= len(values) <= len(fields):
@@ -140,6 +149,7 @@ class LoadPtrTko(Op, name="cuda_tile.load_ptr_tko", traits=(READ,)):
     optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
     result = output(ANY_TILE)
     result_token = output(TOKEN_TYPE)
+    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
     assembly = "custom<PointerSyntax>"
 
     def verify_op(self) -> None:
@@ -166,6 +176,7 @@ class StorePtrTko(Op, name="cuda_tile.store_ptr_tko", traits=(WRITE,)):
     token = optional_operand(TOKEN_TYPE)
     optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
     result_token = output(TOKEN_TYPE)
+    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
     assembly = "custom<PointerSyntax>"
 
     def verify_op(self) -> None:
@@ -186,13 +197,15 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
     """`relaxed device %ptrs, add, %value, %mask token=%t : types -> types`; `atomic_cas_tko` has no mode."""
 
     grammar = """
-    custom: KEYWORD KEYWORD VALUE "," [custom_mode] values ["token" "=" VALUE] attr_dict ":" types "->" TYPE "," TYPE
+    custom: KEYWORD [KEYWORD] VALUE "," [custom_mode] values ["token" "=" VALUE] attr_dict ":" types "->" TYPE "," TYPE
     custom_mode: KEYWORD ","
     """
 
     def read(self, state: Any, node: Any) -> None:
         ordering, scope, pointers, mode, values, token, attributes, types, found, result_token = node
-        read_ordering(state, ordering, scope)
+        read_keywords(state, ordering, scope)
+        if scope is None:
+            raise wrong_keyword(state, pointers, "memory_scope", SCOPES)
         compare = "cmp" in state.definition.fields
         if compare and mode is not None:
             raise state.error(mode[0], "'cuda_tile.atomic_cas_tko' takes no mode")
@@ -201,8 +214,8 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
                 raise state.error(values[0], f"expected one of the modes {', '.join(_MODES)}")
             try:
                 state.attribute("mode", ATOMIC_MODE.build(mode[0]))
-            except ValueError as problem:
-                raise state.error(mode[0], str(problem)) from None
+            except ValueError:
+                raise wrong_keyword(state, mode[0], "mode", _MODES) from None
         plain = ["cmp", "val"] if compare else ["arg"]
         if len(values) not in (len(plain), len(plain) + 1):
             raise state.error(
@@ -267,6 +280,7 @@ class AtomicRmwTko(Op, name="cuda_tile.atomic_rmw_tko", traits=(READ_WRITE,)):
     token = optional_operand(TOKEN_TYPE)
     result = output(same_as("arg"))
     result_token = output(TOKEN_TYPE)
+    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
     assembly = "custom<AtomicSyntax>"
 
     def verify_op(self) -> None:
@@ -290,6 +304,7 @@ class AtomicCasTko(Op, name="cuda_tile.atomic_cas_tko", traits=(READ_WRITE,)):
     token = optional_operand(TOKEN_TYPE)
     result = output(same_as("cmp"))
     result_token = output(TOKEN_TYPE)
+    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
     assembly = "custom<AtomicSyntax>"
 
     def verify_op(self) -> None:

@@ -198,7 +198,7 @@ class Entry(
         if any(isinstance(t, TileType) and t.shape for t in signature.inputs):
             raise self.error("entry op must have scalar types (rank 0 !cuda_tile.tile)")
         if not self.body.blocks:
-            raise self.error("must have a body")
+            raise self.error("region #0 ('body') failed to verify constraint: region with 1 blocks")
         if tuple(a.type for a in self.body.entry.arguments) != signature.inputs:
             raise self.error("entry block arguments must match the function type")
 

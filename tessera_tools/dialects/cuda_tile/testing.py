@@ -46,6 +46,6 @@ class TestFunc(Op, name="cuda_tile.testing$func", traits=(ISOLATED_FROM_ABOVE, S
 
     def verify_op(self) -> None:
         if not self.body.blocks:
-            raise self.error("must have a body")
+            raise self.error("region #0 ('body') failed to verify constraint: region with 1 blocks")
         if tuple(a.type for a in self.body.entry.arguments) != self.function_type.value.inputs:
             raise self.error("entry block arguments must match the function type")

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.cuda_tile.attributes import PaddingValueAttr
+from tessera_tools.dialects.cuda_tile.attributes import PaddingValueAttr, PtrAttr
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import (
     BF16,
@@ -38,9 +38,12 @@ MAX_TILE_ELEMENTS = 1 << 24
 
 I4 = IntegerType(4)
 INTEGERS = (I1, I8, I16, I32, I64)
-FLOATS = (F16, BF16, F32, TF32, F64, *map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN")))
+FLOATS = (F16, BF16, F32, TF32, F64, *map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN")),
+          FloatType("fnv8E5M3FNU"))  # fmt: skip
 NUMBERS = (*FLOATS, *INTEGERS)
 """The element types of tensors in memory (and the types that a pointer points to)."""
+_NAMED = tuple(type for type in NUMBERS if type is not FloatType("fnv8E5M3FNU"))
+"""Those that messages name, as the reference's do."""
 
 
 class CudaTileType(Type):
@@ -60,24 +63,37 @@ def short_text(type: Type) -> str:
 
 
 class PointerType(CudaTileType, name="cuda_tile.ptr"):
-    """`ptr<f32>`: the address of one element in global memory."""
+    """`ptr<f32>`: the address of one element in global memory; `ptr<f32, <multicast>>` says of which kind."""
 
     pointee: Type
+    kind: PtrAttr | None = None
 
     def verify(self) -> None:
         if self.pointee not in NUMBERS:
-            raise ValueError(f"failed to verify 'pointeeType': {_one_of(NUMBERS)}, but got '{self.pointee}'")
+            raise ValueError(f"failed to verify 'pointeeType': {_one_of(_NAMED)}, but got '{self.pointee}'")
 
     @classmethod
     def parse(cls, s: Any) -> PointerType:
         """What follows `ptr`."""
         s.expect("<")
         pointee = s.type("cuda_tile")
+        kind = _ptr_attr(s) if s.optional(",") else None
         s.expect(">")
-        return cls(pointee)
+        return cls(pointee, kind)
 
     def short_text(self) -> str:
-        return f"ptr<{short_text(self.pointee)}>"
+        kind = f", <{self.kind.value}>" if self.kind is not None else ""
+        return f"ptr<{short_text(self.pointee)}{kind}>"
+
+
+def _ptr_attr(s: Any) -> PtrAttr:
+    """`<multicast>`, or `#cuda_tile.ptr_attr<multicast>`."""
+    if s.peek("#"):
+        found = s.attribute()
+        if not isinstance(found, PtrAttr):
+            raise s.error(f"expected a ptr_attr, found '{found}'")
+        return found
+    return PtrAttr.parse(s)  # type: ignore[return-value]
 
 
 class TileType(ShapedType, CudaTileType, name="cuda_tile.tile"):
@@ -89,7 +105,7 @@ class TileType(ShapedType, CudaTileType, name="cuda_tile.tile"):
             and self.element is not I4
             and not isinstance(self.element, PointerType)
         ):
-            kinds = f"{_one_of(NUMBERS)} or Pointer type or i4"
+            kinds = f"{_one_of(_NAMED)} or Pointer type or i4"
             raise ValueError(f"failed to verify 'elementType': {kinds}, but got '{self.element}'")
         if self.element is FloatType("f4E2M1FN") and all(extent % 2 for extent in self.shape):
             raise ValueError("F4E2M1FN tiles must have an even number of elements")
@@ -124,10 +140,11 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
     """`tensor_view<?x?xf16, strides=[?,1]>`: a tensor in global memory; strides are in elements."""
 
     strides: tuple[int, ...] = ()
+    kind: PtrAttr | None = None
 
     def verify(self) -> None:
         if self.element not in NUMBERS:
-            raise ValueError(f"failed to verify 'elementType': {_one_of(NUMBERS)}, but got '{self.element}'")
+            raise ValueError(f"failed to verify 'elementType': {_one_of(_NAMED)}, but got '{self.element}'")
         if len(self.shape) != len(self.strides):
             raise ValueError(
                 f"expected shape and stride to be of same rank but got shape of rank {len(self.shape)} "
@@ -159,18 +176,19 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
             return LegacyTensorViewType(shape, element) if shape else cls((), element, ())
         s.expect(",")
         if not shape:
-            raise s.error("strides must not be provided for 0-d tiles")
+            raise s.error("expected token after element type in 0-d tensor_view to be '>': it has no strides")
         s.expect("strides")
         s.expect("=")
         strides = tuple(s.list("[", lambda: _extent(s), "]"))
+        kind = _ptr_attr(s) if s.optional(",") else None
         s.expect(">")
-        return cls(shape, element, strides)
+        return cls(shape, element, strides, kind)
 
     def short_text(self) -> str:
         strides = ",".join("?" if v == DYNAMIC else str(v) for v in self.strides)
-        return (
-            f"tensor_view<{self.dims_text()}{self.element}{f', strides=[{strides}]' if self.shape else ''}>"
-        )
+        stated = f", strides=[{strides}]" if self.shape else ""
+        kind = f", {self.kind}" if self.kind is not None else ""
+        return f"tensor_view<{self.dims_text()}{self.element}{stated}{kind}>"
 
 
 class TileViewType(CudaTileType):
@@ -200,29 +218,7 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
     padding: PaddingValueAttr | None = None
 
     def verify(self) -> None:
-        tile, rank = self.tile, len(self.tensor_view.shape)
-        if not tile:
-            raise ValueError("0-dimension tile shape is not supported")
-        if len(tile) != rank:
-            raise ValueError(
-                "expected tensor_view rank and tile rank to match, got tensor_view of rank "
-                f"{rank} and tiles of rank {len(tile)}"
-            )
-        if len(self.dim_map) not in (0, rank):
-            raise ValueError(
-                f"expected dim_map to map exactly all {rank} dimensions of the tile, got {len(self.dim_map)} mappings"
-            )
-        if any(extent <= 0 for extent in tile):
-            raise ValueError(f"tile shape dimensions must have positive length but got [{_listed(tile)}]")
-        if any(extent & (extent - 1) for extent in tile):
-            raise ValueError(f"tile shape dimensions must have power of two length but got [{_listed(tile)}]")
-        _verify_dim_map(self.dim_map, rank)
-        TileType(tile, self.tensor_view.element)
-        if self.padding is not None and self.padding.value != "zero" and self.tensor_view.element in INTEGERS:
-            raise ValueError(
-                f"padding_value {self.padding.value} can only be used with floating point element types, "
-                f"got '{self.tensor_view.element}'"
-            )
+        _verify_tiled(self.tile, self.tensor_view, self.padding, self.dim_map)
 
     @property
     def index_rank(self) -> int:
@@ -246,39 +242,202 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
             element = s.type("cuda_tile")
             s.expect(">")
             return LegacyPartitionViewType(shape, element)
-        s.expect("tile")
-        s.expect("=")
-        s.expect("(")
-        tile = () if s.peek(")") else (*s.dimensions(), s.integer())
-        s.expect(")")
-        s.expect(",")
-        padding = None
-        if s.optional("padding_value"):
-            s.expect("=")
-            padding = PaddingValueAttr(s.word())
-            s.expect(",")
-        view = s.type("cuda_tile")
-        if not isinstance(view, TensorViewType):
-            raise s.error(f"expected 'tensor_view' type, but got '{view}'")
-        dim_map: tuple[int, ...] = ()
-        if s.optional(","):
-            s.expect("dim_map")
-            s.expect("=")
-            dim_map = tuple(s.list("[", s.integer, "]"))
-            if dim_map == tuple(range(len(tile))):
-                dim_map = ()
-            elif not dim_map:
-                raise s.error(
-                    f"expected dim_map to map exactly all {len(tile)} dimensions of the tile, got 0 mappings"
-                )
+        tile = _tile_extents(s)
+        padding = _padding(s)
+        view = _tensor_view(s)
+        dim_map = _dim_map(s, tile)
         s.expect(">")
         return cls(tile, view, dim_map, padding)
 
     def short_text(self) -> str:
-        padding = f"padding_value = {self.padding.value}, " if self.padding is not None else ""
-        dim_map = f", dim_map=[{_listed(self.dim_map)}]" if self.dim_map else ""
-        tile = "x".join(map(str, self.tile))
-        return f"partition_view<tile=({tile}), {padding}{self.tensor_view.short_text()}{dim_map}>"
+        view = self.tensor_view.short_text()
+        return f"partition_view<{_tile_text(self.tile)}{_padding_text(self.padding)}{view}{_dim_map_text(self.dim_map)}>"
+
+
+class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
+    """`strided_view<tile=(8x16), traversal_strides=[4,3], tensor_view<…>>`: tiles that stand `traversal_strides`
+    elements apart, and so may overlap or leave gaps."""
+
+    tile: tuple[int, ...]
+    traversal_strides: tuple[int, ...]
+    tensor_view: TensorViewType
+    dim_map: tuple[int, ...] = ()
+    padding: PaddingValueAttr | None = None
+
+    def verify(self) -> None:
+        _verify_tiled(self.tile, self.tensor_view, self.padding, self.dim_map)
+        strides = self.traversal_strides
+        if len(self.tile) != len(strides):
+            raise ValueError(f"expected {len(self.tile)} traversal strides, got {len(strides)}")
+        if any(stride <= 0 for stride in strides):
+            raise ValueError(f"traversal strides must be strictly positive but got [{_listed(strides)}]")
+
+    @property
+    def index_rank(self) -> int:
+        return len(self.tile)
+
+    @property
+    def tile_type(self) -> TileType:
+        return TileType(self.tile, self.tensor_view.element)
+
+    @classmethod
+    def parse(cls, s: Any) -> StridedViewType:
+        """What follows `strided_view`."""
+        s.expect("<")
+        tile = _tile_extents(s)
+        s.expect("traversal_strides")
+        s.expect("=")
+        strides = tuple(s.list("[", s.integer, "]"))
+        s.expect(",")
+        padding = _padding(s)
+        view = _tensor_view(s)
+        dim_map = _dim_map(s, tile)
+        s.expect(">")
+        return cls(tile, strides, view, dim_map, padding)
+
+    def short_text(self) -> str:
+        strides = ",".join(map(str, self.traversal_strides))
+        head = f"{_tile_text(self.tile)}traversal_strides=[{strides}], {_padding_text(self.padding)}"
+        return f"strided_view<{head}{self.tensor_view.short_text()}{_dim_map_text(self.dim_map)}>"
+
+
+class GatherScatterViewType(TileViewType, name="cuda_tile.gather_scatter_view"):
+    """`gather_scatter_view<tile=(8x16), tensor_view<…>, sparse_dim=0>`: tiles whose places along `sparse_dim` are
+    named one by one; that index is a tile of rank one, the others are scalars."""
+
+    tile: tuple[int, ...]
+    tensor_view: TensorViewType
+    sparse_dim: int
+    padding: PaddingValueAttr | None = None
+
+    def verify(self) -> None:
+        rank = len(self.tensor_view.shape)
+        _verify_tile_of_view(self.tile, rank)
+        if not 0 <= self.sparse_dim < rank:
+            raise ValueError(
+                "gather dimension is outside of tensor view dimensions, "
+                f"expected strictly less than {rank}, got {self.sparse_dim}"
+            )
+        TileType(self.tile, self.tensor_view.element)
+        _verify_padding(self.padding, self.tensor_view.element)
+
+    @property
+    def index_rank(self) -> int:
+        return len(self.tile)
+
+    @property
+    def tile_type(self) -> TileType:
+        return TileType(self.tile, self.tensor_view.element)
+
+    @classmethod
+    def parse(cls, s: Any) -> GatherScatterViewType:
+        """What follows `gather_scatter_view`."""
+        s.expect("<")
+        tile = _tile_extents(s)
+        padding = _padding(s)
+        view = _tensor_view(s)
+        s.expect(",")
+        s.expect("sparse_dim")
+        s.expect("=")
+        sparse_dim = s.integer()
+        s.expect(">")
+        return cls(tile, view, sparse_dim, padding)
+
+    def short_text(self) -> str:
+        head = f"{_tile_text(self.tile)}{_padding_text(self.padding)}{self.tensor_view.short_text()}"
+        return f"gather_scatter_view<{head}, sparse_dim={self.sparse_dim}>"
+
+
+# -- what the views have in common
+
+
+def _tile_extents(s: Any) -> tuple[int, ...]:
+    """`tile=(8x16),`."""
+    s.expect("tile")
+    s.expect("=")
+    s.expect("(")
+    tile = () if s.peek(")") else (*s.dimensions(), s.integer())
+    s.expect(")")
+    s.expect(",")
+    return tile
+
+
+def _padding(s: Any) -> PaddingValueAttr | None:
+    """`padding_value = zero,`, or nothing."""
+    if not s.optional("padding_value"):
+        return None
+    s.expect("=")
+    padding = PaddingValueAttr(s.word())
+    s.expect(",")
+    return padding
+
+
+def _tensor_view(s: Any) -> TensorViewType:
+    view = s.type("cuda_tile")
+    if not isinstance(view, TensorViewType):
+        raise s.error(f"expected 'tensor_view' type, but got '{view}'")
+    return view
+
+
+def _dim_map(s: Any, tile: tuple[int, ...]) -> tuple[int, ...]:
+    """`, dim_map=[1, 0]`, or nothing; empty where dimensions keep their order."""
+    if not s.optional(","):
+        return ()
+    s.expect("dim_map")
+    s.expect("=")
+    dim_map = tuple(s.list("[", s.integer, "]"))
+    if not dim_map:
+        raise s.error(f"expected dim_map to map exactly all {len(tile)} dimensions of the tile, got 0 mappings")
+    return () if dim_map == tuple(range(len(tile))) else dim_map
+
+
+def _tile_text(tile: tuple[int, ...]) -> str:
+    return f"tile=({'x'.join(map(str, tile))}), "
+
+
+def _padding_text(padding: PaddingValueAttr | None) -> str:
+    return f"padding_value = {padding.value}, " if padding is not None else ""
+
+
+def _dim_map_text(dim_map: tuple[int, ...]) -> str:
+    return f", dim_map=[{_listed(dim_map)}]" if dim_map else ""
+
+
+def _verify_tiled(
+    tile: tuple[int, ...], view: TensorViewType, padding: PaddingValueAttr | None, dim_map: tuple[int, ...]
+) -> None:
+    rank = len(view.shape)
+    if not tile:
+        raise ValueError("0-dimension tile shape is not supported")
+    if len(tile) == rank and len(dim_map) not in (0, rank):
+        raise ValueError(
+            f"expected dim_map to map exactly all {rank} dimensions of the tile, got {len(dim_map)} mappings"
+        )
+    _verify_tile_of_view(tile, rank)
+    _verify_dim_map(dim_map, rank)
+    TileType(tile, view.element)
+    _verify_padding(padding, view.element)
+
+
+def _verify_tile_of_view(tile: tuple[int, ...], rank: int) -> None:
+    if not tile:
+        raise ValueError("0-dimension tile shape is not supported")
+    if len(tile) != rank:
+        raise ValueError(
+            "expected tensor_view rank and tile rank to match, got tensor_view of rank "
+            f"{rank} and tiles of rank {len(tile)}"
+        )
+    if any(extent <= 0 for extent in tile):
+        raise ValueError(f"tile shape dimensions must have positive length but got [{_listed(tile)}]")
+    if any(extent & (extent - 1) for extent in tile):
+        raise ValueError(f"tile shape dimensions must have power of two length but got [{_listed(tile)}]")
+
+
+def _verify_padding(padding: PaddingValueAttr | None, element: Type) -> None:
+    if padding is not None and padding.value != "zero" and element in INTEGERS:
+        raise ValueError(
+            f"padding_value {padding.value} can only be used with floating point element types, got '{element}'"
+        )
 
 
 def _verify_dim_map(dim_map: Sequence[int], rank: int) -> None:
@@ -340,7 +499,9 @@ def i1_like(type: Type) -> TileType | None:
 def _extent(s: Any) -> int:
     if s.optional("?"):
         return DYNAMIC
-    value = s.integer()
+    value = s.optional_integer()
+    if value is None:
+        raise s.error(f"expected either 64-bit integer or question mark, found {s.found()}")
     if value <= 0:
         raise s.error(f"expected strictly positive integer, got {value}")
     return value

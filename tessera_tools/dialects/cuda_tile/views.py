@@ -56,7 +56,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
     grammar = """
     custom: VALUE "," "shape" "=" custom_extents "," "strides" "=" custom_extents attr_dict ":" TYPE ["->" TYPE]
     custom_extents: "[" "]" | "[" custom_extent ("," custom_extent)* "]"
-    custom_extent: INTEGER -> constant | VALUE -> value
+    custom_extent: INTEGER -> constant | VALUE -> value | KEYWORD -> wrong
     """
 
     def read(self, state: Any, node: Any) -> None:
@@ -83,6 +83,9 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
 
     def _dynamic(self, state: Any, noun: str, extents: Any, expected: tuple[int, ...]) -> list[Any]:
         """The values among the extents, which are compared with those of the type."""
+        for kind, (token,) in extents:
+            if kind == "wrong":
+                raise state.error(token, f"expected either integer or SSA value, found '{token.text}'")
         if len(extents) != len(expected):
             raise state.error(
                 extents[0][1][0] if extents else None,
@@ -256,8 +259,32 @@ TAIL_GRAMMAR = (
 )
 
 
+def read_keywords(state: Any, ordering: Any, scope: Any) -> None:
+    """The two keywords at the head of a memory op on pointers; whether they fit is for the verifier to say."""
+    for key, kind, token in (
+        ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
+        ("memory_scope", MEMORY_SCOPE, scope),
+    ):
+        if token is None:
+            continue
+        try:
+            state.attribute(key, kind.build(token))
+        except ValueError:
+            cases = ("tl_blk", "device", "sys") if token is scope else state.definition.op_class.orderings
+            raise wrong_keyword(state, token, key, cases) from None
+
+
+def wrong_keyword(state: Any, token: Any, key: str, cases: Any) -> Any:
+    """The error for a keyword that is none of an attribute's."""
+    return state.error(
+        token,
+        "expected string or keyword containing one of the following enum values for attribute "
+        f"'{key}' [{', '.join(cases)}]",
+    )
+
+
 def read_ordering(state: Any, ordering: Any, scope: Any) -> None:
-    """The two keywords at the head of a memory op."""
+    """The two keywords at the head of a memory op on views."""
     for key, kind, token in (
         ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
         ("memory_scope", MEMORY_SCOPE, scope),

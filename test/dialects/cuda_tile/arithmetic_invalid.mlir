@@ -86,21 +86,21 @@ entry @e(%i: tile<i32>) {
 // -----
 
 entry @e(%i: tile<i32>) {
-  // expected-error @below {{unknown signedness 'maybe'; expected one of unsigned, signed}}
+  // expected-error @below {{'cuda_tile.maxi' expected signedness to be one of: {'signed', 'unsigned'}, but got: 'maybe'}}
   %a = maxi %i, %i maybe : tile<i32>
 }
 
 // -----
 
 entry @e(%i: tile<i32>) {
-  // expected-error @below {{unknown comparison_predicate 'about'; expected one of equal, not_equal, less_than, less_than_or_equal, greater_than, greater_than_or_equal}}
+  // expected-error @below {{expected 'comparison_predicate' to be one of: {'equal', 'not_equal', 'less_than', 'less_than_or_equal', 'greater_than', 'greater_than_or_equal'}, but got: 'about'}}
   %a = cmpi about %i, %i, signed : tile<i32> -> tile<i1>
 }
 
 // -----
 
 entry @e(%i: tile<i32>) {
-  // expected-error @below {{result #0 must be a tile of i1 of the operands' shape ('!cuda_tile.tile<i1>'), but got '!cuda_tile.tile<2xi1>'}}
+  // expected-error @below {{failed to verify that Result type has i1 element type and same shape as operands: expected '!cuda_tile.tile<i1>', but got '!cuda_tile.tile<2xi1>'}}
   %a = cmpi equal %i, %i, signed : tile<i32> -> tile<2xi1>
 }
 

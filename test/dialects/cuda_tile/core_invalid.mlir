@@ -34,7 +34,8 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
 // -----
 
 entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
-  // expected-error @below {{expected a floating point literal, found '1'}}
+  // expected-error @below {{unexpected decimal integer literal for a floating point value}}
+  // expected-note @below {{add a trailing dot to make the literal a float}}
   %a = constant <f32: 1> : tile<f32>
 }
 
@@ -151,8 +152,9 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
 
 // -----
 
+// expected-note @below {{prior use here}}
 entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
-  // expected-error @below {{operand #0 must be 0D tile of i1 values, but got '!cuda_tile.tile<i32>'}}
+  // expected-error @below {{use of value '%n' expects different type than prior uses: '!cuda_tile.tile<i1>' vs '!cuda_tile.tile<i32>'}}
   if %n {
   }
 }
@@ -180,7 +182,7 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
 // -----
 
 entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
-  // expected-error @below {{expects parent to one of 'cuda_tile.if', 'cuda_tile.loop'}}
+  // expected-error @below {{expects parent op to be one of 'cuda_tile.if, cuda_tile.loop'}}
   break
 }
 
@@ -249,6 +251,7 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
 entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
   %a = iota : tile<8xi32>
   // expected-error @below {{inferred type(s) '!cuda_tile.tile<i32>' are incompatible with return type(s) of operation '!cuda_tile.tile<1xi32>'}}
+  // expected-error @below {{failed to infer returned types}}
   %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<1xi32>
   (%x: tile<i32>, %y: tile<i32>) {
     yield %x : tile<i32>
