@@ -48,6 +48,17 @@ def test_the_loop_has_the_instructions_that_the_table_counts(folder: Path) -> No
     assert counts == {"LDGSTS": 4, "LDGDEPBAR": 1, "BAR.SYNC": 1, "LDSM": 8, "HMMA": 16}
 
 
+def test_without_the_promise_on_the_stride_the_access_is_narrow(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "gemm.mlir").read_text("utf-8")
+    promise = "%A_step = assume div_by<8>, %A_stride_pos"
+    assert promise in text
+    (tmp_path / "gemm.mlir").write_text(
+        text.replace(promise, "%A_step = assume bounded<0, ?>, %A_stride_pos")
+    )
+    printed = check_command("tessera-opt gemm.mlir --convert-cuda-tile-to-tileaa=gpu-name=sm_80", tmp_path)
+    assert "sm80_ldg_16_f16" in printed
+
+
 def test_a_line_that_is_not_printed_is_found() -> None:
     printed = "  %a = f %b : i32\n  g\n"
     assert missing_lines("%a = f … : i32\n", printed) == []
