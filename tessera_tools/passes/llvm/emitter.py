@@ -370,6 +370,13 @@ class Emitter:
             )
         return found
 
+    def unpacked(self, word: Value, element: Type) -> list[Value]:
+        """The elements that fill a 32-bit word, low bits first."""
+        per = 32 // bit_width(element)
+        return self.elements(
+            self.bitcast(word, VectorType((per,), element) if per > 1 else element), per, element
+        )
+
     def bitcast(self, value: Value, type: Type) -> Value:
         """The bits of a value as another type of that size."""
         if value.type is type:

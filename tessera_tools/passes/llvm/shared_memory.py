@@ -135,9 +135,8 @@ def load_tile(
                 words[group[0] // per] = word
             return Tile(type, None, words)
         elements: list[Any] = [None] * count
-        vector = VectorType((per,), element)
         for group, word in loaded:
-            for register, value in zip(group, e.elements(e.bitcast(word, vector), per, element), strict=True):
+            for register, value in zip(group, e.unpacked(word, element), strict=True):
                 elements[register] = value
     else:
         elements = [None] * count

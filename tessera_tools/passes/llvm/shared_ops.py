@@ -128,15 +128,14 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
         received.append(
             _from_words(e, [_exchange(e, word, lane) for word in _as_words(e, mine)], tile.element)
         )
-    # Round i gives register target.evaluate(i): where that depends on the thread, select by register.
+    # Round i gives register target.evaluate(i): where that depends on the thread, select by register.  What the thread's
+    # part of it cannot be stands for nothing, and may be any value.
     count = nv_tileas.layout_of(op.res.type).in_size("register")
     target = e.thread_part(plan.target)
-    by_constant = {c: received[i] for i, c in enumerate(plan.target.constants)}
-    elements: list[Any] = [None] * count
-    ordered = [by_constant.get(r, received[0]) for r in range(max(by_constant) + 1)]
-    for register in range(count):
-        if all((register ^ key) in by_constant for key in _subsets(plan.target.base_bits)):
-            elements[register] = _pick(low, ordered, target, plan.target.base_bits, register)
+    ordered = [received[0]] * count
+    for constant, value in zip(plan.target.constants, received, strict=True):
+        ordered[constant] = value
+    elements = [_pick(low, ordered, target, plan.target.base_bits, register) for register in range(count)]
     for register, source in plan.copies:
         elements[register] = elements[source]
     return Tile(op.res.type, elements)
@@ -146,14 +145,6 @@ def _exchange(e: Emitter, word: Value, lane: Value) -> Value:
     """The word of another lane of the warp."""
     operands = [e.constant(-1), word, lane, e.constant(31)]
     return e.nvvm("shfl.sync", operands, [I32], kind=ShflKindAttr("idx")).results[0]
-
-
-def _subsets(mask: int) -> list[int]:
-    found = [0]
-    for bit in range(mask.bit_length()):
-        if mask >> bit & 1:
-            found += [key | 1 << bit for key in found]
-    return found
 
 
 def _as_words(e: Emitter, value: Value) -> list[Value]:

@@ -28,7 +28,6 @@ from tessera_tools.ir.types import (
     IndexType,
     IntegerType,
     RankedTensorType,
-    VectorType,
     bit_width,
 )
 from tessera_tools.layout import LinearLayout
@@ -120,11 +119,7 @@ class Tile:
         """One value per register."""
         if self._elements is None:
             assert self._words is not None
-            per = 32 // bit_width(self.element)
-            type = VectorType((per,), self.element)
-            self._elements = [
-                v for word in self._words for v in e.elements(e.bitcast(word, type), per, self.element)
-            ]
+            self._elements = [v for word in self._words for v in e.unpacked(word, self.element)]
         return self._elements
 
     def words(self, e: Emitter) -> list[Value]:
