@@ -96,7 +96,7 @@ class Lexer:
             return "$END", None
         elif kind == 3:
             for terminal in ("INTEGER", "FLOAT"):
-                if terminal in row and (terminal == "FLOAT" or "." not in match.group(3)):
+                if (terminal == "FLOAT" or "." not in match.group(3)) and self._takes(row, terminal):
                     self.at = match.end()
                     if self.at - at > MAX_DIGITS:
                         raise self.source.error(at, f"number is too long (limit {MAX_DIGITS} digits)")
@@ -107,10 +107,10 @@ class Lexer:
                     self.at = match.end()
                     return terminal, Token(match.group(5), at)
         elif kind == 6:
-            if "SYMBOL" in row:
+            if self._takes(row, "SYMBOL"):
                 terminal, symbol = self._scan("SYMBOL", at, self.scanner.symbol)
                 return terminal, ((symbol.root, *symbol.nested), at)
-        elif match.group(7) == "!" and "TYPE" in row:
+        elif match.group(7) == "!" and self._takes(row, "TYPE"):
             return self._scan("TYPE", at, self.scanner.type)
         if kind in _MAY_START_ATTRIBUTE and "ATTRIBUTE" in row:
             return self._scan("ATTRIBUTE", at, self.scanner.attribute)
@@ -143,7 +143,7 @@ class Lexer:
         if "RESULTS" in row and _GENERIC_HEAD.match(self.text, end):
             self.at = at
             return "RESULTS", None
-        if "STRING" in row:
+        if self._takes(row, "STRING"):
             self.at = end
             return "STRING", Token(self.scanner.unescape(literal[1:-1], at), at)
         if "ATTRIBUTE" in row:
@@ -160,10 +160,10 @@ class Lexer:
 
     def _word(self, row: dict[str, int], word: str, at: int) -> tuple[str, Any]:
         literal = self.table.literals.get(word)
-        if literal is not None and literal in row:
+        if literal is not None and literal in row and (row[literal] >= 0 or self._shifts(literal)):
             self.at = at + len(word)
             return literal, word
-        if "TYPE" in row:
+        if self._takes(row, "TYPE"):
             known = WORD_TYPES.get(word)
             end = at + len(word)
             if known is not None and self.text[end : end + 1] != "<":
@@ -190,6 +190,10 @@ class Lexer:
         if "GENERIC" in row:
             return self._op_head(word, at)
         raise self.unexpected(row, at)
+
+    def _takes(self, row: dict[str, int], terminal: str) -> bool:
+        """Whether the state takes the terminal; asked in full where an attribute, which may look the same, is the rival."""
+        return terminal in row and (row[terminal] >= 0 or "ATTRIBUTE" not in row or self._shifts(terminal))
 
     def _shifts(self, terminal: str) -> bool:
         """Whether the terminal can really come next: an LALR state merges contexts, and its row may allow more."""
@@ -269,9 +273,9 @@ class Lexer:
             if "ATTR_DICT" in row:
                 return self._scan("ATTR_DICT", at, self.scanner.dictionary)
         elif mark == "(":
-            if "FUNCTION_TYPE" in row:
+            if self._takes(row, "FUNCTION_TYPE"):
                 return self._scan("FUNCTION_TYPE", at, self.scanner.function_type)
-            if "TYPE" in row:
+            if self._takes(row, "TYPE"):
                 return self._scan("TYPE", at, self.scanner.type)
         if "ATTRIBUTE" in row and mark in "[{(-":
             return self._scan("ATTRIBUTE", at, self.scanner.attribute)

@@ -19,6 +19,7 @@ _SIMPLE_WORD = re.compile(r"[A-Za-z_][\w$]*")
 _INT_TYPE = re.compile(r"(s|u)?i([0-9]+)\b")
 _DIM = re.compile(r"(\?|[0-9]+)x")
 _SCALABLE = re.compile(r"(?:\[([0-9]+)\]|([0-9]+))x")
+_SPACED_EXTENT = re.compile(r"([0-9]+)\s*x")
 DIALECT_NAME = re.compile(r"[A-Za-z_][\w$]*(?:\.[A-Za-z_$][\w$]*)*")
 
 WORD_TYPES: dict[str, Type] = {
@@ -167,6 +168,14 @@ class TypeScanner(TextScanner):
             dims.append(ty.DYNAMIC if match.group(1) == "?" else self._extent(match.group(1)))
             self.at = match.end()
         return tuple(dims)
+
+    def extent(self) -> int:
+        """One extent with its `x`, `4x` or `4 x`."""
+        match = _SPACED_EXTENT.match(self.text, self.skip())
+        if match is None:
+            raise self.error(f"expected an extent and 'x', found {self.found()}")
+        self.at = match.end()
+        return self._extent(match.group(1))
 
     def _extent(self, digits: str) -> int:
         if len(digits) > 19 or int(digits) >= 1 << 63:

@@ -86,8 +86,7 @@ class ArrayType(LLVMType, name="llvm.array"):
     @classmethod
     def parse(cls, s: Any) -> ArrayType:
         s.expect("<")
-        count = s.integer()
-        s.expect("x")
+        count = s.extent()
         element = parse_inner(s)
         s.expect(">")
         return cls(count, element)
