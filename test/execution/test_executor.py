@@ -17,9 +17,7 @@ from tessera_tools.parser import parse_module
 GP, SP = "!llvm.ptr<1>", "!llvm.ptr<3>"
 
 
-def program(
-    body: str, threads: int = 64, shared: int = 1024, parameters: str = f"%in: {GP}, %out: {GP}"
-) -> Program:
+def program(body: str, threads: int = 64, shared: int = 1024) -> Program:
     """A kernel of a body that may use %tid, its pointers %in and %out, %smem, and the thread's own %s of 16 bytes."""
     text = f"""
 llvm.mlir.global external @global_smem() {{addr_space = 3 : i32, alignment = 1024 : i64}} : !llvm.array<0 x i8>
