@@ -259,7 +259,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         file
         for folder in FOLDERS
         for file in sorted((options.checkout.resolve() / folder).rglob("*.mlir"))
-        if options.filter in str(file.relative_to(options.checkout.resolve())) and run_lines(file.read_text("utf-8"))
+        if options.filter in str(file.relative_to(options.checkout.resolve()))
+        and run_lines(file.read_text("utf-8"))
     ]
     if not files:
         parser.error(f"no test files with RUN lines below '{options.checkout}'")
@@ -286,7 +287,7 @@ def _print_table(checkout: Path, cases: Sequence[Case], reasons: Sequence[str | 
     width = max(len(str(file.relative_to(checkout))) for file in by_file)
     for file, rows in by_file.items():
         passed = sum(reason is None for _, reason in rows)
-        print(f"{str(file.relative_to(checkout)):<{width}}  {passed:>4} of {len(rows)}")
+        print(f"{file.relative_to(checkout)!s:<{width}}  {passed:>4} of {len(rows)}")
         for case, reason in rows:
             if reason is not None:
                 print(f"    {case.title}" + (f": {reason}" if verbose else ""))

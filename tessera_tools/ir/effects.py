@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.traits import MemoryEffects, Pure, RecursiveMemoryEffects, Symbol, Terminator
+from tessera_tools.ir.traits import Leaves, MemoryEffects, Pure, RecursiveMemoryEffects, Symbol, Terminator
 
 
 def memory_effects(op: Operation) -> frozenset[str] | None:
@@ -25,9 +25,21 @@ def memory_effects(op: Operation) -> frozenset[str] | None:
             elif isinstance(trait, RecursiveMemoryEffects):
                 known = True
                 work += [inner for region in current.regions for block in region.blocks for inner in block]
+            elif isinstance(trait, Leaves) and current is not op and _leaves(current, trait, op):
+                return None
         if not known and not (current is not op and current.has_trait(Terminator)):
             return None
     return total
+
+
+def _leaves(terminator: Operation, trait: Leaves, op: Operation) -> bool:
+    """Whether the terminator, somewhere inside `op`, ends `op` too."""
+    parent = terminator.parent_op
+    while parent is not None and parent.name in trait.names:
+        if parent is op:
+            return True
+        parent = parent.parent_op
+    return False
 
 
 def is_pure(op: Operation) -> bool:

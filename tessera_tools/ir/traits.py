@@ -121,6 +121,14 @@ class HasParent(Trait):
             raise op.error(f"expects parent op {several}'{', '.join(self.names)}'")
 
 
+class Leaves(Trait):
+    """A terminator that also ends the ops named around it, up to the first that is not named: a `return`, `break` or
+    `continue` in the branch of an `if`.  Such a branch has an effect, whatever else is in it."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
 class MemoryEffects(Trait):
     """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect."""
 

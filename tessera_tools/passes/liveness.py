@@ -11,7 +11,7 @@ from collections import Counter
 
 from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import reverse_postorder
-from tessera_tools.ir.traits import MemoryEffects, Pure, RecursiveMemoryEffects, Symbol, Terminator
+from tessera_tools.ir.traits import Leaves, MemoryEffects, Pure, RecursiveMemoryEffects, Symbol, Terminator
 
 __all__ = ["erase_dead", "erase_unreachable_blocks", "own_effects"]
 
@@ -138,7 +138,8 @@ class _Marker:
 def _may_go(op: Operation) -> bool:
     """Whether nothing but its results makes the op needed; terminators are needed as their parent is."""
     if op.has_trait(Terminator):
-        return True
+        parent = op.parent_op
+        return parent is None or not any(isinstance(t, Leaves) and parent.name in t.names for t in op.traits)
     if op.has_trait(Symbol) and "sym_name" in op.attributes:
         return False
     effects, _ = own_effects(op)

@@ -40,6 +40,7 @@ from tessera_tools.dialects.cuda_tile.attributes import (
     SignednessAttr,
     SymbolVisibilityAttr,
 )
+from tessera_tools.dialects.cuda_tile.canonicalize import canonicalizers
 from tessera_tools.dialects.cuda_tile.control_flow import (
     Break,
     Continue,
@@ -332,6 +333,7 @@ __all__ = [
     "Unpack",
     "XOrI",
     "Yield",
+    "canonicalizers",
     "scalar",
     "short_text",
     "upgrade_legacy",

@@ -103,7 +103,9 @@ def _bits(state: Any, token: Any, element: Type) -> int:
         try:
             if "." not in text and "x" not in text:
                 failure = state.error(token, "unexpected decimal integer literal for a floating point value")
-                failure.diagnostics[0].note("add a trailing dot to make the literal a float", failure.diagnostics[0].location)
+                failure.diagnostics[0].note(
+                    "add a trailing dot to make the literal a float", failure.diagnostics[0].location
+                )
                 raise failure
             return floats.parse(text, element.keyword)
         except ValueError as problem:

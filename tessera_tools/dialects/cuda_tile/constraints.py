@@ -80,7 +80,11 @@ COMPARISON_RESULT = derived(
     rule="Result type has i1 element type and same shape as operands",
 )
 SAME_POINTERS = derived(
-    "the type of the pointers", lambda t: t, "ptr", base=POINTER_TILE, rule="all of {result, ptr} have same type"
+    "the type of the pointers",
+    lambda t: t,
+    "ptr",
+    base=POINTER_TILE,
+    rule="all of {result, ptr} have same type",
 )
 
 

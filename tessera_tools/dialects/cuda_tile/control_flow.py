@@ -24,6 +24,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     types_text,
 )
 from tessera_tools.dialects.cuda_tile.formats import short_types, value_types
+from tessera_tools.dialects.cuda_tile.structure import LEAVES_IF
 from tessera_tools.dialects.cuda_tile.types import TensorViewType, TileType, TileViewType, scalar, short_text
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
@@ -69,7 +70,7 @@ class Yield(
 class Continue(
     _Terminator,
     name="cuda_tile.continue",
-    traits=(TERMINATOR, HasParent("cuda_tile.for", "cuda_tile.if", "cuda_tile.loop")),
+    traits=(TERMINATOR, LEAVES_IF, HasParent("cuda_tile.for", "cuda_tile.if", "cuda_tile.loop")),
 ):
     """Goes on with the next iteration of the innermost loop, whose carried values it gives."""
 
@@ -90,7 +91,7 @@ class Continue(
 class Break(
     _Terminator,
     name="cuda_tile.break",
-    traits=(RETURN_LIKE, HasParent("cuda_tile.if", "cuda_tile.loop")),
+    traits=(RETURN_LIKE, LEAVES_IF, HasParent("cuda_tile.if", "cuda_tile.loop")),
 ):
     """Leaves the innermost loop, whose results it gives."""
 

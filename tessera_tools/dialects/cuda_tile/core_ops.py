@@ -59,6 +59,10 @@ I32_ORDER = AttrKind(
 )
 
 
+def _splat(value: Attribute | None) -> int | None:
+    return value.bits()[0] if isinstance(value, DenseElementsAttr) and value.is_splat else None
+
+
 class Constant(Op, name="cuda_tile.constant", traits=(PURE, CONSTANT_LIKE)):
     """A tile of constant elements."""
 
@@ -212,6 +216,32 @@ class Select(Op, name="cuda_tile.select", traits=(PURE,)):
     val_if_false = operand(same_as("val_if_true"))
     result = result(same_as("val_if_true"))
     assembly = "$cond `,` $val_if_true `,` $val_if_false attr-dict `:` type($cond) `,` type($result)"
+
+    def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
+        condition, if_true, if_false = operands
+        yes, no = self.val_if_true, self.val_if_false
+        # select(c, x, x) = x;  select(true, x, y) = x;  select(false, x, y) = y
+        if yes is no:
+            return [yes]
+        if isinstance(condition, DenseElementsAttr) and condition.is_splat:
+            return [yes if condition.bits()[0] else no]
+        # select(c, true, false) = c
+        if self.result.type is self.cond.type and _splat(if_true) == 1 and _splat(if_false) == 0:
+            return [self.cond]
+        # select(a == b, a, b) = b and select(a == b, b, a) = a;  with != the other one
+        compare: Any = self.cond.defining_op
+        if compare is not None and compare.name == "cuda_tile.cmpi" and {yes, no} == {compare.lhs, compare.rhs}:
+            predicate = compare.comparison_predicate.value
+            if predicate in ("equal", "not_equal"):
+                return [no if predicate == "equal" else yes]
+        # A constant condition of mixed elements picks among constants.
+        sides = [a for a in operands if isinstance(a, DenseElementsAttr)]
+        if len(sides) < 3:
+            return None
+        count = self.result.type.num_elements
+        chosen, left, right = (a.bits() * (count if a.is_splat else 1) for a in sides)
+        picked = [a if c else b for c, a, b in zip(chosen, left, right, strict=True)]
+        return [DenseElementsAttr.of(self.result.type, picked)]
 
     def verify_op(self) -> None:
         check_same_shape(self, "cond", "val_if_true", "val_if_false", "result")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile.attributes import (
     BoundedAttr,
     DivByAttr,
@@ -13,7 +14,6 @@ from tessera_tools.dialects.cuda_tile.attributes import (
     SameElementsAttr,
 )
 from tessera_tools.dialects.cuda_tile.types import TOKEN, scalar, short_text
-from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, DictionaryAttr, StringAttr, quote
 from tessera_tools.ir.types import I32
@@ -37,7 +37,8 @@ def read_hints(state: Any, node: Any) -> OptimizationHintsAttr:
             raise state.error(key, f"duplicate optimization_hints key `{key.text}`")
         if not isinstance(hints, DictionaryAttr):
             raise state.error(
-                key, f"expected dictionary attribute for optimization_hints entry `{key.text}` got value={hints}"
+                key,
+                f"expected dictionary attribute for optimization_hints entry `{key.text}` got value={hints}",
             )
         entries[key.text] = hints
     return OptimizationHintsAttr(DictionaryAttr.of(entries))

@@ -83,7 +83,9 @@ class DivI(_Signed, name="cuda_tile.divi", traits=(NO_EFFECT,)):
     """Integer quotient, elementwise, rounded towards zero unless told; undefined for a zero divisor."""
 
     rounding = attribute(enum(RoundingAttr, angled=True), default=RoundingAttr("zero"))
-    assembly = "$lhs `,` $rhs custom<Keyword>($signedness) (`rounding` `` $rounding^)? attr-dict `:` type($result)"
+    assembly = (
+        "$lhs `,` $rhs custom<Keyword>($signedness) (`rounding` `` $rounding^)? attr-dict `:` type($result)"
+    )
 
     def verify_op(self) -> None:
         mode = self.rounding.value
@@ -146,9 +148,7 @@ class CmpI(Op, name="cuda_tile.cmpi", traits=(PURE,)):
     rhs = operand(same_as("lhs"))
     signedness = attribute(SIGNEDNESS)
     result = result(COMPARISON_RESULT)
-    assembly = (
-        "custom<Keyword>($comparison_predicate) $lhs `,` $rhs `,` custom<Keyword>($signedness) attr-dict `:` type($lhs) `->` type($result)"
-    )
+    assembly = "custom<Keyword>($comparison_predicate) $lhs `,` $rhs `,` custom<Keyword>($signedness) attr-dict `:` type($lhs) `->` type($result)"
 
 
 class MmaI(Op, name="cuda_tile.mmai", traits=(PURE,)):

@@ -21,6 +21,7 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.core import Block, Region
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.symbols import symbol_name
+from tessera_tools.ir.traits import Leaves
 from tessera_tools.ir.types import FunctionType
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -47,6 +48,8 @@ from tessera_tools.opdef import (
     variadic_operand,
 )
 
+LEAVES_IF = Leaves("cuda_tile.if")
+"""Of `return`, `break` and `continue`, which end the `if` around them too."""
 DEFAULT_MODULE_NAME = "kernels"
 """What a module of the older spelling, which has no name, is called."""
 
@@ -140,7 +143,7 @@ _ENTRY_KEYS = ("sym_name", "function_type", "arg_attrs", "res_attrs", "optimizat
 class Return(
     Op,
     name="cuda_tile.return",
-    traits=(RETURN_LIKE, HasParent("cuda_tile.entry", "cuda_tile.if", "cuda_tile.testing$func")),
+    traits=(RETURN_LIKE, LEAVES_IF, HasParent("cuda_tile.entry", "cuda_tile.if", "cuda_tile.testing$func")),
 ):
     """Ends the kernel for this tile block; a kernel returns nothing."""
 
