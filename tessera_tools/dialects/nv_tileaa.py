@@ -376,10 +376,7 @@ class ConstantTensor(Op, name="nv_tileaa.constant_tensor", traits=(PURE, CONSTAN
     assembly = "$value attr-dict custom<TypeOfValue>($res)"
 
     def verify_op(self) -> None:
-        if (
-            self.value.type.shape != self.res.type.shape
-            or self.value.type.element is not self.res.type.element
-        ):
+        if self.value.type is not self.res.type:
             raise self.error(f"holds {self.value.type}, but its type is {self.res.type}")
 
     def fold(self, operands: Any) -> Any:

@@ -147,7 +147,10 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
     token = operand(TOKEN)
     atom = attribute(COPY_ATOM)
     out_token = result(TOKEN)
-    assembly = "$view `[` $indices `]` `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` type($out_token)"
+    assembly = (
+        "$view `[` $indices `]` `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` "
+        "type($out_token)"
+    )
 
     def verify_op(self) -> None:
         _verify_access(self, self.view.type, self.value.type)
@@ -164,7 +167,9 @@ class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allo
 class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)):
     """Start copying a tile from element offsets of a view to one stage of a buffer.
 
-    Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is committed to has been waited for."""
+    Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is
+    committed to has been waited for.
+    """
 
     view = operand(VIEW)
     indices = variadic_operand(exactly(I32))
@@ -172,7 +177,10 @@ class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)
     stage = operand(exactly(I32))
     when = optional_operand(exactly(I1))
     atom = attribute(COPY_ATOM)
-    assembly = "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? attr-dict `:` type($view) `,` type($buffer)"
+    assembly = (
+        "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? attr-dict `:` type($view) `,` "
+        "type($buffer)"
+    )
 
     def verify_op(self) -> None:
         _verify_copy(self, self.view.type, self.buffer.type)

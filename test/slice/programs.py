@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
 from execution.executor import GlobalMemory, prepare, run
+
 from tessera_tools.dialects.builtin import Module
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
@@ -70,4 +70,5 @@ def elements(flat: np.ndarray, shape: Sequence[int], strides: Sequence[int]) -> 
 
 def launch(module: Module, grid: Sequence[int], memory: GlobalMemory, arguments: Sequence[int]) -> None:
     """Run the module's kernel."""
-    run(prepare(module), tuple([*grid, 1, 1][:3]), list(arguments), memory)
+    x, y, z = [*grid, 1, 1][:3]
+    run(prepare(module), (x, y, z), list(arguments), memory)

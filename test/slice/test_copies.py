@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 import pytest
-
 from execution.executor import GlobalMemory
 from slice.programs import DTYPES, by, elements, launch, lowered, strided, view
 

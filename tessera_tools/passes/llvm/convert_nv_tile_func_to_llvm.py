@@ -1,12 +1,13 @@
 """convert-nv-tile-func-to-llvm: the function boundary.  nv_tileaa.func → func.func, nv_tileaa.return → func.return.
 
-A kernel's spec becomes nvvm attributes (the table of `lowering_tileas_to_llvm.md`):
+A kernel's spec becomes nvvm attributes, if the module says its target (nv_tileaa.compute_capability and
+nv_tileaa.target_spec); other functions are host-side helpers, whose signature alone changes:
 
-    kernel_spec (present)    cute.kernel          always
-    num_warps                nvvm.reqntid         32 · num_warps threads
-    cluster                  nvvm.cluster_dim, nvvm.blocksareclusters   where the target has clusters, product > 1
-    (1)                      nvvm.minctasm        always
-    nv_tileaa.occupancy      nvvm.maxnreg         registers that let so many CTAs share a multiprocessor
+kernel_spec (present)    cute.kernel          always
+num_warps                nvvm.reqntid         32 · num_warps threads
+cluster                  nvvm.cluster_dim, nvvm.blocksareclusters   where the target has clusters, product > 1
+(1)                      nvvm.minctasm        always
+nv_tileaa.occupancy      nvvm.maxnreg         registers that let so many CTAs share a multiprocessor
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any, ClassVar
 
 from tessera_tools.dialects import func, nv_tileaa
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i32
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Operation, Region
 from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm.lowering import converted
-from tessera_tools.passes.tileas.kernel import target_of
+from tessera_tools.passes.tileas.kernel import known_target
 from tessera_tools.target import Feature, Target, max_registers_for
 
 
@@ -38,12 +39,12 @@ class ConvertNVTileFuncToLLVM(Pass):
         functions = [f for r in op.regions for b in r.blocks for f in b if isinstance(f, nv_tileaa.Func)]
         if not functions:
             return
-        target = target_of(op)
+        target = known_target(op)
         for function in functions:
             _convert(function, target)
 
 
-def _convert(function: nv_tileaa.Func, target: Target) -> None:
+def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
     spec = function.kernel_spec
     try:
         inputs = [converted(t) for t in function.signature.inputs]
@@ -63,7 +64,7 @@ def _convert(function: nv_tileaa.Func, target: Target) -> None:
     new.set_signature(inputs, results)
     for argument, type in zip(new.arguments, inputs, strict=True):
         argument.type = type
-    if spec is not None:
+    if spec is not None and target is not None:
         new.attributes.update(kernel_attributes(function, spec, target))
     assert function.parent is not None
     function.parent.insert_before(function, new)
@@ -71,8 +72,6 @@ def _convert(function: nv_tileaa.Func, target: Target) -> None:
 
 
 def _moved(function: Operation) -> Any:
-    from tessera_tools.ir.core import Region
-
     region = Region()
     region.take_blocks(function.regions[0])
     return region
@@ -91,12 +90,18 @@ def kernel_attributes(function: Any, spec: nv_tileaa.KernelSpecAttr, target: Tar
         "nvvm.minctasm": i32(1),
     }
     product = spec.cluster[0] * spec.cluster[1] * spec.cluster[2]
-    if product > 1:
-        if not target.has(Feature.CLUSTER):
-            raise function.error(f"asks for clusters of {product} CTAs, which {target.name} does not have")
+    if product > 1 and target.has(Feature.CLUSTER):
         attributes["nvvm.cluster_dim"] = DenseArrayAttr(I32, spec.cluster)
         attributes["nvvm.blocksareclusters"] = UNIT
     occupancy = function.attributes.get("nv_tileaa.occupancy")
     if isinstance(occupancy, IntegerAttr):
-        attributes["nvvm.maxnreg"] = i32(max_registers_for(target, threads=threads, blocks=occupancy.value))
+        registers = (
+            max_registers_for(target, threads=threads, blocks=occupancy.value) if occupancy.value > 0 else 0
+        )
+        if not registers:
+            raise function.error(
+                f"asks for an occupancy of {occupancy.value} CTAs of {threads} threads on a multiprocessor, which "
+                f"{target.name} cannot give"
+            )
+        attributes["nvvm.maxnreg"] = i32(registers)
     return attributes

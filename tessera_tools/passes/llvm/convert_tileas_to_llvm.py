@@ -40,14 +40,23 @@ class ConvertTileASToLLVM(Pass):
     statistics: ClassVar = {"kernels": "kernels lowered"}
 
     def run(self, op: Operation, context: PassContext) -> None:
+        left = next(
+            (inner for inner in op.walk() if inner.name.startswith(("nv_tileaa.", "nv_tileas."))), None
+        )
         functions = [f for r in op.regions for b in r.blocks for f in b if _is_kernel(f)]
-        if not functions:
+        if left is None and not functions:
             return
         target = target_of(op)
         shared = 0
         for function in functions:
             shared = max(shared, _lower(function, target))
             context.count("kernels")
+        for inner in op.walk():
+            if inner.name.startswith(("nv_tileaa.", "nv_tileas.")):
+                raise inner.error(
+                    "failed to legalize operation: it is in no kernel; run --convert-nv-tile-func-to-llvm on an "
+                    "nv_tileaa.func with an 'nv_tileaa.kernel_spec' first"
+                )
         block = op.regions[0].blocks[0]
         if shared and not any(_defines_smem(inner) for inner in block):
             block.insert_before(block.first_op, _global_smem(op))
@@ -81,14 +90,17 @@ def _global_smem(module: Operation) -> Operation:
 
 def _lower(function: Any, target: Target) -> int:
     """Replace one kernel by an llvm.func; its bytes of shared memory."""
-    warps = function.attributes["nvvm.reqntid"]
-    assert isinstance(warps, DenseArrayAttr)
+    threads = function.attributes.get("nvvm.reqntid")
+    if not isinstance(threads, DenseArrayAttr) or len(threads.values) != 1 or threads.values[0] % 32:
+        raise function.error(
+            "is a kernel without its threads: expected nvvm.reqntid = array<i32: N>, whole warps"
+        )
     allocation = allocate(function, target)
     types = [converted(t) for t in function.signature.inputs]
     entry = Block(types, [a.location for a in function.arguments])
     region = Region([entry])
     emitter = Emitter(region, function.location)
-    low = Lowering(emitter, target, warps.values[0] // 32, allocation)
+    low = Lowering(emitter, target, threads.values[0] // 32, allocation)
     for old, new in zip(function.arguments, entry.arguments, strict=True):
         new.name_hint = old.name_hint
         low.define(old, new)

@@ -21,7 +21,8 @@ Scalar = Callable[[Emitter, Operation, Sequence[Value], Type], Value]
 # One instruction each: operands in order, same attributes where they mean the same.
 _DIRECT: dict[str, Any] = {
     "arith.addi": llvm.Add, "arith.subi": llvm.Sub, "arith.muli": llvm.Mul, "arith.andi": llvm.And,
-    "arith.ori": llvm.Or,    "arith.xori": llvm.XOr, "arith.shli": llvm.Shl, "arith.shrsi": llvm.AShr, "arith.shrui": llvm.LShr,
+    "arith.ori": llvm.Or, "arith.xori": llvm.XOr, "arith.shli": llvm.Shl, "arith.shrsi": llvm.AShr,
+    "arith.shrui": llvm.LShr,
     "arith.divsi": llvm.SDiv, "arith.divui": llvm.UDiv, "arith.remsi": llvm.SRem, "arith.remui": llvm.URem,
     "arith.addf": llvm.FAdd, "arith.subf": llvm.FSub, "arith.mulf": llvm.FMul, "arith.divf": llvm.FDiv,
     "arith.remf": llvm.FRem, "arith.negf": llvm.FNeg, "arith.select": llvm.Select,

@@ -128,8 +128,8 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
         received.append(
             _from_words(e, [_exchange(e, word, lane) for word in _as_words(e, mine)], tile.element)
         )
-    # Round i gives register target.evaluate(i): where that depends on the thread, select by register.  What the thread's
-    # part of it cannot be stands for nothing, and may be any value.
+    # Round i gives register target.evaluate(i): where that depends on the thread, select by register.  What the
+    # thread's part of it cannot be stands for nothing, and may be any value.
     count = nv_tileas.layout_of(op.res.type).in_size("register")
     target = e.thread_part(plan.target)
     ordered = [received[0]] * count

@@ -11,15 +11,18 @@ from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, TF32, RankedTensorType, Type
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.kernel import kernels, target_of
 from tessera_tools.passes.tileas.memory_order import order_memory
+from tessera_tools.target import Target, max_registers_for
 
 # The dense mma.sync shapes with f32 accumulation, per operand type (PTX ISA, "mma"); each is the deepest in K.
 MMA_SHAPES: dict[Type, str] = {F16: "sm80_m16n8k16", BF16: "sm80_m16n8k16", TF32: "sm80_m16n8k8"}
+FEWEST_REGISTERS = 24
+"""Registers a thread below which ptxas takes no limit; a hint that would need fewer is not followed."""
 ACCUMULATOR_REGISTERS = 64
 """32-bit accumulator registers a thread that a kernel's largest dot may take before more warps are used."""
 
@@ -37,7 +40,7 @@ class ConvertTileAAToTileAS(Pass):
     num_warps: int = option(0, "warps of a kernel; 0 chooses from the tiles")
 
     def run(self, op: Operation, context: PassContext) -> None:
-        target_of(op)
+        target = target_of(op)
         for function in kernels(op):
             if function.kernel_spec is None:
                 warps = self.num_warps or choose_warps(function)
@@ -45,6 +48,7 @@ class ConvertTileAAToTileAS(Pass):
                     function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
                 except ValueError as problem:
                     raise function.error(str(problem)) from None
+            apply_hints(function, target)
             convert(function)
 
 
@@ -57,6 +61,19 @@ def choose_warps(function: Operation) -> int:
     while warps < 8 and largest > ACCUMULATOR_REGISTERS * 32 * warps:
         warps *= 2
     return warps
+
+
+def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
+    """The occupancy that the author hints at, where the target can give it with registers enough to work with."""
+    hints = function.attributes.get("nv_tileaa.hints")
+    hint = dict(hints.entries).get("occupancy") if isinstance(hints, DictionaryAttr) else None
+    spec = function.kernel_spec
+    if "nv_tileaa.occupancy" in function.attributes or not isinstance(hint, IntegerAttr) or spec is None:
+        return
+    if hint.value > 0:
+        registers = max_registers_for(target, threads=32 * spec.num_warps, blocks=hint.value)
+        if registers >= FEWEST_REGISTERS:
+            function.attributes["nv_tileaa.occupancy"] = hint
 
 
 def convert(function: Operation) -> None:

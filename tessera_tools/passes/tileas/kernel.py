@@ -5,23 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.nv_tileaa import Func, KernelSpecAttr
-from tessera_tools.ir.builtin_attributes import StringAttr
+from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 
 def target_of(module: Operation) -> Target:
-    """The target that the module was lowered for (`nv_tileaa.target_spec`)."""
-    spec = module.attributes.get("nv_tileaa.target_spec")
-    if not isinstance(spec, StringAttr):
-        raise module.error(
-            "Failed to get ComputeCapability: the module has no 'nv_tileaa.target_spec'",
-            'run --convert-cuda-tile-to-tileaa first, or set the attribute, e.g. "sm_90a"',
+    """The target that the module was lowered for; an error if it does not say."""
+    target = known_target(module)
+    if target is None:
+        missing = (
+            "target_spec" if "nv_tileaa.compute_capability" in module.attributes else "compute_capability"
         )
+        raise module.error(
+            f"Failed to get ComputeCapability: the module has no 'nv_tileaa.{missing}'",
+            "run --convert-cuda-tile-to-tileaa, or set nv_tileaa.compute_capability = 90 : i32 and "
+            'nv_tileaa.target_spec = "sm_90a"',
+        )
+    return target
+
+
+def known_target(module: Operation) -> Target | None:
+    """As `target_of`, but None where the module does not say."""
+    capability = module.attributes.get("nv_tileaa.compute_capability")
+    spec = module.attributes.get("nv_tileaa.target_spec")
+    if not isinstance(capability, IntegerAttr) or not isinstance(spec, StringAttr):
+        return None
     try:
-        return lookup(spec.value)
+        target = lookup(spec.value)
     except UnknownTargetError as problem:
         raise module.error(f"has an unknown target: {problem}") from None
+    if target.compute_capability != capability.value:
+        raise module.error(
+            f"has nv_tileaa.compute_capability = {capability.value}, but its target {spec.value} has "
+            f"{target.compute_capability}"
+        )
+    return target
 
 
 def kernels(module: Operation) -> list[Func]:
