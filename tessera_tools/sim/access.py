@@ -1,0 +1,113 @@
+"""Loads and stores by state space: sends each lane's access to the memory that holds it.
+
+    load(warp, mask, "generic", addresses, 4) ──by window──▶ global │ shared (own, remote) │ local │ param │ const
+
+Values are compact: one row per active lane; widths are 1, 2, 4, 8, 16, 32 bytes (16 and 32: rows of uint64).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.sim.memory import BASE, REMOTE_SHIFT, WINDOWS, compact
+from tessera_tools.sim.warp import Mask, mask_of
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.warp import Warp
+
+__all__ = ["SPACES", "load", "memory_of", "parts", "store"]
+
+Array = np.ndarray[Any, Any]
+
+SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "param", "const")
+_OFFSET_MASK = np.uint64((1 << REMOTE_SHIFT) - 1)
+_WINDOW = np.uint64((1 << 40) - 1)
+_BY_WINDOW = np.uint64(40)
+
+
+def memory_of(warp: Warp, space: str) -> Any:
+    """The object with `load` and `store` for a space other than generic and shared::cluster."""
+    if space == "global":
+        return warp.cta.cluster.launch.memory
+    if space in ("shared", "shared::cta"):
+        return warp.cta.shared
+    if space == "local":
+        return warp.local
+    launch = warp.cta.cluster.launch
+    return launch.parameters if space == "param" else launch.module.constants
+
+
+def parts(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tuple[Any, Mask, Array]]:
+    """(memory, lanes, addresses in that memory's own space) for each memory that the lanes address."""
+    if space == "generic":
+        return _generic(warp, mask, addresses)
+    if space == "shared::cluster":
+        return _cluster(warp, mask, addresses)
+    return [(memory_of(warp, space), mask, addresses)]
+
+
+def _generic(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, Array]]:
+    windows = addresses >> _BY_WINDOW
+    first = int(windows[mask.first])
+    if first == BASE["global"] >> 40 and (windows == windows[mask.first])[mask.lanes].all():
+        return [(warp.cta.cluster.launch.memory, mask, addresses)]
+    result: list[tuple[Any, Mask, Array]] = []
+    for window in np.unique(windows[mask.array]):
+        part = mask_of((windows == window) & mask.array)
+        space = WINDOWS.get(int(window))
+        if space is None or space == "global":
+            # An address in no window is refused there, with its nearest allocation.
+            result.append((warp.cta.cluster.launch.memory, part, addresses))
+        elif space == "shared":
+            result += _cluster(warp, part, addresses & _WINDOW)
+        elif space == "local":
+            result.append((warp.local, part, addresses & _WINDOW))
+        else:
+            result.append((memory_of(warp, space), part, addresses))
+    return result
+
+
+def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, Array]]:
+    ranks = addresses >> np.uint64(REMOTE_SHIFT)
+    offsets = addresses & _OFFSET_MASK
+    ctas = warp.cta.cluster.ctas
+    result: list[tuple[Any, Mask, Array]] = []
+    for rank in np.unique(ranks[mask.array]):
+        part = mask_of((ranks == rank) & mask.array)
+        if rank == 0:
+            result.append((warp.cta.shared, part, offsets))
+        elif rank <= len(ctas):
+            result.append((ctas[int(rank) - 1].shared, part, offsets))
+        else:
+            warp.report(
+                "out-of-bounds",
+                f"a shared::cluster address of CTA {int(rank) - 1} in a cluster of {len(ctas)}",
+                part,
+            )
+    return result
+
+
+def load(warp: Warp, mask: Mask, space: str, addresses: Array, width: int) -> Array:
+    """What the active lanes read, compact: shape [count] or, for 16 and 32 bytes, [count, width/8] of uint64."""
+    found = parts(warp, mask, space, addresses)
+    if len(found) == 1 and found[0][1] is mask:
+        return found[0][0].load(warp, mask, found[0][2], width)
+    dtype = np.dtype(f"<u{min(width, 8)}")
+    out = np.full((32, width // 8) if width > 8 else 32, np.iinfo(dtype).max, dtype)
+    for memory, part, own in found:
+        out[part.array] = memory.load(warp, part, own, width)
+    return compact(mask, out)
+
+
+def store(warp: Warp, mask: Mask, space: str, addresses: Array, width: int, values: Array) -> None:
+    """Write the compact `values` of the active lanes."""
+    found = parts(warp, mask, space, addresses)
+    if len(found) == 1 and found[0][1] is mask:
+        found[0][0].store(warp, mask, found[0][2], width, values)
+        return
+    spread = np.empty((32, *values.shape[1:]), values.dtype)
+    spread[mask.array] = values
+    for memory, part, own in found:
+        memory.store(warp, part, own, width, compact(part, spread))

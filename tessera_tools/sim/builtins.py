@@ -1,0 +1,113 @@
+"""Functions that a driver supplies: vprintf, __assertfail.
+
+Arguments and results are .param variables of the caller, in the thread's local memory.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.access import load, parts
+from tessera_tools.sim.program import Variable
+from tessera_tools.sim.warp import Mask, Warp, mask_of
+
+__all__ = ["BUILTINS"]
+
+Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Any]
+_CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
+_LONGEST = 1 << 16
+
+
+def _argument(warp: Warp, lane: int, variable: Variable) -> int:
+    data, _ = warp.local.rows(variable.offset, variable.size)
+    return int.from_bytes(data[lane].tobytes(), "little")
+
+
+def _give(warp: Warp, mask: Mask, variables: list[Variable], value: int) -> None:
+    for variable in variables[:1]:
+        data, state = warp.local.rows(variable.offset, variable.size)
+        raw = np.frombuffer((value % (1 << 8 * variable.size)).to_bytes(variable.size, "little"), np.uint8)
+        data[mask.array] = raw
+        state[mask.array] = 0
+
+
+def _byte(warp: Warp, lane: int, address: int) -> int:
+    row = np.full(32, address, np.uint64)
+    return int(load(warp, mask_of(1 << lane), "generic", row, 1)[0])
+
+
+def _text(warp: Warp, lane: int, address: int) -> str:
+    raw = bytearray()
+    while len(raw) < _LONGEST and (byte := _byte(warp, lane, address + len(raw))):
+        if byte == 0xFF and not parts(warp, mask_of(1 << lane), "generic", np.full(32, address, np.uint64)):
+            break
+        raw.append(byte)
+    return raw.decode("utf-8", "replace")
+
+
+def _number(warp: Warp, lane: int, address: int, width: int) -> bytes:
+    return bytes(_byte(warp, lane, address + at) for at in range(width))
+
+
+def _format(warp: Warp, lane: int, text: str, address: int) -> str:
+    """C's printf; arguments lie one after the other, aligned to their size (CUDA's vprintf buffer)."""
+    at = address
+
+    def take(width: int) -> bytes:
+        nonlocal at
+        at = -(-at // width) * width
+        raw = _number(warp, lane, at, width)
+        at += width
+        return raw
+
+    def convert(match: re.Match[str]) -> str:
+        flags, width, precision, length, kind = match.groups()
+        if kind == "%":
+            return "%"
+        if width == "*":
+            width = str(int.from_bytes(take(4), "little", signed=True))
+        if precision == "*":
+            precision = str(int.from_bytes(take(4), "little", signed=True))
+        spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
+        if kind in "eEfFgGaA":
+            (value,) = struct.unpack("<d", take(8))
+            return value.hex() if kind in "aA" else (spec + kind) % value
+        if kind == "s":
+            return (spec + "s") % _text(warp, lane, int.from_bytes(take(8), "little"))
+        if kind == "p":
+            return hex(int.from_bytes(take(8), "little"))
+        if kind == "c":
+            return (f"%{flags}{width or ''}s") % chr(int.from_bytes(take(4), "little") & 0xFF)
+        size = 8 if length in ("l", "ll", "j", "z", "t") else 4
+        number = int.from_bytes(take(size), "little", signed=kind in "di")
+        return (spec + ("d" if kind in "diu" else kind)) % number
+
+    return _CONVERSION.sub(convert, text)
+
+
+def vprintf(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:
+    """vprintf(format, arguments): lane after lane; the text goes to the launch's output."""
+    for lane in map(int, mask.lanes):
+        text = _text(warp, lane, _argument(warp, lane, arguments[0]))
+        warp.cta.cluster.launch.output.append(_format(warp, lane, text, _argument(warp, lane, arguments[1])))
+    _give(warp, mask, results, 0)
+
+
+def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> Any:
+    """__assertfail(message, file, line, function, char size): a finding, and the lanes end."""
+    lane = mask.first
+    message, file, line, function = (_argument(warp, lane, argument) for argument in arguments[:4])
+    place = f"{_text(warp, lane, file)}:{line}"
+    warp.report(
+        "assert", f"{place}: {_text(warp, lane, function)}: `{_text(warp, lane, message)}` failed", mask
+    )
+    return warp.leave(mask)
+
+
+BUILTINS: dict[str, Builtin] = {"vprintf": vprintf, "__assertfail": assertfail}
+"""By name; a builtin returns what an instruction returns."""

@@ -1,0 +1,73 @@
+"""Counters of a launch (`stats=True`): what ran, and what the memory system had to do for it.
+
+Instruction families add to them where `warp.stats` is not None; by PTX line where that helps the reader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Counters", "sectors", "wavefronts"]
+
+Array = np.ndarray[Any, Any]
+_BANKS = 32
+_SECTOR = np.uint64(5)
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals over all warps of a launch; instructions are warp instructions."""
+
+    instructions: Counter[str] = field(default_factory=Counter[str])
+    """By opcode."""
+    bytes: Counter[str] = field(default_factory=Counter[str])
+    """By what moved them: `ld.global`, `cp.async`, …"""
+    wavefronts: Counter[int] = field(default_factory=Counter[int])
+    """Shared-memory wavefronts by PTX line."""
+    ideal_wavefronts: Counter[int] = field(default_factory=Counter[int])
+    """What they would be without bank conflicts."""
+    sectors: Counter[int] = field(default_factory=Counter[int])
+    """32-byte sectors of global memory by PTX line."""
+    requests: Counter[int] = field(default_factory=Counter[int])
+    """Global memory requests by PTX line."""
+    waits: Counter[str] = field(default_factory=Counter[str])
+    """Times that a warp had to stand still, by kind of wait."""
+    flops: Counter[str] = field(default_factory=Counter[str])
+    """Floating-point operations by unit: `fma`, `mma.sync`, `wgmma`."""
+
+    def shared_access(self, line: int, addresses: Array, width: int) -> None:
+        """Count a shared-memory request of the active lanes' byte addresses."""
+        found, ideal = wavefronts(addresses, width)
+        self.wavefronts[line] += found
+        self.ideal_wavefronts[line] += ideal
+
+    def global_access(self, line: int, addresses: Array, width: int) -> None:
+        self.sectors[line] += sectors(addresses, width)
+        self.requests[line] += 1
+
+
+def wavefronts(addresses: Array, width: int) -> tuple[int, int]:
+    """Wavefronts of a shared-memory request, and the least that its bytes need.
+
+    Lanes with 8 bytes go by halves of a warp, with 16 by quarters; in each, words of one bank that differ in
+    address take one wavefront each.
+    """
+    lanes = 32 * 4 // max(width, 4)
+    total = ideal = 0
+    for start in range(0, len(addresses), lanes):
+        part = addresses[start : start + lanes].astype(np.int64) >> 2
+        words = np.unique(part[:, None] + np.arange(max(width // 4, 1)))
+        total += int(np.bincount(words % _BANKS).max())
+        ideal += -(-len(words) // _BANKS)
+    return total, ideal
+
+
+def sectors(addresses: Array, width: int) -> int:
+    """32-byte sectors that the lanes touch."""
+    first = addresses >> _SECTOR
+    last = (addresses + np.uint64(width - 1)) >> _SECTOR
+    return len(np.unique(np.concatenate([first, last])))

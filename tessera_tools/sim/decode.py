@@ -1,0 +1,475 @@
+"""From instructions to closures: what a decoder of an instruction family is given, and how families register.
+
+    @instruction("add")
+    def add(ctx: Context) -> Execute: …          called once per instruction, at load time
+    execute(warp, mask) -> None | int | …        called each time a warp runs it
+
+`ctx` reads modifiers (all must be taken, or the instruction is refused) and turns operands into *ports*: indices
+of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addresses and special registers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.program import (
+    Address,
+    Function,
+    Group,
+    Immediate,
+    Instruction,
+    Name,
+    Operand,
+    Pair,
+    Program,
+    Variable,
+    Vector,
+)
+from tessera_tools.sim.special import SPECIAL
+from tessera_tools.sim.types import TYPES, Type
+from tessera_tools.sim.warp import Mask, Warp, mask_of
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.module import Module
+
+__all__ = ["Binder", "Context", "Execute", "Ports", "decode_all", "instruction"]
+
+Execute = Callable[[Warp, Mask], Any]
+Binder = Callable[[Warp], Any]
+Decoder = Callable[["Context"], Execute]
+
+_DECODERS: dict[str, Decoder] = {}
+
+
+def instruction(*names: str) -> Callable[[Decoder], Decoder]:
+    """Register the decoder of the instructions `names`: an opcode, or opcode and modifiers (`cp.async.bulk`).
+
+    The longest name that an instruction begins with wins; the modifiers in the name count as taken.
+    """
+
+    def register(decoder: Decoder) -> Decoder:
+        for name in names:
+            if name in _DECODERS:
+                raise ValueError(f"two decoders for '{name}'")
+            _DECODERS[name] = decoder
+        return decoder
+
+    return register
+
+
+@cache
+def _load_families() -> None:
+    from tessera_tools.sim.instructions import FAMILIES
+
+    for family in FAMILIES:
+        importlib.import_module(f"tessera_tools.sim.instructions.{family}")
+
+
+class Ports:
+    """The rows that one function's instructions use: how to make each for a warp, without doubles."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
+        """The number of the first port: they are numbered through the whole module."""
+        self.binders: list[Binder] = []
+        self._known: dict[Any, int] = {}
+
+    def add(self, key: Any, binder: Binder) -> int:
+        """The port of `key`, made by `binder` when a warp starts. Equal keys share a port."""
+        port = self._known.get(key)
+        if port is None:
+            port = self._known[key] = self.base + len(self.binders)
+            self.binders.append(binder)
+        return port
+
+
+def _register_row(bits: int, slot: int, dtype: Any) -> Binder:
+    """A view of a register as `dtype`; a narrower type sees the low end of each lane (little endian)."""
+    wanted = np.dtype(dtype)
+
+    def bind(warp: Warp) -> Any:
+        row = warp.registers[bits][slot]
+        if bits in (1, 128) or wanted.itemsize * 8 == bits:
+            return row.view(wanted) if bits != 1 else row
+        return row.view(wanted)[:: bits // (8 * wanted.itemsize)]
+
+    return bind
+
+
+class Context:
+    """One instruction on its way to a closure."""
+
+    def __init__(self, module: Module, function: Function, ports: Ports) -> None:
+        self.module = module
+        self.program: Program = module.program
+        self.function = function
+        self.ports = ports
+        self.inst: Instruction = self.program.instructions[function.start]
+        self.pc = 0
+        """Index of this instruction in the module's code."""
+        self._left: list[str] = []
+        self._needed: Callable[[Warp], int] | None = None
+        self.divides = False
+
+    # -- modifiers
+
+    def flag(self, name: str) -> bool:
+        """Take the modifier `name` if it is there."""
+        if name in self._left:
+            self._left.remove(name)
+            return True
+        return False
+
+    def choose(self, *names: str, default: str | None = None) -> str:
+        """Take the first modifier that is one of `names`; without one, `default`, or an error."""
+        for modifier in self._left:
+            if modifier in names:
+                self._left.remove(modifier)
+                return modifier
+        if default is None:
+            raise self.error(f"needs one of .{', .'.join(names)}")
+        return default
+
+    def type(self, *allowed: str) -> Type:
+        """Take the next modifier that is a type; one of `allowed`, if any are named."""
+        for modifier in self._left:
+            if modifier in TYPES:
+                self._left.remove(modifier)
+                if allowed and modifier not in allowed:
+                    raise self.error(f"has type .{modifier}; expected .{', .'.join(allowed)}")
+                return TYPES[modifier]
+        raise self.error("needs a type")
+
+    def types(self, count: int, *allowed: str) -> list[Type]:
+        """Take the next `count` types, in order."""
+        return [self.type(*allowed) for _ in range(count)]
+
+    def remaining(self) -> tuple[str, ...]:
+        """The modifiers not taken yet, in order."""
+        return tuple(self._left)
+
+    # -- operands
+
+    def operands(self, *counts: int) -> tuple[Operand, ...]:
+        """The operands; their number must be one of `counts`, if any are named."""
+        found = self.inst.operands
+        if counts and len(found) not in counts:
+            raise self.error(f"has {len(found)} operands; expected {' or '.join(map(str, counts))}")
+        return found
+
+    def read(self, operand: Operand, type: Type) -> int:
+        """The port of a source: a register, immediate, special register or symbol's address, seen as `type`.
+
+        A register wider than the type is read at its low end. Raises for a narrower one.
+        """
+        if isinstance(operand, Immediate):
+            return self.constant(self._literal(operand, type), type)
+        if not isinstance(operand, Name):
+            raise self.error(f"has {_what(operand)} where a register or number belongs")
+        if operand.negated:
+            if type.kind != "p":
+                raise self.error(f"negates '{operand.name}', which is no predicate")
+            raise self.error(f"has '!{operand.name}' where no negated predicate may stand")
+        if operand.name in SPECIAL:
+            return self._special(operand.name, type)
+        if operand.name == "WARP_SZ":
+            return self.constant(32, type)
+        register = self.inst.scope.register(operand.name)
+        if register is not None:
+            return self._register(operand.name, type)
+        return self._symbol(operand, type)
+
+    def reads(self, operand: Operand, type: Type) -> list[int]:
+        """The ports of a vector's elements; of a lone operand, a list of one."""
+        elements = operand.elements if isinstance(operand, Vector) else (operand,)
+        return [self.read(element, type) for element in elements]
+
+    def predicate(self, operand: Operand) -> tuple[int, bool]:
+        """Port of a predicate source, and whether it is negated."""
+        if isinstance(operand, Immediate):
+            return self.constant(bool(operand.value), TYPES["pred"]), False
+        if not isinstance(operand, Name):
+            raise self.error(f"has {_what(operand)} where a predicate belongs")
+        return self.read(Name(operand.name), TYPES["pred"]), operand.negated
+
+    def write(self, operand: Operand, type: Type) -> int:
+        """The port of a destination register as `type`; `_` gives a row that nobody reads.
+
+        A wider register gives its whole row, signed if the type is, so that `np.copyto(…, casting="unsafe")`
+        extends the value as PTX does (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
+        """
+        if not isinstance(operand, Name):
+            raise self.error(f"has {_what(operand)} where a destination register belongs")
+        if operand.name == "_":
+            return self.scratch(type)
+        register = self.inst.scope.register(operand.name)
+        if register is None:
+            raise self.error(f"writes to '{operand.name}', which is not a declared register")
+        bits = register.type.bits
+        if bits > type.bits and type.kind != "p" and bits != 128:
+            wide = TYPES[f"{'s' if type.signed else 'u'}{bits}"]
+            return self._register(operand.name, wide)
+        return self._register(operand.name, type)
+
+    def writes(self, operand: Operand, type: Type) -> list[int]:
+        elements = operand.elements if isinstance(operand, Vector) else (operand,)
+        return [self.write(element, type) for element in elements]
+
+    def pair(self, operand: Operand) -> tuple[Operand, Operand | None]:
+        """`p|q` as two operands; a lone one with None."""
+        return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
+
+    def scratch(self, type: Type) -> int:
+        """The port of a row of one's own, for intermediate values or `_`."""
+        shape = (32, 2) if type.bits == 128 else 32
+        return self.ports.add(("scratch", type.name, self.pc), lambda warp: np.zeros(shape, type.dtype))
+
+    def constant(self, value: Any, type: Type) -> int:
+        """The port of a row that holds `value` (already in range) in every lane."""
+        row = np.zeros((32, 2) if type.bits == 128 else 32, type.dtype)
+        row[...] = value
+        row.flags.writeable = False
+        return self.ports.add(("constant", type.dtype, row.tobytes()), lambda warp: row)
+
+    def address(self, operand: Operand) -> Callable[[Warp], Any]:
+        """`[base+offset]` → a function of the warp: each lane's address, as uint64, in the operand's own space."""
+        if not isinstance(operand, Address):
+            raise self.error(f"has {_what(operand)} where an address in brackets belongs")
+        base, offset = operand.base, operand.offset
+        u64 = TYPES["u64"]
+        if isinstance(base, Immediate):
+            port = self.constant((int(base.value) + offset) % (1 << 64), u64)
+            return lambda warp: warp.ports[port]
+        register = self.inst.scope.register(base.name)
+        if register is None:
+            port = self._symbol(Name(base.name, offset=offset), u64)
+            return lambda warp: warp.ports[port]
+        bits = register.type.bits
+        if bits == 64:
+            port = self.read(base, u64)
+            if not offset:
+                return lambda warp: warp.ports[port]
+            step = np.uint64(offset % (1 << 64))
+            return lambda warp: warp.ports[port] + step
+        if bits != 32:
+            raise self.error(f"has an address in '{base.name}', of {bits} bits; expected 32 or 64")
+        port = self.read(base, TYPES["u32"])
+        if not offset:
+            return lambda warp: warp.ports[port].astype(np.uint64)
+        small = np.uint32(offset % (1 << 32))
+        return lambda warp: (warp.ports[port] + small).astype(np.uint64)
+
+    def variable(self, name: str) -> Variable | None:
+        """The variable that `name` means at this instruction."""
+        return self.inst.scope.variable(name)
+
+    def space_of(self, operand: Operand, space: str) -> str:
+        """The memory that `space` means for this address: a device function's .param is in local memory."""
+        if space in ("param", "param::entry", "param::func"):
+            if isinstance(operand, Address) and isinstance(operand.base, Name):
+                variable = self.variable(operand.base.name)
+                if variable is not None:
+                    return "param" if self._in_block(variable) else "local"
+            return "param" if space != "param::func" else "local"
+        return "shared" if space == "shared::cta" else space
+
+    def _in_block(self, variable: Variable) -> bool:
+        owner = self.program.functions.get(variable.function)
+        return owner is not None and owner.is_entry and variable in owner.parameters
+
+    def _register(self, name: str, type: Type) -> int:
+        register = self.inst.scope.register(name)
+        assert register is not None
+        bits = register.type.bits
+        if bits < type.bits or (type.kind == "p") != (bits == 1):
+            raise self.error(f"uses '{name}', a {register.type} register, as {type}")
+        slot = register.slot
+        return self.ports.add(
+            ("register", bits, slot, np.dtype(type.dtype)), _register_row(bits, slot, type.dtype)
+        )
+
+    def _special(self, name: str, type: Type) -> int:
+        bind = SPECIAL[name]
+        if bind is None:
+            raise self.error(f"uses '{name}' where only mov may read it")
+
+        def binder(warp: Warp) -> Any:
+            row = np.zeros(32, np.uint64)
+            row[...] = bind(warp)
+            return row.astype(type.dtype)
+
+        return self.ports.add(("special", name, np.dtype(type.dtype)), binder)
+
+    def _symbol(self, operand: Name, type: Type) -> int:
+        variable = self.variable(operand.name)
+        function = self.program.functions.get(operand.name)
+        if variable is None and function is None:
+            raise self.error(f"uses '{operand.name}', which is not declared")
+        if type.kind not in "bus" or type.bits < 32:
+            raise self.error(f"takes the address of '{operand.name}' as {type}")
+        offset, limit = operand.offset, 1 << type.bits
+
+        def binder(warp: Warp) -> Any:
+            launch = warp.cta.cluster.launch
+            base = function.start if variable is None and function else launch.address(variable)
+            row = np.zeros(32, type.dtype)
+            row[...] = np.array((base + offset) % limit, np.uint64).astype(type.dtype)
+            return row
+
+        owner = variable.function if variable is not None else ""
+        line = variable.line if variable is not None else 0
+        return self.ports.add(("symbol", operand.name, owner, line, offset, np.dtype(type.dtype)), binder)
+
+    def _literal(self, literal: Immediate, type: Type) -> Any:
+        value = literal.value
+        if type.kind == "p":
+            return bool(value)
+        if type.kind == "f":
+            if literal.bits > 0:
+                raw = np.array([int(value)], np.uint32 if literal.bits == 32 else np.uint64)
+                return raw.view(np.float32 if literal.bits == 32 else np.float64).astype(type.dtype)[0]
+            return type.dtype(value)
+        if literal.bits < 0:
+            raw = np.array([value], np.float32 if type.bits == 32 else np.float64)
+            value = int(raw.view(np.uint32 if type.bits == 32 else np.uint64)[0])
+        pattern = int(value) % (1 << min(type.bits, 64))
+        if type.signed and pattern >> type.bits - 1:
+            pattern -= 1 << type.bits
+        return [pattern, 0] if type.bits == 128 else pattern
+
+    # -- control
+
+    def label(self, operand: Operand) -> int:
+        """The code index of a label."""
+        found = self.inst.scope.label(operand.name) if isinstance(operand, Name) else None
+        if found is None:
+            raise self.error(f"jumps to '{getattr(operand, 'name', operand)}', which is no label here")
+        return found
+
+    def aligned(self) -> None:
+        """All live lanes of the warp must run this instruction together; if they cannot, that is a finding."""
+        self._needed = lambda warp: warp.live
+
+    def collective(self, port: int) -> None:
+        """The lanes in the member mask (a u32 port) must run this instruction together (the `.sync` forms)."""
+
+        def needed(warp: Warp) -> int:
+            return int(warp.ports[port][warp.split.mask.first])
+
+        self._needed = needed
+
+    def blocks(self) -> None:
+        """This instruction may return a Wait, or move the warp's splits."""
+        self.divides = True
+
+    def error(self, message: str) -> DiagnosticError:
+        """An error at this instruction; the message goes on after its name."""
+        inst = self.inst
+        return error(Position(self.program.file, inst.line, inst.column), f"'{inst.name}' {message}")
+
+    # -- decoding
+
+    def decode(self, inst: Instruction, pc: int) -> Execute:
+        """The closure of one instruction."""
+        self.inst, self.pc = inst, pc
+        self._needed, self.divides = None, False
+        name, taken = inst.opcode, 0
+        decoder = _DECODERS.get(name)
+        best = inst.opcode
+        for count, modifier in enumerate(inst.modifiers[:4], 1):
+            best += "." + modifier
+            if best in _DECODERS:
+                decoder, taken, name = _DECODERS[best], count, best
+        if decoder is None:
+            raise error(
+                Position(self.program.file, inst.line, inst.column), f"unknown instruction '{inst.name}'"
+            )
+        self._left = list(inst.modifiers[taken:])
+        execute = decoder(self)
+        if self._left:
+            raise self.error(f"has the modifier '.{self._left[0]}', which '{name}' does not know here")
+        if self._needed is not None:
+            execute = _together(execute, self._needed)
+            self.divides = True
+        if inst.predicate is not None and inst.opcode != "bra":
+            port, negated = self.predicate(inst.predicate)
+            execute = (_guarded_control if self.divides else _guarded)(execute, port, negated)
+        return execute
+
+
+def _what(operand: Operand) -> str:
+    kinds = {
+        Vector: "a vector",
+        Address: "an address",
+        Pair: "a pair",
+        Group: "a list",
+        Immediate: "a number",
+    }
+    return kinds.get(type(operand), f"'{getattr(operand, 'name', operand)}'")
+
+
+def _together(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
+    def run(warp: Warp, mask: Mask) -> Any:
+        if mask.bits != warp.live:
+            members = needed(warp) & warp.live
+            if members & ~mask.bits and not warp.split.forced:
+                return warp.converge(members)
+            warp.split.forced = False
+        return execute(warp, mask)
+
+    return run
+
+
+def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
+    def run(warp: Warp, mask: Mask) -> Any:
+        chosen = mask_of(warp.ports[port]).bits
+        bits = mask.bits & (~chosen if negated else chosen)
+        if not bits:
+            return None
+        return execute(warp, mask if bits == mask.bits else mask_of(bits))
+
+    return run
+
+
+def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
+    """As `_guarded`, for instructions that may block: the lanes that skip it become a split of their own."""
+    from tessera_tools.sim.warp import CHANGED, Split
+
+    def run(warp: Warp, mask: Mask) -> Any:
+        chosen = mask_of(warp.ports[port]).bits
+        bits = mask.bits & (~chosen if negated else chosen)
+        if not bits:
+            return None
+        if bits == mask.bits:
+            return execute(warp, mask)
+        split = warp.split
+        warp.splits.append(Split(split.pc + 1, mask_of(mask.bits & ~bits), split.stack))
+        split.mask = mask_of(bits)
+        result = execute(warp, split.mask)
+        if result is None or isinstance(result, int):
+            split.pc = split.pc + 1 if result is None else result
+            return CHANGED
+        return result
+
+    return run
+
+
+def decode_all(module: Module, functions: Iterable[Function]) -> tuple[list[Execute], dict[str, Ports]]:
+    """The closures of every instruction, and each function's ports. Raises for the first bad instruction."""
+    _load_families()
+    code: list[Execute] = []
+    ports: dict[str, Ports] = {}
+    base = 0
+    for function in functions:
+        own = ports[function.name] = Ports(base)
+        context = Context(module, function, own)
+        for pc in range(function.start, function.end):
+            code.append(context.decode(module.program.instructions[pc], pc))
+        base += len(own.binders)
+    return code, ports

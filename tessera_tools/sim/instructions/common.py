@@ -1,0 +1,65 @@
+"""What instruction families share: closures over rows, for full and partial masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.decode import Execute
+from tessera_tools.sim.warp import Mask, Warp
+
+__all__ = ["computed", "elementwise", "put"]
+
+
+def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
+    """`destination = ufunc(*sources)` for a NumPy ufunc whose operands and result have the same width.
+
+    Writes in place, without an intermediate row.
+    """
+    if len(sources) == 1:
+        (a,) = sources
+
+        def unary(warp: Warp, mask: Mask) -> None:
+            ports = warp.ports
+            if mask.full:
+                ufunc(ports[a], out=ports[destination])
+            else:
+                ufunc(ports[a], out=ports[destination], where=mask.array)
+
+        return unary
+    a, b = sources
+
+    def binary(warp: Warp, mask: Mask) -> None:
+        ports = warp.ports
+        if mask.full:
+            ufunc(ports[a], ports[b], ports[destination])
+        else:
+            ufunc(ports[a], ports[b], ports[destination], where=mask.array)
+
+    return binary
+
+
+def computed(function: Callable[..., Any], destination: int, *sources: int) -> Execute:
+    """`destination = function(*rows)`, for any function of whole rows; the result is cast as by assignment."""
+    if len(sources) == 1:
+        (a,) = sources
+        return lambda warp, mask: put(warp, mask, destination, function(warp.ports[a]))
+    if len(sources) == 2:
+        a, b = sources
+        return lambda warp, mask: put(warp, mask, destination, function(warp.ports[a], warp.ports[b]))
+    if len(sources) == 3:
+        a, b, c = sources
+        return lambda warp, mask: put(
+            warp, mask, destination, function(warp.ports[a], warp.ports[b], warp.ports[c])
+        )
+    return lambda warp, mask: put(warp, mask, destination, function(*[warp.ports[s] for s in sources]))
+
+
+def put(warp: Warp, mask: Mask, destination: int, row: Any) -> None:
+    """Write the active lanes of a whole row to a destination port."""
+    if mask.full:
+        warp.ports[destination][...] = row
+    else:
+        np.copyto(warp.ports[destination], row, casting="unsafe", where=mask.array)

@@ -1,0 +1,82 @@
+"""Control flow (PTX ISA, "Control Flow Instructions"): bra, brx.idx, exit, ret, trap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.machine import StopLaunch
+from tessera_tools.sim.program import Name
+from tessera_tools.sim.types import TYPES
+from tessera_tools.sim.warp import CHANGED, Mask, Split, Warp, mask_of
+
+
+@instruction("bra")
+def bra(ctx: Context) -> Execute:
+    """@p bra{.uni} label: the lanes with p go on at the label."""
+    ctx.flag("uni")
+    target = ctx.label(ctx.operands(1)[0])
+    if ctx.inst.predicate is None:
+        return lambda warp, mask: target
+    port, negated = ctx.predicate(ctx.inst.predicate)
+
+    def execute(warp: Warp, mask: Mask) -> Any:
+        chosen = mask_of(warp.ports[port]).bits
+        bits = mask.bits & (~chosen if negated else chosen)
+        if bits == mask.bits:
+            return target
+        return warp.branch(bits, target, mask) if bits else None
+
+    return execute
+
+
+@instruction("brx.idx")
+def brx(ctx: Context) -> Execute:
+    """brx.idx{.uni} index, list: go on at the label of the list that the index names."""
+    ctx.flag("uni")
+    ctx.blocks()
+    index, names = ctx.operands(2)
+    labels = ctx.inst.scope.target_list(names.name) if isinstance(names, Name) else None
+    if labels is None:
+        raise ctx.error("names no .branchtargets list")
+    targets = [ctx.label(Name(label)) for label in labels]
+    port = ctx.read(index, TYPES["u32"])
+
+    def execute(warp: Warp, mask: Mask) -> Any:
+        row = warp.ports[port]
+        wanted = np.unique(row[mask.array])
+        if int(wanted[-1]) >= len(targets):
+            warp.report("illegal", f"index {int(wanted[-1])} into a list of {len(targets)} labels", mask)
+            return warp.leave(mask)
+        if len(wanted) == 1:
+            return targets[int(wanted[0])]
+        split = warp.split
+        warp.splits.remove(split)
+        for value in wanted:
+            lanes = mask_of((row == value) & mask.array)
+            warp.splits.append(Split(targets[int(value)], lanes, split.stack))
+        return CHANGED
+
+    return execute
+
+
+@instruction("exit")
+def exit_(ctx: Context) -> Execute:
+    """exit: the thread ends."""
+    ctx.blocks()
+    ctx.operands(0)
+    return lambda warp, mask: warp.leave(mask)
+
+
+@instruction("trap")
+def trap(ctx: Context) -> Execute:
+    """trap: ends the launch with a finding."""
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        warp.report("trap", "the kernel executed a trap", mask)
+        raise StopLaunch
+
+    return execute

@@ -1,0 +1,120 @@
+"""Integer arithmetic (PTX ISA, "Integer Arithmetic Instructions")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.instructions import floating
+from tessera_tools.sim.instructions.common import computed, elementwise
+from tessera_tools.sim.types import TYPES, Type
+
+_INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")
+
+
+def _types(ctx: Context) -> str:
+    return next((m for m in ctx.remaining() if m in TYPES), "")
+
+
+def is_integer(ctx: Context) -> bool:
+    """Whether the instruction's type is one of the plain integers."""
+    return _types(ctx) in _INTEGERS
+
+
+@instruction("add", "sub", "mul", "mad", "min", "max")
+def arithmetic(ctx: Context) -> Execute:
+    """add, sub, mul, mad, min, max: integer here, everything else in the floating-point family."""
+    if not is_integer(ctx):
+        return floating.arithmetic(ctx)
+    return {"add": _add, "sub": _add, "mul": _mul, "mad": _mul, "min": _min, "max": _min}[ctx.inst.opcode](
+        ctx
+    )
+
+
+def _add(ctx: Context) -> Execute:
+    """add/sub{.sat}.type d, a, b: modulo 2^n; .sat clamps .s32."""
+    saturate = ctx.flag("sat")
+    type = ctx.type()
+    target, first, second = ctx.operands(3)
+    a, b, d = ctx.read(first, type), ctx.read(second, type), ctx.write(target, type)
+    ufunc = np.add if ctx.inst.opcode == "add" else np.subtract
+    if not saturate:
+        return elementwise(ufunc, d, a, b)
+    if type.name != "s32":
+        raise ctx.error("saturates a type other than .s32")
+
+    def clamp(x: Any, y: Any) -> Any:
+        return np.clip(ufunc(x.astype(np.int64), y.astype(np.int64)), -(1 << 31), (1 << 31) - 1)
+
+    return computed(clamp, d, a, b)
+
+
+def _min(ctx: Context) -> Execute:
+    """min/max.type d, a, b."""
+    if ctx.flag("relu"):
+        raise ctx.error("has .relu, which belongs to packed types")
+    type = ctx.type()
+    target, first, second = ctx.operands(3)
+    ufunc = np.minimum if ctx.inst.opcode == "min" else np.maximum
+    return elementwise(ufunc, ctx.write(target, type), ctx.read(first, type), ctx.read(second, type))
+
+
+def wider(type: Type) -> Type:
+    """The type of twice the width: s32 → s64."""
+    return TYPES[f"{type.kind}{2 * type.bits}"]
+
+
+def high(type: Type) -> Any:
+    """The function of two rows that gives the high half of their product."""
+    if type.bits < 64:
+        wide, shift = wider(type).dtype, type.bits
+        return lambda x, y: (x.astype(wide) * y.astype(wide)) >> wide(shift)
+    return _high_signed if type.signed else _high_unsigned
+
+
+def _high_unsigned(x: Any, y: Any) -> Any:
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
+    middle = xh * yl + ((xl * yl) >> half)
+    other = xl * yh + (middle & low)
+    return xh * yh + (middle >> half) + (other >> half)
+
+
+def _high_signed(x: Any, y: Any) -> Any:
+    result = _high_unsigned(x.view(np.uint64), y.view(np.uint64)).view(np.int64)
+    return result - np.where(x < 0, y, 0) - np.where(y < 0, x, 0)
+
+
+def _mul(ctx: Context) -> Execute:
+    """mul/mad.{lo,hi,wide}.type d, a, b{, c}: the low half, the high half, or the whole product."""
+    part = ctx.choose("lo", "hi", "wide")
+    saturate = ctx.flag("sat")
+    type = ctx.type()
+    result = wider(type) if part == "wide" else type
+    adds = ctx.inst.opcode == "mad"
+    operands = ctx.operands(4 if adds else 3)
+    a, b = ctx.read(operands[1], type), ctx.read(operands[2], type)
+    d = ctx.write(operands[0], result)
+    if part == "lo":
+        if not adds:
+            return elementwise(np.multiply, d, a, b)
+        product = np.multiply
+    elif part == "hi":
+        product = high(type)
+    else:
+        dtype = result.dtype
+
+        def product(x: Any, y: Any) -> Any:
+            return x.astype(dtype) * y
+
+    if not adds:
+        return computed(product, d, a, b)
+    c = ctx.read(operands[3], result)
+    if saturate:
+        if type.name != "s32" or part != "hi":
+            raise ctx.error("saturates a form other than .hi.s32")
+        limits = -(1 << 31), (1 << 31) - 1
+        return computed(lambda x, y, z: np.clip(product(x, y) + z.astype(np.int64), *limits), d, a, b, c)
+    return computed(lambda x, y, z: (product(x, y) + z).astype(result.dtype), d, a, b, c)

@@ -1,0 +1,167 @@
+"""ld and st (PTX ISA, "ld", "ld.global.nc", "ldu", "st"), prefetch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.access import SPACES, load, memory_of, store
+from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.program import Operand
+from tessera_tools.sim.types import TYPES, Type
+from tessera_tools.sim.warp import Mask, Warp
+
+_CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
+_LEVELS = (
+    "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate",
+    "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B", "L2::256B",
+)  # fmt: skip
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_ORDERS = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
+
+
+def _qualifiers(ctx: Context) -> tuple[str, int, Type]:
+    """Space, vector length and type; takes what only hints at caching."""
+    ctx.choose(*_ORDERS, default="weak")
+    ctx.choose(*_SCOPES, default="")
+    space = ctx.choose(*SPACES, "param::entry", "param::func", default="generic")
+    ctx.choose(*_CACHE, default="")
+    ctx.flag("nc")
+    for level in _LEVELS:
+        ctx.flag(level)
+    if ctx.flag("L2::cache_hint"):
+        pass  # its policy operand is the last one; it has no effect on values
+    count = int(ctx.choose("v2", "v4", "v8", default="v1")[1:])
+    return space, count, ctx.type()
+
+
+def _elements(ctx: Context, operand: Operand, count: int) -> tuple[Operand, ...]:
+    elements = getattr(operand, "elements", (operand,))
+    if len(elements) != count:
+        raise ctx.error(f"moves {count} values, and names {len(elements)} registers")
+    return elements
+
+
+def unit(width: int) -> Any:
+    """The dtype of the rows that memories give for an access of `width` bytes."""
+    return np.dtype(f"<u{min(width, 8)}")
+
+
+@instruction("ld", "ldu")
+def ld(ctx: Context) -> Execute:
+    """ld{.order}{.scope}{.space}{.cache}{.vec}.type d, [a]."""
+    space, count, type = _qualifiers(ctx)
+    target, source = ctx.operands(2, 3)[:2]
+    space = ctx.space_of(source, space)
+    address = ctx.address(source)
+    width = type.bytes * count
+    destinations = [
+        (column, ctx.write(element, type))
+        for column, element in enumerate(_elements(ctx, target, count))
+        if getattr(element, "name", "") != "_"
+    ]
+    line = ctx.inst.line
+    direct = space not in ("generic", "shared::cluster")
+    dtype = type.dtype
+
+    def fetch(warp: Warp, mask: Mask) -> Any:
+        addresses = address(warp)
+        if warp.stats is not None:
+            count_access(warp, mask, f"ld.{space}", line, addresses, width)
+        if direct:
+            return memory_of(warp, space).load(warp, mask, addresses, width)
+        return load(warp, mask, space, addresses, width)
+
+    if type.bits == 128:
+        ((_, whole),) = destinations
+
+        def wide(warp: Warp, mask: Mask) -> None:
+            warp.ports[whole][mask.array] = fetch(warp, mask)
+
+        return wide
+    if count == 1:
+        if not destinations:
+            return lambda warp, mask: fetch(warp, mask) is None or None
+        ((_, single),) = destinations
+
+        def scalar(warp: Warp, mask: Mask) -> None:
+            values = fetch(warp, mask).view(dtype)
+            if mask.full:
+                warp.ports[single][...] = values
+            else:
+                warp.ports[single][mask.array] = values
+
+        return scalar
+
+    def vector(warp: Warp, mask: Mask) -> None:
+        values = fetch(warp, mask)
+        rows = values.reshape(len(values), -1).view(dtype)
+        ports = warp.ports
+        if mask.full:
+            for column, port in destinations:
+                ports[port][...] = rows[:, column]
+        else:
+            for column, port in destinations:
+                ports[port][mask.array] = rows[:, column]
+
+    return vector
+
+
+@instruction("st")
+def st(ctx: Context) -> Execute:
+    """st{.order}{.scope}{.space}{.cache}{.vec}.type [a], b."""
+    space, count, type = _qualifiers(ctx)
+    target, source = ctx.operands(2, 3)[:2]
+    space = ctx.space_of(target, space)
+    if space in ("const", "param"):
+        raise ctx.error(f"writes to .{space}, which is read-only here")
+    address = ctx.address(target)
+    width = type.bytes * count
+    bits = TYPES["b128"] if type.bits == 128 else TYPES[f"b{type.bits}"]
+    sources = [ctx.read(element, bits) for element in _elements(ctx, source, count)]
+    line = ctx.inst.line
+    direct = space not in ("generic", "shared::cluster")
+    wanted = unit(width)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        addresses = address(warp)
+        if warp.stats is not None:
+            count_access(warp, mask, f"st.{space}", line, addresses, width)
+        ports = warp.ports
+        if count == 1:
+            values = ports[sources[0]]
+        else:
+            values = np.empty((32, count), bits.dtype)
+            for column, port in enumerate(sources):
+                values[:, column] = ports[port]
+            values = values.view(wanted)
+            if width <= 8:
+                values = values[:, 0]
+        if not mask.full:
+            values = values[mask.array]
+        if direct:
+            memory_of(warp, space).store(warp, mask, addresses, width, values)
+        else:
+            store(warp, mask, space, addresses, width, values)
+
+    return execute
+
+
+def count_access(warp: Warp, mask: Mask, what: str, line: int, addresses: Any, width: int) -> None:
+    """Add an access to the launch's counters, by what its addresses say."""
+    stats = warp.stats
+    active = addresses[mask.array]
+    stats.bytes[what] += len(active) * width
+    if "shared" in what:
+        stats.shared_access(line, active, width)
+    elif what.endswith((".global", ".generic")):
+        stats.global_access(line, active, width)
+
+
+@instruction("prefetch", "prefetchu", "applypriority", "discard")
+def prefetch(ctx: Context) -> Execute:
+    """prefetch, prefetchu, applypriority, discard: hints that change no value."""
+    for modifier in ctx.remaining():
+        ctx.flag(modifier)
+    return lambda warp, mask: None

@@ -1,0 +1,264 @@
+"""One launch: checks it, lays out shared memory and parameters, and runs its clusters.
+
+    Launch(grid, block, args) ──▶ parameter block, shared layout ──▶ cluster after cluster (sim/machine.py) ──▶ Result
+
+Clusters run one after the other; when one makes no progress for long, the next starts beside it, as on a GPU
+that holds several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.counters import Counters
+from tessera_tools.sim.findings import Finding, Findings
+from tessera_tools.sim.machine import Cluster, StopLaunch
+from tessera_tools.sim.memory import SHARED_START, Allocations, Buffer
+from tessera_tools.sim.program import Function, Variable
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.module import Module
+
+__all__ = ["Launch", "Result"]
+
+_PATIENCE = 200_000
+"""Warp instructions after which the next cluster may start beside those that run."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What a launch gave: its findings, counters if asked for, what the kernel printed, and its cost."""
+
+    findings: Findings
+    stats: Counters | None = None
+    output: str = ""
+    instructions: int = 0
+    """Warp instructions executed."""
+    notes: list[str] = field(default_factory=list[str])
+
+
+class Launch:
+    """A kernel with its grid and arguments; what all its clusters share."""
+
+    def __init__(
+        self,
+        module: Module,
+        entry: Function,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[Any],
+        shared_bytes: int,
+        cluster: Sequence[int] | None,
+        seed: int,
+        mode: str,
+        max_instructions: int,
+        stats: bool,
+    ) -> None:
+        self.module = module
+        self.memory = module.memory
+        self.entry = entry
+        self.grid = self._shape(grid, "grid", (2**31 - 1, 65535, 65535))
+        self.block = self._shape(block, "block", (1024, 1024, 64))
+        self.threads = self.block[0] * self.block[1] * self.block[2]
+        if self.threads > 1024:
+            raise self.error(f"a block of {self.threads} threads; expected at most 1024")
+        if entry.required_block is not None and self.block != entry.required_block:
+            raise self.error(f"a block of {self.block}; the entry requires {entry.required_block} (.reqntid)")
+        if entry.maximum_block is not None and self.threads > int(np.prod(entry.maximum_block)):
+            raise self.error(f"a block of {self.threads} threads; .maxntid allows {entry.maximum_block}")
+        required = entry.required_cluster
+        self.cluster = self._shape(cluster or required or (1, 1, 1), "cluster", (16, 16, 16))
+        if required is not None and self.cluster != required:
+            raise self.error(
+                f"a cluster of {self.cluster}; the entry requires {required} (.reqnctapercluster)"
+            )
+        if any(extent % part for extent, part in zip(self.grid, self.cluster, strict=True)):
+            raise self.error(f"a grid of {self.grid} is not a multiple of the cluster {self.cluster}")
+        self.explicit_cluster = self.cluster != (1, 1, 1)
+        x, y, z = (extent // part for extent, part in zip(self.grid, self.cluster, strict=True))
+        self.clusters = (x, y, z)
+        if mode not in ("late", "early"):
+            raise self.error(f"the mode is '{mode}'; expected 'late' or 'early'")
+        self.mode = mode
+        self.dynamic_shared = shared_bytes
+        self.max_instructions = max_instructions
+        self.random = np.random.default_rng(seed)
+        self.findings = Findings()
+        self.stats = Counters() if stats else None
+        self.output: list[str] = []
+        self.executed = 0
+        self.progress = 0
+        """Counts waits that ended and operations that landed: a launch that waits without any is stuck."""
+        self.clock = 0
+        self.functions = module.reachable(entry)
+        self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
+                        for function in self.functions]  # fmt: skip
+        self._lay_out_shared()
+        self.parameters = Allocations("param")
+        self.parameter_block = self.parameters.allocate(self._parameters(args), "the parameter block")
+
+    def error(self, message: str) -> DiagnosticError:
+        place = Position(self.module.program.file, self.entry.line, 1)
+        return error(place, f"cannot launch '{self.entry.name}': {message}")
+
+    def _shape(self, given: Sequence[int], what: str, limits: tuple[int, int, int]) -> tuple[int, int, int]:
+        sizes = (*map(int, given), 1, 1)[:3] if 1 <= len(given) <= 3 else ()
+        if len(sizes) != 3 or any(not 1 <= size <= limit for size, limit in zip(sizes, limits, strict=True)):
+            raise self.error(
+                f"the {what} is {tuple(given)}; expected one to three numbers from 1 to {limits}"
+            )
+        return sizes[0], sizes[1], sizes[2]
+
+    def _parameters(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
+        """The parameter block's bytes."""
+        wanted = self.entry.parameters
+        if len(args) != len(wanted):
+            raise self.error(f"{len(args)} arguments for {len(wanted)} parameters")
+        size = max((variable.offset + variable.size for variable in wanted), default=0)
+        block = np.zeros(max(size, 1), np.uint8)
+        for number, (variable, value) in enumerate(zip(wanted, args, strict=True)):
+            raw = self._argument(number, variable, value)
+            block[variable.offset : variable.offset + variable.size] = np.frombuffer(raw, np.uint8)
+        return block
+
+    def _argument(self, number: int, variable: Variable, value: Any) -> bytes:
+        type = variable.type
+        where = f"argument {number} ('{variable.name}')"
+        if isinstance(value, np.generic) and value.dtype.kind not in "iub":
+            value = value.tobytes() if value.nbytes == variable.size else float(value)
+        if isinstance(value, bytes | bytearray):
+            if len(value) != variable.size:
+                raise self.error(f"{where} has {len(value)} bytes; the parameter has {variable.size}")
+            return bytes(value)
+        if variable.is_array:
+            raise self.error(f"{where} is an aggregate of {variable.size} bytes; give its bytes")
+        if isinstance(value, Buffer):
+            value = value.address
+            if type.bits != 64:
+                raise self.error(f"{where} is a buffer; the parameter is {type}")
+        if isinstance(value, float):
+            if type.kind == "f":
+                return np.array([value], type.dtype).tobytes()
+            floats = {32: np.float32, 64: np.float64}
+            if type.kind != "b" or type.bits not in floats:
+                raise self.error(f"{where} is a float; the parameter is {type}")
+            return np.array([value], floats[type.bits]).tobytes()
+        if isinstance(value, int | np.integer):
+            if type.is_float:
+                return np.array([value], type.dtype).tobytes()
+            value = int(value)
+            if not -(1 << type.bits - 1) <= value < 1 << type.bits:
+                raise self.error(f"{where} is {value}, which does not fit {type}")
+            return (value % (1 << type.bits)).to_bytes(variable.size, "little")
+        raise self.error(f"{where} is a {value.__class__.__name__}; expected a Buffer, a number or bytes")
+
+    def _lay_out_shared(self) -> None:
+        """Static shared variables that this entry's functions use, then the dynamic ones at one address."""
+        self.shared_offsets: dict[int, int] = {}
+        end = SHARED_START
+        dynamic_align = 16
+        dynamic: list[Variable] = []
+        used = self._shared_names()
+        candidates = [v for v in self.module.program.scope.variables.values() if v.name in used]
+        candidates += [v for function in self.functions for v in function.variables]
+        for variable in candidates:
+            if variable.space != "shared":
+                continue
+            if variable.extern:
+                dynamic.append(variable)
+                dynamic_align = max(dynamic_align, variable.align)
+                continue
+            end = -(-end // variable.align) * variable.align
+            self.shared_offsets[id(variable)] = end
+            end += variable.size
+        start = -(-end // dynamic_align) * dynamic_align if dynamic or self.dynamic_shared else end
+        for variable in dynamic:
+            self.shared_offsets[id(variable)] = start
+        self.shared_size = start + self.dynamic_shared - SHARED_START
+        if self.shared_size > 227 * 1024:
+            raise self.error(f"{self.shared_size} bytes of shared memory; a block may have {227 * 1024}")
+
+    def _shared_names(self) -> set[str]:
+        from tessera_tools.sim.program import Address, Group, Name, Vector
+
+        names: set[str] = set()
+
+        def visit(operands: Sequence[Any]) -> None:
+            for operand in operands:
+                if isinstance(operand, Name):
+                    names.add(operand.name)
+                elif isinstance(operand, Address):
+                    visit((operand.base,))
+                elif isinstance(operand, Group | Vector):
+                    visit(operand.elements)
+
+        for function in self.functions:
+            for inst in self.module.program.instructions[function.start : function.end]:
+                visit(inst.operands)
+        return names
+
+    def address(self, variable: Variable | None) -> int:
+        """The address of a variable in its own space."""
+        assert variable is not None
+        if variable.space == "shared":
+            return self.shared_offsets[id(variable)]
+        if variable.space == "local":
+            return variable.offset
+        if variable.space == "param":
+            in_block = variable.function == self.entry.name and variable in self.entry.parameters
+            return self.parameter_block.base + variable.offset if in_block else variable.offset
+        buffer = self.module.variables.get(id(variable))
+        if buffer is None:
+            raise self.error(f"it uses the extern variable '{variable.name}', which no module defines")
+        return buffer.base
+
+    def _indices(self) -> Iterator[tuple[int, int, int]]:
+        x, y, z = self.clusters
+        for c, b, a in product(range(z), range(y), range(x)):
+            yield a, b, c
+
+    def run(self) -> Result:
+        """Run every cluster. Never raises for what the kernel does."""
+        with np.errstate(all="ignore"):
+            try:
+                self._run()
+            except StopLaunch:
+                pass
+        return Result(self.findings, self.stats, "".join(self.output), self.executed)
+
+    def _run(self) -> None:
+        waiting = self._indices()
+        active: list[Cluster] = []
+        more = True
+        since = 0
+        while True:
+            stuck = active and all(cluster.stuck for cluster in active)
+            if more and (not active or stuck or (self.executed - since > _PATIENCE and len(active) < 64)):
+                index = next(waiting, None)
+                if index is None:
+                    more = False
+                else:
+                    active.append(Cluster(self, index))
+                    since = self.executed
+                    continue
+            if not active:
+                return
+            if stuck and not more:
+                for cluster in active:
+                    cluster.deadlock()
+                return
+            cluster = active[int(self.random.integers(len(active)))] if len(active) > 1 else active[0]
+            if not cluster.run_some():
+                active.remove(cluster)
+                self.clock = max(self.clock, cluster.clocks.now)
+                since = self.executed
+
+    def limit_reached(self, finding: Finding) -> None:
+        self.findings.add(finding)
+        raise StopLaunch

@@ -1,0 +1,244 @@
+"""The machine: a cluster of CTAs, its warps, and the adversarial scheduler that runs them.
+
+    Cluster.run_some(): pick a warp at random ──▶ run it for a random while ──▶ nothing can run?
+        land an asynchronous operation ──▶ else let timed waits expire ──▶ else force a divergence ──▶ else stuck
+
+Every choice comes from the launch's seeded generator, so a seed names one schedule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.sim.asynchronous import Engine
+from tessera_tools.sim.findings import Finding
+from tessera_tools.sim.memory import Local, Shared
+from tessera_tools.sim.races import Clocks
+from tessera_tools.sim.types import UNSIGNED
+from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.launch import Launch
+
+__all__ = ["Cluster", "Cta", "StopLaunch"]
+
+_UNTIL_BLOCKED = 4096
+_EXPIRIES = 200
+"""Rounds of expired waits without any progress after which the cluster counts as stuck."""
+_LAND_ANYWAY = 20_000
+"""Warp instructions after which an operation lands though some warp could still run: it may be spinning."""
+
+
+class StopLaunch(Exception):
+    """Ends the launch at once; the finding that says why is recorded."""
+
+
+class Cta:
+    """One CTA: shared memory, warps, and what instruction families keep per CTA in `state`."""
+
+    def __init__(self, cluster: Cluster, rank: int, place: tuple[int, int, int]) -> None:
+        launch = cluster.launch
+        self.cluster = cluster
+        self.rank = rank
+        self.place = place
+        x, y, z = (i * c + p for i, c, p in zip(cluster.index, launch.cluster, place, strict=True))
+        self.index = (x, y, z)
+        self.number = x + launch.grid[0] * (y + launch.grid[1] * z)
+        self.shared = Shared(launch.shared_size)
+        self.stats = launch.stats
+        self.state: dict[str, Any] = {}
+        count = -(-launch.threads // 32)
+        self.warps = [
+            Warp(self, index, rank * count + index, launch.entry.start, launch.threads)
+            for index in range(count)
+        ]
+        for warp in self.warps:
+            self._bind(warp)
+
+    def _bind(self, warp: Warp) -> None:
+        launch = self.cluster.launch
+        module = launch.module
+        for bits, count in module.program.register_counts.items():
+            dtype = np.bool_ if bits == 1 else UNSIGNED.get(bits, np.uint64)
+            warp.registers[bits] = np.zeros((count, 32, 2) if bits == 128 else (count, 32), dtype)
+        warp.local = Local(module.local_size)
+        warp.ports = [None] * module.port_count
+        for base, binders in launch.binders:
+            warp.ports[base : base + len(binders)] = [bind(warp) for bind in binders]
+
+    def thread(self, number: int) -> tuple[int, int, int]:
+        """The x, y, z of a thread by its number in the CTA."""
+        bx, by, _ = self.cluster.launch.block
+        return number % bx, number // bx % by, number // (bx * by)
+
+    def coordinates(self, warp: Warp) -> tuple[Any, Any, Any]:
+        """The x, y, z of a warp's 32 threads."""
+        bx, by, _ = self.cluster.launch.block
+        return warp.threads % bx, warp.threads // bx % by, warp.threads // (bx * by)
+
+    @property
+    def live_threads(self) -> int:
+        """Threads that have not exited; a warp counts all 32 lanes while any lives (its last may be partial)."""
+        return sum(32 for warp in self.warps if warp.live)
+
+
+class Cluster:
+    """The CTAs that are guaranteed to run at once; without clusters, one CTA."""
+
+    def __init__(self, launch: Launch, index: tuple[int, int, int]) -> None:
+        self.launch = launch
+        self.index = index
+        cx, cy, cz = launch.cluster
+        places = [(a, b, c) for c in range(cz) for b in range(cy) for a in range(cx)]
+        self.random = launch.random
+        self.engine = Engine(launch.mode, launch.random)
+        self.ctas = [Cta(self, rank, place) for rank, place in enumerate(places)]
+        self.warps = [warp for cta in self.ctas for warp in cta.warps]
+        self.clocks = Clocks(len(self.warps), launch.clock)
+        self.clocks.start(self.warps)
+        self.state: dict[str, Any] = {}
+        self.stuck = False
+        self._expired = 0
+        self._progress = 0
+        self._landed_at = launch.executed
+
+    def run_some(self) -> bool:
+        """Run one warp for a while; False when every thread has exited."""
+        self.warps = [warp for warp in self.warps if warp.splits]
+        if not self.warps:
+            return False
+        order = self.random.permutation(len(self.warps))
+        for index in order:
+            warp = self.warps[index]
+            split = warp.pick()
+            if split is not None:
+                self.stuck = False
+                patient = self.random.random() < 0.25
+                self.run(warp, split, _UNTIL_BLOCKED if patient else int(self.random.integers(1, 65)))
+                if self.engine.pending and self.launch.executed - self._landed_at > _LAND_ANYWAY:
+                    self._landed_at = self.launch.executed
+                    self.engine.land_one()
+                return True
+        self._idle()
+        return True
+
+    def run(self, warp: Warp, split: Split, quantum: int) -> None:
+        """Run `warp`, first at `split`, for at most `quantum` instructions."""
+        launch = self.launch
+        code = launch.module.code
+        stats = launch.stats
+        left = quantum
+        while True:
+            warp.split = split
+            mask, pc = split.mask, split.pc
+            alone = len(warp.splits) == 1
+            # A diverged warp stops where another split stands, to be merged with it.
+            stop = 1 << 60 if alone else min((s.pc for s in warp.splits if s.pc > pc), default=1 << 60)
+            while left > 0:
+                split.pc = pc
+                if stats is not None:
+                    stats.instructions[launch.module.program.instructions[pc].opcode] += 1
+                following = code[pc](warp, mask)
+                left -= 1
+                if following is None:
+                    pc += 1
+                    if pc >= stop:
+                        split.pc = pc
+                        break
+                elif following.__class__ is int:
+                    split.pc = pc = following
+                    if not alone:
+                        break
+                else:
+                    self._control(split, following)
+                    break
+            else:
+                split.pc = pc
+            if left <= 0 or not warp.splits:
+                break
+            chosen = warp.pick()
+            if chosen is None:
+                break
+            split = chosen
+        warp.instructions += quantum - left
+        launch.executed += quantum - left
+        if launch.executed > launch.max_instructions:
+            self._limit(warp)
+
+    def _control(self, split: Split, result: Any) -> None:
+        if result is CHANGED or result is CONVERGE:
+            return
+        if isinstance(result, Wait):
+            split.wait = result
+            if self.launch.stats is not None and not result.ready():
+                opcode = self.launch.module.program.instructions[split.pc].opcode
+                self.launch.stats.waits[opcode] += 1
+            return
+        raise TypeError(
+            f"an instruction returned {result!r}; expected None, a code index, Wait, CHANGED or CONVERGE"
+        )
+
+    def _idle(self) -> None:
+        """Nothing can run: make something happen, or be stuck."""
+        if self.engine.land_one():
+            self.launch.progress += 1
+            return
+        if self.launch.progress == self._progress:
+            self._expired += 1
+        else:
+            self._expired = 0
+        timed = [(w, s) for w in self.warps for s in w.splits if s.wait is not None and s.wait.timed]
+        if timed and self._expired < _EXPIRIES:
+            for warp, split in timed:
+                assert split.wait is not None
+                split.wait.expired = True
+                warp.wake(split)
+            self._progress = self.launch.progress
+            return
+        for warp in self.warps:
+            for split in warp.splits:
+                if split.needed and split.wait is None:
+                    warp.split = split
+                    missing = split.needed & warp.live & ~split.mask.bits
+                    warp.report(
+                        "divergence",
+                        f"only lanes {split.mask.bits:#010x} of the warp come here; {missing:#010x} do not",
+                        split.mask,
+                        *[self._where(warp, other) for other in warp.splits if other is not split],
+                    )
+                    split.forced = True
+                    return
+        self.stuck = True
+
+    def _where(self, warp: Warp, split: Split) -> str:
+        inst = self.launch.module.program.instructions[split.pc]
+        location = f" ({inst.location})" if inst.location else ""
+        text = f"warp {warp.index} of CTA {warp.cta.index}, lanes {split.mask.bits:#010x}: '{inst.name}' "
+        text += f"at PTX line {inst.line}{location}"
+        return f"{text} waits for {split.wait.describe()}" if split.wait is not None else text
+
+    def deadlock(self) -> None:
+        """Report what every waiting warp waits for."""
+        notes = [self._where(warp, split) for warp in self.warps for split in warp.splits]
+        warp = self.warps[0]
+        warp.split = warp.splits[0]
+        warp.report("deadlock", f"{len(self.warps)} warps wait, and nothing can wake them", None, *notes)
+
+    def _limit(self, warp: Warp) -> None:
+        inst = self.launch.module.program.instructions[warp.split.pc]
+        notes = [self._where(w, s) for w in self.warps for s in w.splits]
+        self.launch.limit_reached(
+            Finding(
+                "limit",
+                f"the limit of {self.launch.max_instructions} warp instructions is reached; it spins here",
+                inst.line,
+                inst.name,
+                str(inst.location or ""),
+                self.launch.entry.name,
+                warp.cta.index,
+                warp.cta.thread(32 * warp.index + warp.split.mask.first),
+                notes,
+            )
+        )

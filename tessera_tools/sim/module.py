@@ -1,0 +1,197 @@
+"""A loaded PTX module: decoded code, constants and globals in memory, frames of functions.
+
+text ──load()──▶ Module(program, code, ports) ──launch()──▶ Result(findings, stats, output)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.diagnostics import Position, error
+from tessera_tools.sim.decode import decode_all
+from tessera_tools.sim.launch import Launch, Result
+from tessera_tools.sim.memory import BASE, Allocations, Buffer
+from tessera_tools.sim.program import Function, Group, Name, Program, Variable, Vector
+from tessera_tools.sim.reader import read
+
+__all__ = ["Memory", "Module", "load"]
+
+Shape = tuple[int, int, int]
+
+
+class Memory(Allocations):
+    """Global memory that launches share; `allocate(array)` gives a Buffer, whose `array()` reads it back."""
+
+    def __init__(self) -> None:
+        super().__init__("global")
+
+
+class Module:
+    """A PTX module, decoded. Its `.global` variables stand in `memory`, which its launches share."""
+
+    def __init__(self, program: Program, memory: Memory | None = None) -> None:
+        self.program = program
+        self.memory = memory if memory is not None else Memory()
+        self.constants = Allocations("const")
+        self.variables: dict[int, Buffer] = {}
+        """id of a .global or .const Variable → where it stands."""
+        self.local_size = 0
+        self.defined = [function for function in program.functions.values() if function.is_defined]
+        for function in self.defined:
+            self._frame(function)
+        self.code, self.ports = decode_all(self, self.defined)
+        self.port_count = sum(len(ports.binders) for ports in self.ports.values())
+        self._place_variables()
+
+    def _frame(self, function: Function) -> None:
+        """Offsets of .local and .param variables in the thread's local memory; frames never overlap."""
+        inside = list(function.variables)
+        if not function.is_entry:
+            inside += function.parameters + function.results
+        for variable in inside:
+            if variable.space in ("local", "param"):
+                self.local_size = -(-self.local_size // variable.align) * variable.align
+                variable.offset = self.local_size
+                self.local_size += variable.size
+
+    def _place_variables(self) -> None:
+        """Allocate .global and .const variables, then fill them: initializers may point at each other."""
+        inside = [variable for function in self.defined for variable in function.variables]
+        placed: list[Variable] = []
+        for variable in [*self.program.scope.variables.values(), *inside]:
+            if variable.space not in ("global", "const") or variable.extern:
+                continue
+            space = self.memory if variable.space == "global" else self.constants
+            content = np.zeros(variable.size, np.uint8)
+            self.variables[id(variable)] = space.allocate(
+                content, f"variable '{variable.name}'", variable.align
+            )
+            placed.append(variable)
+        for variable in placed:
+            self._initialize(variable, self.variables[id(variable)])
+
+    def _initialize(self, variable: Variable, buffer: Buffer) -> None:
+        type = variable.type
+        for index, value in enumerate(variable.initializer):
+            if isinstance(value, tuple):
+                name, offset, _generic, shift = value
+                raw = ((self._address(variable, name) + offset) >> shift).to_bytes(8, "little")
+            elif isinstance(value, bytes):
+                raw = value
+            elif type.is_float:
+                raw = np.array([value], type.dtype).tobytes()
+            else:
+                assert isinstance(value, int)
+                raw = (value % (1 << type.bits)).to_bytes(type.bytes, "little")
+            at = index * type.bytes
+            if at + type.bytes > variable.size:
+                raise error(
+                    Position(self.program.file, variable.line, 1),
+                    f"'{variable.name}' has {variable.size} bytes, and more values than fit",
+                )
+            buffer.data[at : at + type.bytes] = np.frombuffer(raw[: type.bytes], np.uint8)
+
+    def _address(self, variable: Variable, name: str) -> int:
+        target = self.program.scope.variable(name)
+        if target is not None and id(target) in self.variables:
+            return self.variables[id(target)].base
+        if target is not None and target.space == "shared":
+            return BASE["shared"]
+        if name in self.program.functions:
+            return self.program.functions[name].start
+        raise error(
+            Position(self.program.file, variable.line, 1),
+            f"the initializer of '{variable.name}' names '{name}', which is not a variable or function here",
+        )
+
+    def reachable(self, entry: Function) -> list[Function]:
+        """The functions that a launch of `entry` may run: named in its calls, or anywhere by address."""
+        seen = {entry.name: entry}
+        work = [entry]
+        while work:
+            function = work.pop()
+            for inst in self.program.instructions[function.start : function.end]:
+                for name in _names(inst.operands):
+                    name = self.program.aliases.get(name, name)
+                    found = self.program.functions.get(name)
+                    if found is not None and found.is_defined and name not in seen:
+                        seen[name] = found
+                        work.append(found)
+                if inst.opcode == "call" and not any(
+                    isinstance(op, Name) and op.name in self.program.functions for op in inst.operands
+                ):
+                    # An indirect call may reach every function.
+                    for found in self.defined:
+                        if not found.is_entry and found.name not in seen:
+                            seen[found.name] = found
+                            work.append(found)
+        return list(seen.values())
+
+    def entry(self, name: str | None = None) -> Function:
+        """The entry `name`; without a name, the only one. Raises DiagnosticError."""
+        entries = self.program.entries()
+        names = ", ".join(f"'{entry.name}'" for entry in entries) or "none"
+        if name is None and len(entries) == 1:
+            return entries[0]
+        found = self.program.functions.get(name or "")
+        if found is None or not found.is_entry:
+            place = Position(self.program.file, 1, 1)
+            if name is None:
+                raise error(place, f"the module has {len(entries)} entries: {names}", "name one of them")
+            raise error(place, f"the module has no entry '{name}'; it has {names}")
+        return found
+
+    def launch(
+        self,
+        entry: str | None,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[Any] = (),
+        shared_bytes: int = 0,
+        cluster: Sequence[int] | None = None,
+        seed: int = 0,
+        mode: str = "late",
+        max_instructions: int = 1 << 32,
+        stats: bool = False,
+    ) -> Result:
+        """Run a kernel on the simulated GPU.
+
+        `args` are one per parameter: a Buffer (its address), an int, a float, or bytes. `shared_bytes` is the
+        dynamic shared memory. `seed` chooses the order of warps; `mode` is `late` or `early` (when asynchronous
+        work completes). Raises DiagnosticError for a launch that no GPU would take; what goes wrong in the
+        kernel is in the result's findings.
+        """
+        return Launch(
+            self,
+            self.entry(entry),
+            grid,
+            block,
+            args,
+            shared_bytes,
+            cluster,
+            seed,
+            mode,
+            max_instructions,
+            stats,
+        ).run()
+
+
+def _names(operands: Sequence[Any]) -> list[str]:
+    found: list[str] = []
+    for operand in operands:
+        if isinstance(operand, Name):
+            found.append(operand.name)
+        elif isinstance(operand, Group | Vector):
+            found += _names(operand.elements)
+    return found
+
+
+def load(ptx: str, target: str | None = None, *, file: str = "<ptx>", memory: Memory | None = None) -> Module:
+    """Read and decode PTX text for `target` (the module's own .target unless told). Raises DiagnosticError."""
+    program = read(ptx, file)
+    if target is not None:
+        program.targets = (target, *program.targets[1:])
+    return Module(program, memory)

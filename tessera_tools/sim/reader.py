@@ -1,0 +1,229 @@
+"""Reads PTX text into a `Program`.
+
+    text ──blank comments──▶ Lark (grammar/ptx.lark: directives, one token per instruction) ──▶ light tree
+         ──_Builder: scopes, registers, variables, labels──▶ Program
+
+Every error is a DiagnosticError with the PTX line and column. Source: PTX ISA, "Syntax", "Directives".
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.declarations import Declarations
+from tessera_tools.sim.operands import OperandError, number, read_operands
+from tessera_tools.sim.program import Function, Instruction, Name, Operand, Program, Scope, SourceLocation
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+__all__ = ["read"]
+
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_NOT_NEWLINE = re.compile(r"[^\n]")
+_INSTRUCTION = re.compile(r"(?:@\s*(!?)\s*([%$\w]+)\s+)?([a-z][a-z0-9_]*)((?:\.[\w:]+)*)(.*);", re.DOTALL)
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
+_FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
+
+
+def _blank(match: re.Match[str]) -> str:
+    text = match.group()
+    return text if text[0] == '"' else _NOT_NEWLINE.sub(" ", text)
+
+
+@cache
+def _parser() -> Lark:
+    from lark import Lark
+
+    return Lark(
+        _grammar(), parser="lalr", lexer="contextual", propagate_positions=False, maybe_placeholders=True
+    )
+
+
+def _grammar() -> str:
+    """The grammar's text: beside the package in a checkout, inside it in a wheel."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_grammar", package.parent / "grammar"):
+        path = folder / "ptx.lark"
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    raise error(None, "grammar/ptx.lark is missing from this installation", "install tessera-tools again")
+
+
+def read(text: str, file: str = "<ptx>") -> Program:
+    """The module in `text`; `file` is its name in messages. Raises DiagnosticError for anything unexpected."""
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    try:
+        tree = _parser().parse(_COMMENT.sub(_blank, text))
+    except UnexpectedInput as failure:
+        place = Position(file, max(failure.line, 1), max(failure.column, 1))
+        if isinstance(failure, UnexpectedToken) and failure.token.type == "$END":
+            lines = text.count("\n") + 1
+            raise error(
+                Position(file, lines, 1), "the text ends too early: a '}' or ';' is missing"
+            ) from None
+        found = failure.token if isinstance(failure, UnexpectedToken) else ""
+        if isinstance(failure, UnexpectedCharacters):
+            found = text.split("\n")[place.line - 1][place.column - 1 :].strip()
+        shown = str(found).split("\n")[0][:40]
+        raise error(place, f"this is not PTX as expected here: found '{shown}'") from None
+    return _Builder(file).module(tree)
+
+
+class _Builder(Declarations):
+    """Walks the tree once, in order."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(Program(file))
+        self.files: dict[str, str] = {}
+        self.location: SourceLocation | None = None
+
+    def module(self, tree: Tree[Token]) -> Program:
+        program = self.program
+        # `.file` may stand at the end of the module, after the `.loc` that name it.
+        for item in tree.children:
+            if item.data == "file" and (match := _FILE.match(item.children[0])):  # type: ignore[union-attr]
+                self.files[match.group(1)] = match.group(2)
+        for item in tree.children:
+            kind, children = item.data, item.children  # type: ignore[union-attr]
+            if kind == "version":
+                major, _, minor = str(children[0]).partition(".")
+                program.version = (int(major), int(minor or 0))
+            elif kind == "target":
+                program.targets = tuple(map(str, children))
+            elif kind == "address_size":
+                program.address_size = number(children[0])
+                if program.address_size != 64:
+                    raise self.fault(children[0], f"the address size is {children[0]}; expected 64")
+            elif kind == "module_variable":
+                linkage = {str(child.children[0]) for child in children[:-1]}
+                self.variables(children[-1], program.scope, "", extern=".extern" in linkage)
+            elif kind == "alias":
+                program.aliases[str(children[0])] = str(children[1])
+            elif kind == "item":
+                self.function(children[-1])
+            elif kind == "function":
+                self.function(item)  # type: ignore[arg-type]
+        if program.version == (0, 0):
+            raise error(Position(program.file, 1, 1), "the PTX has no .version directive; expected it first")
+        if not program.targets:
+            raise error(Position(program.file, 1, 1), "the PTX has no .target directive")
+        if program.address_size != 64:
+            raise error(
+                Position(program.file, 1, 1), "the PTX is for 32-bit addresses; expected .address_size 64"
+            )
+        return program
+
+    def function(self, tree: Tree[Token]) -> None:
+        program = self.program
+        children = list(tree.children)
+        kind = str(children.pop(0))
+        results = parameters = body = None
+        name = None
+        function = Function("", kind == ".entry", [], [], Scope(program.scope), 0)
+        for child in children:
+            if child is None:
+                continue
+            if getattr(child, "type", None) == "NAME":
+                name = child
+            elif child.data == "results":
+                results = child
+            elif child.data == "parameters":
+                parameters = child
+            elif child.data == "body":
+                body = child
+            elif child.data in ("reqntid", "maxntid", "reqnctapercluster"):
+                sizes = tuple(number(size) for size in child.children)
+                sizes += (1,) * (3 - len(sizes))
+                if child.data == "reqntid":
+                    function.required_block = sizes
+                elif child.data == "maxntid":
+                    function.maximum_block = sizes
+                else:
+                    function.required_cluster = sizes
+        assert name is not None
+        function.name, function.line = str(name), name.line
+        for part, into in ((results, function.results), (parameters, function.parameters)):
+            if part is not None:
+                self.parameters(part, function, into)
+        earlier = program.functions.get(function.name)
+        if earlier is not None and earlier.is_defined:
+            if body is None:
+                return
+            raise self.fault(name, f"function '{name}' is defined twice", f"first at line {earlier.line}")
+        program.functions[function.name] = function
+        if body is not None:
+            self.location = None
+            function.start = len(program.instructions)
+            self.block(body, function.scope, function)
+            # A body may end without `ret`; its last label then stands for the return.
+            self.append("ret", (), (), None, function.scope, name.line, 1)
+            function.end = len(program.instructions)
+
+    def block(self, tree: Tree[Token], scope: Scope, function: Function) -> None:
+        pending: Token | None = None
+        for child in tree.children:
+            data = child.data
+            if data == "instruction":
+                self.instruction(child.children[0], scope)
+            elif data == "label":
+                token = child.children[0]
+                label = token.rstrip(": \t\r\n")
+                if label in scope.labels:
+                    raise self.fault(token, f"label '{label}' is defined twice in this block")
+                scope.labels[label] = len(self.program.instructions)
+                pending = token
+            elif data == "loc":
+                self.loc(child.children[0])
+            elif data == "registers":
+                self.registers(child, scope)
+            elif data == "local_variable":
+                self.variables(child.children[0], scope, function.name, declared=function.variables)
+            elif data in ("block", "body"):
+                inner = child.children[0] if data == "block" else child
+                self.block(inner, Scope(scope), function)
+            elif data == "branch_targets" and pending is not None:
+                names = re.sub(r"^\.\w+", "", child.children[0]).rstrip(";").split(",")
+                scope.targets[pending.rstrip(": \t\r\n")] = tuple(name.strip() for name in names)
+
+    def loc(self, token: Token) -> None:
+        match = _LOC.match(token)
+        assert match is not None
+        file = self.files.get(match.group(1), f"file {match.group(1)}")
+        line = int(match.group(2))
+        self.location = SourceLocation(file, line, int(match.group(3) or 0)) if line else None
+
+    def instruction(self, token: Token, scope: Scope) -> None:
+        match = _INSTRUCTION.match(token)
+        if match is None:
+            raise self.fault(token, f"cannot read the instruction '{token}'")
+        bang, predicate, opcode, dotted, rest = match.groups()
+        try:
+            operands = read_operands(rest)
+        except OperandError as failure:
+            raise self.fault(token, f"'{opcode}{dotted}': {failure}") from None
+        modifiers = tuple(dotted[1:].split(".")) if dotted else ()
+        guard = Name(predicate, bool(bang)) if predicate else None
+        self.append(opcode, modifiers, operands, guard, scope, token.line, token.column)
+
+    def append(
+        self,
+        opcode: str,
+        modifiers: tuple[str, ...],
+        operands: tuple[Operand, ...],
+        guard: Name | None,
+        scope: Scope,
+        line: int | None,
+        column: int | None,
+    ) -> None:
+        self.program.instructions.append(
+            Instruction(opcode, modifiers, operands, guard, scope, line or 0, column or 0, self.location)
+        )
+
+    def fault(self, token: Token, message: str, *notes: str) -> DiagnosticError:
+        return error(Position(self.program.file, token.line or 0, token.column or 0), message, *notes)

@@ -1,0 +1,66 @@
+"""Special registers: what each holds for a warp's 32 lanes (PTX ISA, "Special Registers").
+
+Those with a function are constant while a warp lives; None marks those that change, which only `mov` reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.warp import Warp
+
+__all__ = ["SPECIAL", "VARYING"]
+
+_LANES = np.arange(32, dtype=np.uint64)
+
+
+def _table() -> dict[str, Callable[[Warp], Any] | None]:
+    table: dict[str, Callable[[Warp], Any] | None] = {
+        "%laneid": lambda warp: _LANES,
+        "%warpid": lambda warp: warp.index,
+        "%nwarpid": lambda warp: 64,
+        "%smid": lambda warp: warp.cta.number % 132,
+        "%nsmid": lambda warp: 132,
+        "%gridid": lambda warp: 1,
+        "%is_explicit_cluster": lambda warp: warp.cta.cluster.launch.explicit_cluster,
+        "%cluster_ctarank": lambda warp: warp.cta.rank,
+        "%cluster_nctarank": lambda warp: len(warp.cta.cluster.ctas),
+        "%lanemask_eq": lambda warp: np.uint64(1) << _LANES,
+        "%lanemask_le": lambda warp: (np.uint64(2) << _LANES) - np.uint64(1),
+        "%lanemask_lt": lambda warp: (np.uint64(1) << _LANES) - np.uint64(1),
+        "%lanemask_ge": lambda warp: np.uint64(0xFFFFFFFF) - ((np.uint64(1) << _LANES) - np.uint64(1)),
+        "%lanemask_gt": lambda warp: np.uint64(0xFFFFFFFF) - ((np.uint64(2) << _LANES) - np.uint64(1)),
+        "%dynamic_smem_size": lambda warp: warp.cta.cluster.launch.dynamic_shared,
+        "%total_smem_size": lambda warp: warp.cta.cluster.launch.shared_size,
+        "%aggr_smem_size": lambda warp: warp.cta.cluster.launch.shared_size,
+        "%reserved_smem_offset_begin": lambda warp: 0,
+        "%reserved_smem_offset_end": lambda warp: 1024,
+        "%reserved_smem_offset_cap": lambda warp: 1024,
+        "%current_graph_exec": lambda warp: 0,
+    }
+    for axis, name in enumerate("xyz"):
+        table[f"%tid.{name}"] = lambda warp, axis=axis: warp.cta.coordinates(warp)[axis]
+        table[f"%ntid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.launch.block[axis]
+        table[f"%ctaid.{name}"] = lambda warp, axis=axis: warp.cta.index[axis]
+        table[f"%nctaid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.launch.grid[axis]
+        table[f"%clusterid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.index[axis]
+        table[f"%nclusterid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.launch.clusters[axis]
+        table[f"%cluster_ctaid.{name}"] = lambda warp, axis=axis: warp.cta.place[axis]
+        table[f"%cluster_nctaid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.launch.cluster[axis]
+    table.update(dict.fromkeys(VARYING))
+    return table
+
+
+VARYING: dict[str, Callable[[Warp], int]] = {
+    "%clock": lambda warp: warp.instructions,
+    "%clock_hi": lambda warp: warp.instructions >> 32,
+    "%clock64": lambda warp: warp.instructions,
+    "%globaltimer": lambda warp: warp.cta.cluster.launch.executed,
+    "%globaltimer_lo": lambda warp: warp.cta.cluster.launch.executed,
+    "%globaltimer_hi": lambda warp: warp.cta.cluster.launch.executed >> 32,
+}
+SPECIAL: dict[str, Callable[[Warp], Any] | None] = _table()
