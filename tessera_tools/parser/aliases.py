@@ -3,53 +3,67 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.parser.source import Source
 
+_DEFINITION = re.compile(r"^[ \t]*([#!])([A-Za-z_$][\w$]*)[ \t]*=(?!=)", re.MULTILINE)
+
 
 class Aliases:
-    """The alias definitions of one file, `#name = attribute` and `!name = type`; read when first used, so that a use
-    may come before the definition (as MLIR prints locations)."""
+    """The aliases of one file, by sigil and name.  A value is read when it is first asked for, so that a use may come
+    before the definition (as MLIR prints locations)."""
 
-    __slots__ = ("_reading", "allow_unregistered", "attributes", "source", "types")
-
-    _DEFINITION = re.compile(r"^[ \t]*([#!])([A-Za-z_$][\w$]*)[ \t]*=(?!=)", re.MULTILINE)
+    __slots__ = ("_places", "_reading", "_values", "allow_unregistered", "source")
 
     def __init__(self, source: Source, allow_unregistered: bool = False) -> None:
         self.source = source
         self.allow_unregistered = allow_unregistered
-        self.types: dict[str, Any] = {}
-        self.attributes: dict[str, Any] = {}
+        self._places: dict[str, int] = {}
+        """Where the value of each alias stands."""
+        self._values: dict[str, Any] = {}
         self._reading: set[str] = set()
-        for match in self._DEFINITION.finditer(source.text):
-            table = self.attributes if match.group(1) == "#" else self.types
-            table.setdefault(match.group(2), match.end())
+        for match in _DEFINITION.finditer(source.text):
+            self._places.setdefault(match.group(1) + match.group(2), match.end())
 
-    def type(self, name: str, start: int) -> Type:
-        return self._find(self.types, "!", name, start, lambda s: s.type())
+    def __contains__(self, alias: str) -> bool:
+        """Whether the file defines `#name` or `!name`."""
+        return alias in self._places
 
-    def attribute(self, name: str, start: int) -> Attribute:
-        return self._find(self.attributes, "#", name, start, lambda s: s.attribute())
+    def define(self, alias: str, start: int, body: int) -> int:
+        """Read the definition that stands at `start`, with its value at `body`; where it ends."""
+        if self._places.setdefault(alias, body) != body:
+            raise self.source.error(start, f"redefinition of alias '{alias}'")
+        return self._read(alias, start, 0)
 
-    def _find(
-        self, table: dict[str, Any], sigil: str, name: str, start: int, read: Callable[[Any], Any]
-    ) -> Any:
-        value = table.get(name)
-        if value is None:
-            noun = "type" if sigil == "!" else "attribute"
-            raise self.source.error(
-                start, f"undefined {noun} alias '{sigil}{name}'; define it with '{sigil}{name} = …'"
+    def type(self, name: str, start: int, depth: int) -> Type:
+        """The type `!name`, used at `start`, `depth` levels deep."""
+        return self._find("!" + name, "type", start, depth)
+
+    def attribute(self, name: str, start: int, depth: int) -> Attribute:
+        """The attribute `#name`, used at `start`, `depth` levels deep."""
+        return self._find("#" + name, "attribute", start, depth)
+
+    def _find(self, alias: str, noun: str, start: int, depth: int) -> Any:
+        if alias not in self._places:
+            raise self.source.error(start, f"undefined {noun} alias '{alias}'; define it with '{alias} = …'")
+        if alias not in self._values:
+            self._read(alias, start, depth)
+        return self._values[alias]
+
+    def _read(self, alias: str, start: int, depth: int) -> int:
+        from tessera_tools.parser.scanner import Scanner
+
+        if alias in self._reading:
+            raise self.source.error(start, f"alias '{alias}' is defined by itself")
+        self._reading.add(alias)
+        try:
+            scanner = Scanner(
+                self.source, self._places[alias], aliases=self, allow_unregistered=self.allow_unregistered
             )
-        if isinstance(value, int):
-            if sigil + name in self._reading:
-                raise self.source.error(start, f"alias '{sigil}{name}' is defined by itself")
-            self._reading.add(sigil + name)
-            from tessera_tools.parser.scanner import Scanner
-
-            scanner = Scanner(self.source, value, aliases=self, allow_unregistered=self.allow_unregistered)
-            value = table[name] = read(scanner)
-            self._reading.discard(sigil + name)
-        return value
+            scanner.depth = depth
+            self._values[alias] = scanner.type() if alias[0] == "!" else scanner.attribute()
+        finally:
+            self._reading.discard(alias)
+        return scanner.at

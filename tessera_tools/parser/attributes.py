@@ -111,8 +111,8 @@ class AttributeScanner(TypeScanner):
         if match is None:
             raise self.error("expected a dialect attribute or alias name behind '#'")
         name = match.group()
-        if "." not in name and (name in self.aliases.attributes or not self.text.startswith("<", self.at)):
-            return self.aliases.attribute(name, start)
+        if "." not in name and ("#" + name in self.aliases or not self.text.startswith("<", self.at)):
+            return self.aliases.attribute(name, start, self.depth)
         dialect_name, _, word = name.partition(".")
         dialect = find_dialect(dialect_name)
         if dialect is None:

@@ -331,8 +331,7 @@ class Lexer:
         """Check an alias definition and skip it; its uses find it through `Aliases`."""
         match = _ALIAS.match(self.text, at)
         assert match is not None
-        name = match.group()[1:-1].strip()
-        self.at = self.aliases.check(self.text[at], name, at, match.end(), self.scanner)
+        self.at = self.aliases.define(match.group()[:-1].rstrip(), at, match.end())
         return self.next(row)
 
     def unexpected(self, row: dict[str, int], at: int) -> DiagnosticError:

@@ -122,9 +122,8 @@ class TypeScanner(TextScanner):
         if match is None:
             raise self.error("expected a dialect type or alias name behind '!'")
         name = match.group()
-        if "." not in name:
-            if not self.peek("<") or name in self.aliases.types:
-                return self.aliases.type(name, start)
+        if "." not in name and ("!" + name in self.aliases or not self.peek("<")):
+            return self.aliases.type(name, start, self.depth)
         dialect_name, _, word = name.partition(".")
         dialect = find_dialect(dialect_name)
         if dialect is None:

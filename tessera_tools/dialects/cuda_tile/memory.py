@@ -114,18 +114,18 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         values = op.operands if op.token is None else op.operands[:-1]
         p.write(f"{ordering_text(op)} ")
         p.write(p.names(values))
-        write_pointer_tail(p, op)
+        write_pointer_tail(p, op, keyword=True)
         p.write(f" : {short_types(value_types(values))} -> {short_types(op.result_types)}")
 
 
-def write_pointer_tail(p: Any, op: Any) -> None:
-    """Token, hints and other attributes, as the ops on pointers have them."""
+def write_pointer_tail(p: Any, op: Any, *, keyword: bool) -> None:
+    """Token, hints and other attributes, as the ops on pointers have them; loads and stores with the keyword."""
     if op.token is not None:
         p.write(f" token={p.name(op.token)}")
     hints = op.attributes.get("optimization_hints")
     if hints is not None:
         p.write(f" optimization_hints = {hints.body()}")
-    p.attr_dict(op, elide=_KEYS)
+    p.attr_dict(op, elide=_KEYS, keyword=keyword)
 
 
 _KEYS = ("memory_ordering_semantics", "memory_scope", "mode", "optimization_hints", "operandSegmentSizes")
@@ -242,7 +242,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
         mode = f", {ATOMIC_MODE.text(op.mode)}" if "mode" in op.definition.fields else ""
         p.write(f"{ordering_text(op)} {p.name(values[0])}{mode}, ")
         p.write(p.names(values[1:]))
-        write_pointer_tail(p, op)
+        write_pointer_tail(p, op, keyword=False)
         spelled = [op.pointers, values[2 if not mode else 1], *([op.mask] if op.mask is not None else [])]
         p.write(f" : {short_types(value_types(spelled))} -> {short_types(op.result_types)}")
 

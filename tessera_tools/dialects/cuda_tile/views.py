@@ -233,6 +233,8 @@ class GetIndexSpaceShape(Op, name="cuda_tile.get_index_space_shape", traits=(NO_
             raise self.error(
                 f"expected {rank} results due to view index space rank, but got {len(self.results)}"
             )
+        if any(kind is not self.result_types[0] for kind in self.result_types):
+            raise self.error("expects results of one type")
 
 
 class GetTensorShape(Op, name="cuda_tile.get_tensor_shape", traits=(NO_EFFECT,)):

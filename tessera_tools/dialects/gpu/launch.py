@@ -163,6 +163,8 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
         return [value for value in found if value is not None]
 
     def verify_op(self) -> None:
+        if len(self.cluster_size) not in (0, 3):
+            raise self.error("expects cluster sizes along x, y and z, or none")
         if not self.kernel.nested:
             raise self.error(
                 f"kernel '{self.kernel}' must name a module and a function, as in @module::@kernel"

@@ -355,9 +355,10 @@ def flags_i32(summary: str, names: tuple[str, ...]) -> AttrKind:
     def write(a: Any) -> str:
         return f"<{', '.join(n for i, n in enumerate(names) if a.value >> i & 1) or 'none'}>"
 
-    return AttrKind(
-        summary, lambda a: isinstance(a, IntegerAttr) and a.type is I32, "angled_keywords", build, write
-    )
+    def check(a: Any) -> bool:
+        return isinstance(a, IntegerAttr) and a.type is I32 and 0 <= a.value < 1 << len(names)
+
+    return AttrKind(summary, check, "angled_keywords", build, write)
 
 
 def symbol_reference(ref: SymbolRefAttr) -> str:

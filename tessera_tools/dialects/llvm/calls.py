@@ -81,6 +81,18 @@ def bundles(op: Any) -> list[tuple[str, list[Any]]]:
     return found
 
 
+def verify_bundles(op: Any) -> None:
+    """Tags and sizes of operand bundles must match, and the sizes the number of operands."""
+    tags = op.op_bundle_tags
+    sizes = op.op_bundle_sizes.values
+    if len(tags or ()) != len(sizes):
+        raise op.error(f"expected {len(sizes)} operand bundle tags, but actually got {len(tags or ())}")
+    if any(not isinstance(tag, StringAttr) for tag in tags or ()) or min(sizes, default=0) < 0:
+        raise op.error("expects operand bundle tags to be strings and their sizes not to be negative")
+    if sum(sizes) != len(op.op_bundle_operands):
+        raise op.error(f"has {len(op.op_bundle_operands)} operand bundle operands, but sizes of {sum(sizes)}")
+
+
 def write_bundles(p: Any, op: Any) -> None:
     parts: list[str] = []
     for tag, values in bundles(op):
@@ -222,6 +234,7 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
             e.emit(text)
 
     def verify_op(self) -> None:
+        verify_bundles(self)
         arguments = self.callee_operands
         if self.callee is None and (not arguments or not isinstance(arguments[0].type, PointerType)):
             raise self.error(

@@ -222,6 +222,8 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
         count = len(self.case_numbers())
         if count != len(self.successors) - 1 or count != len(self.case_operand_segments.values):
             raise self.error(f"has {count} case values, but {len(self.successors) - 1} case destinations")
+        if sum(self.case_operand_segments.values) != len(self.case_operands):
+            raise self.error("'case_operand_segments' must add up to the number of case operands")
 
 
 class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):

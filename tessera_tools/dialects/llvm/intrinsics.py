@@ -16,7 +16,7 @@ from tessera_tools.dialects.llvm.base import (
     fastmath,
     mangled,
 )
-from tessera_tools.dialects.llvm.calls import NO_BUNDLES, bundles, read_bundles, write_bundles
+from tessera_tools.dialects.llvm.calls import NO_BUNDLES, bundles, read_bundles, verify_bundles, write_bundles
 from tessera_tools.dialects.llvm.elementwise import CALL_FORMAT, Intrinsic
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.ir.attributes import Type
@@ -180,6 +180,9 @@ class Assume(Intrinsic, name="llvm.intr.assume", traits=(WRITE,)):
             [e.operand(self.operand(0))],
             trailer=f" [ {parts} ]" if found else "",
         )
+
+    def verify_op(self) -> None:
+        verify_bundles(self)
 
 
 class _MemoryTransfer(Intrinsic):

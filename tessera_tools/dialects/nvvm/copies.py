@@ -438,6 +438,10 @@ class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(READ_WRITE,)):
     def verify_op(self) -> None:
         if (self.cache_level is None) is (self.tensormap is None):
             raise self.error("requires either a cache level or tensormap")
+        if self.uniform is not None and self.cache_level is None:
+            raise self.error("is uniform only with a cache level")
+        if self.in_param_space is not None and self.tensormap is None:
+            raise self.error("reads parameter space only for a tensormap")
 
 
 class BulkStore(NVVMOp, name="nvvm.st.bulk", traits=(READ_WRITE,)):

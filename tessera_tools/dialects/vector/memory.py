@@ -296,6 +296,9 @@ class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
 
     def verify_op(self) -> None:
         _verify_transfer(self)
+        kind = self.base.type
+        if self.result_types != ([kind] if isinstance(kind, RankedTensorType) else []):
+            raise self.error("gives a tensor of the destination's type, and nothing for a memref")
 
 
 # -- masks
