@@ -41,6 +41,13 @@ PASSES: dict[str, Row] = {
     ),
     "strip-debuginfo": Row("builtin.strip_debuginfo:StripDebugInfo", "forget all source locations"),
     "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "drop private symbols that nobody refers to"),
+    # On cuda_tile
+    "fuse-fma": Row("cuda_tile.fuse_fma:FuseFMA", "fuse products with what they are added to (changes roundings)"),
+    "loop-split": Row("cuda_tile.loop_split:LoopSplit", "split loops where a condition on their counter changes"),
+    "synthesize-debug-info-scopes": Row(
+        "cuda_tile.synthesize_debug_info_scopes:SynthesizeDebugInfoScopes",
+        "make debug info scopes from source locations",
+    ),
     # cuda_tile to nv_tileaa
     "convert-cuda-tile-to-tileaa": Row(
         "tileaa.convert_cuda_tile_to_tileaa:ConvertCudaTileToTileAA",

@@ -1,0 +1,1 @@
+"""Passes on the public dialect, `cuda_tile`."""

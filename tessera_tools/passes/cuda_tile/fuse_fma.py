@@ -1,0 +1,89 @@
+"""`fuse-fma`: products that are added or subtracted become fused multiply-adds.
+
+    %p = mulf %a, %b                                        %n = negf %c
+    %r = addf %p, %c   ──▶  %r = fma %a, %b, %c             %r = fma %a, %b, %n  ◀──  %r = subf %p, %c
+
+One rounding is left of two, so that results change in their last bits: the pass is run on request only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.dialects.cuda_tile.canonicalize import ProductFirst
+from tessera_tools.dialects.cuda_tile.float_ops import AddF, Fma, MulF, NegF, SubF
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.greedy import apply_greedily
+from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+from tessera_tools.passes.base import Pass, PassContext
+
+__all__ = ["FuseFMA"]
+
+
+class FuseAdd(RewritePattern):
+    """A sum whose left operand is a product."""
+
+    # a·b + c = fma(a, b, c), but for one rounding
+    op_class: ClassVar = AddF
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        product = _product(op)
+        if isinstance(product, str):
+            return product
+        _fuse(op, product, op.rhs, rewriter)
+        return True
+
+
+class FuseSub(RewritePattern):
+    """A difference whose left operand is a product."""
+
+    # a·b - c = fma(a, b, -c), but for one rounding
+    op_class: ClassVar = SubF
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        product = _product(op)
+        if isinstance(product, str):
+            return product
+        _fuse(op, product, rewriter.insert(NegF(op.rhs, location=op.location)).result, rewriter)
+        return True
+
+
+def _product(op: Any) -> MulF | str:
+    """The product on the left of `op`, or why there is none to fuse."""
+    product = op.lhs.defining_op
+    if not isinstance(product, MulF) or not product.result.has_one_use:
+        return "the left operand is no product that is used here alone"
+    if product.rounding_mode is not op.rounding_mode or product.flush_to_zero is not op.flush_to_zero:
+        return "the two round differently"
+    return product
+
+
+def _fuse(op: Any, product: MulF, addend: Value, rewriter: Rewriter) -> None:
+    made = Fma(
+        product.lhs, product.rhs, addend, rounding_mode=op.rounding_mode, flush_to_zero=op.flush_to_zero,
+        location=op.location,
+    )  # fmt: skip
+    rewriter.replace_op(op, rewriter.insert(made))
+    rewriter.erase_op(product)
+
+
+@dataclass(frozen=True)
+class FuseFMA(Pass):
+    """Fuse a product that is used once with the sum or difference that it is the left operand of.
+
+    Both must have one rounding mode and the same `flush_to_zero`. A product on the right of a sum is brought to the
+    left first.
+    """
+
+    name = "fuse-fma"
+    title = "FuseFMAPass"
+    summary = "fuse products with what they are added to (changes roundings)"
+    ensures = "no sum or difference has a product of its own rounding, used once, on its left"
+    statistics: ClassVar[Mapping[str, str]] = {"num-fused": "Number of operations fused"}
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        result = apply_greedily(op, [ProductFirst(), FuseAdd(), FuseSub()])
+        context.count("num-fused", result.rewrites[FuseAdd.name] + result.rewrites[FuseSub.name])
+        return result.changed
