@@ -27,6 +27,8 @@ __all__ = ["main", "run"]
 SPLIT_MARKER = "// -----"
 
 FLAGS = {
+    "Werr-hints": "with -Wunsupported-hints, refuse such hints",
+    "Wunsupported-hints": "warn of optimization hints of cuda_tile that no compiler follows",
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
     "dump-pass-pipeline": "print the pipeline that will be run, on stderr",
     "implicit-index-constants": "read an undefined %cN as the index constant N",

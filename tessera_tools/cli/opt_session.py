@@ -200,6 +200,8 @@ class Session:
             module = self._guard("while parsing", lambda: self._parse(chunk, name))
             self.doing = "verifying"
             self._guard("while verifying", lambda: _verify(module))
+            if options["wunsupported_hints"]:
+                _check_hints(module, options["werr_hints"])
         if pipeline.items:
             self._run_passes(pipeline, module)
         with self.timing.scope("Output"):
@@ -328,6 +330,22 @@ def _verify(module: Operation) -> None:
     from tessera_tools.ir.verifier import verify_or_raise
 
     verify_or_raise(module)
+
+
+def _check_hints(module: Operation, refuse: bool) -> None:
+    """Warn of hints that nothing follows; raises DiagnosticError for them where they are to be refused."""
+    from tessera_tools.diagnostics import emit
+    from tessera_tools.dialects.cuda_tile.hints import problems
+
+    failures: list[Diagnostic] = []
+    for op in module.walk():
+        found = list(problems(op))
+        for problem in found:
+            emit(Diagnostic("warning", op.location, problem))
+        if found:
+            failures += op.error("Optimization hints verification failed").diagnostics
+    if failures and refuse:
+        raise DiagnosticError(*failures)
 
 
 def _write_in_tree(path: str, text: str) -> None:
