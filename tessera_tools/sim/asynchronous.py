@@ -1,6 +1,6 @@
 """Asynchronous operations: in flight from their issue to the wait that requires them.
 
-    instruction ──Engine.issue(Operation)──▶ destination poisoned, sources guarded ──▶ land() ──▶ bytes arrive, bits clear
+    instruction ──Engine.issue(Operation)──▶ destination poisoned, sources guarded ──▶ land(): the bytes arrive
 
 In the mode `late` an operation lands only when somebody's wait requires it: `Engine.complete` (cp.async.wait_group,
 bulk wait_group: the waiting thread lands its own), or, for operations that signal an mbarrier, when every warp of

@@ -14,7 +14,7 @@ from tessera_tools.sim.program import Function, Program, RegisterDeclaration, Sc
 from tessera_tools.sim.types import TYPES, Type
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from lark import Token
 
 __all__ = ["Declarations"]
 
@@ -40,7 +40,7 @@ class Declarations:
         counts[type.bits] = first + count
         return first
 
-    def registers(self, tree: Tree[Token], scope: Scope) -> None:
+    def registers(self, tree: Any, scope: Scope) -> None:
         """`.reg .b32 %r<10>, %SP;`"""
         children: list[Any] = list(tree.children)
         if getattr(children[0], "type", "") == "VECTOR":
@@ -59,14 +59,14 @@ class Declarations:
         else:
             scope.registers[name] = RegisterDeclaration(name, type, self.new_slots(type, 1))
 
-    def parameters(self, tree: Tree[Token], function: Function, into: list[Variable]) -> None:
+    def parameters(self, tree: Any, function: Function, into: list[Variable]) -> None:
         """The parameters or results of a function. An entry's get their offset in the parameter block."""
         for child in tree.children:
             if child is None:
                 continue
             align, type, name, sizes = 0, None, None, []
             register = False
-            for part in child.children:  # type: ignore[union-attr]
+            for part in child.children:
                 kind = getattr(part, "type", None)
                 if part is None:
                     continue
@@ -104,7 +104,7 @@ class Declarations:
 
     def variables(
         self,
-        tree: Tree[Token],
+        tree: Any,
         scope: Scope,
         function: str,
         *,
@@ -116,16 +116,16 @@ class Declarations:
         for part in tree.children:
             kind = getattr(part, "type", None)
             if kind == "TYPE":
-                type = self.type(part)  # type: ignore[arg-type]
-            elif kind is None and part.data == "variable_space":  # type: ignore[union-attr]
-                space = str(part.children[0])[1:]  # type: ignore[union-attr]
-            elif kind is None and part.data == "attribute":  # type: ignore[union-attr]
-                words = [str(word) for word in part.children]  # type: ignore[union-attr]
+                type = self.type(part)
+            elif kind is None and part.data == "variable_space":
+                space = str(part.children[0])[1:]
+            elif kind is None and part.data == "attribute":
+                words = [str(word) for word in part.children]
                 if words[0] == ".align":
                     align = number(words[1])
                 elif words[0].startswith(".v"):
                     vector = int(words[0][2:])
-            elif kind is None and part.data == "declarator":  # type: ignore[union-attr]
+            elif kind is None and part.data == "declarator":
                 assert type is not None
                 variable = self.declarator(part, space, type, vector, align, function, extern)
                 scope.variables[variable.name] = variable

@@ -404,7 +404,7 @@ class Context:
 
 
 def _what(operand: Operand) -> str:
-    kinds = {
+    kinds: dict[Any, str] = {
         Vector: "a vector",
         Address: "an address",
         Pair: "a pair",
@@ -463,13 +463,13 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
 def decode_all(module: Module, functions: Iterable[Function]) -> tuple[list[Execute], dict[str, Ports]]:
     """The closures of every instruction, and each function's ports. Raises for the first bad instruction."""
     _load_families()
-    code: list[Execute] = []
+    code: list[Any] = [None] * len(module.program.instructions)
     ports: dict[str, Ports] = {}
     base = 0
     for function in functions:
         own = ports[function.name] = Ports(base)
         context = Context(module, function, own)
         for pc in range(function.start, function.end):
-            code.append(context.decode(module.program.instructions[pc], pc))
+            code[pc] = context.decode(module.program.instructions[pc], pc)
         base += len(own.binders)
     return code, ports

@@ -9,6 +9,7 @@ that holds several.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -225,11 +226,8 @@ class Launch:
 
     def run(self) -> Result:
         """Run every cluster. Never raises for what the kernel does."""
-        with np.errstate(all="ignore"):
-            try:
-                self._run()
-            except StopLaunch:
-                pass
+        with np.errstate(all="ignore"), suppress(StopLaunch):
+            self._run()
         return Result(self.findings, self.stats, "".join(self.output), self.executed)
 
     def _run(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.declarations import Declarations
@@ -19,7 +19,10 @@ from tessera_tools.sim.operands import OperandError, number, read_operands
 from tessera_tools.sim.program import Function, Instruction, Name, Operand, Program, Scope, SourceLocation
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
+    from lark import Lark, Token
+
+Tree = Any
+"""A node of the light tree; the grammar fixes what its children are."""
 
 __all__ = ["read"]
 
@@ -83,14 +86,14 @@ class _Builder(Declarations):
         self.files: dict[str, str] = {}
         self.location: SourceLocation | None = None
 
-    def module(self, tree: Tree[Token]) -> Program:
+    def module(self, tree: Tree) -> Program:
         program = self.program
         # `.file` may stand at the end of the module, after the `.loc` that name it.
         for item in tree.children:
-            if item.data == "file" and (match := _FILE.match(item.children[0])):  # type: ignore[union-attr]
+            if item.data == "file" and (match := _FILE.match(item.children[0])):
                 self.files[match.group(1)] = match.group(2)
         for item in tree.children:
-            kind, children = item.data, item.children  # type: ignore[union-attr]
+            kind, children = item.data, item.children
             if kind == "version":
                 major, _, minor = str(children[0]).partition(".")
                 program.version = (int(major), int(minor or 0))
@@ -108,7 +111,7 @@ class _Builder(Declarations):
             elif kind == "item":
                 self.function(children[-1])
             elif kind == "function":
-                self.function(item)  # type: ignore[arg-type]
+                self.function(item)
         if program.version == (0, 0):
             raise error(Position(program.file, 1, 1), "the PTX has no .version directive; expected it first")
         if not program.targets:
@@ -119,7 +122,7 @@ class _Builder(Declarations):
             )
         return program
 
-    def function(self, tree: Tree[Token]) -> None:
+    def function(self, tree: Tree) -> None:
         program = self.program
         children = list(tree.children)
         kind = str(children.pop(0))
@@ -165,7 +168,7 @@ class _Builder(Declarations):
             self.append("ret", (), (), None, function.scope, name.line, 1)
             function.end = len(program.instructions)
 
-    def block(self, tree: Tree[Token], scope: Scope, function: Function) -> None:
+    def block(self, tree: Tree, scope: Scope, function: Function) -> None:
         pending: Token | None = None
         for child in tree.children:
             data = child.data

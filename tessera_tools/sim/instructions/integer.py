@@ -100,14 +100,16 @@ def _mul(ctx: Context) -> Execute:
     if part == "lo":
         if not adds:
             return elementwise(np.multiply, d, a, b)
-        product = np.multiply
+        product: Any = np.multiply
     elif part == "hi":
         product = high(type)
     else:
         dtype = result.dtype
 
-        def product(x: Any, y: Any) -> Any:
+        def whole(x: Any, y: Any) -> Any:
             return x.astype(dtype) * y
+
+        product = whole
 
     if not adds:
         return computed(product, d, a, b)
