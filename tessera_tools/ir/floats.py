@@ -67,6 +67,7 @@ FORMATS = {
     "f8E4M3FNUZ": FloatFormat(4, 3, 8, "negative zero"),
     "f8E4M3B11FNUZ": FloatFormat(4, 3, 11, "negative zero"),
     "f8E8M0FNU": FloatFormat(8, 0, 127, "nan", signed=False, has_zero=False),
+    "fnv8E5M3FNU": FloatFormat(5, 3, 15, "nan", signed=False),
     "f6E3M2FN": FloatFormat(3, 2, 3, "finite"),
     "f6E2M3FN": FloatFormat(2, 3, 1, "finite"),
     "f4E2M1FN": FloatFormat(2, 1, 1, "finite"),

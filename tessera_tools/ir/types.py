@@ -71,8 +71,9 @@ FLOAT_WIDTHS = {
     "f16": 16, "bf16": 16, "f32": 32, "tf32": 19, "f64": 64, "f80": 80, "f128": 128,
     "f4E2M1FN": 4, "f6E2M3FN": 6, "f6E3M2FN": 6, "f8E5M2": 8, "f8E4M3": 8, "f8E4M3FN": 8,
     "f8E5M2FNUZ": 8, "f8E4M3FNUZ": 8, "f8E4M3B11FNUZ": 8, "f8E3M4": 8, "f8E8M0FNU": 8,
+    "fnv8E5M3FNU": 8,
 }  # fmt: skip
-"""Widths in bits of the builtin floating-point types (MLIR's BuiltinTypes.td)."""
+"""Widths in bits of the builtin floating-point types (MLIR's BuiltinTypes.td), and of one that cuda_tile adds."""
 
 
 class ComplexType(Type, name="builtin.complex"):

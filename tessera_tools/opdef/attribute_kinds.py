@@ -39,9 +39,10 @@ class AttrKind:
     build:  what that symbol yields -> attribute; ValueError with a message if it cannot be.
     text:   attribute -> text in a custom format.
     check:  whether an attribute is of this kind; `summary` names the kind in the error.
+    detail: what the kind is made from: an enumeration's class, or its names and numbers; a number's or element's type.
     """
 
-    __slots__ = ("build", "check", "summary", "symbol", "text")
+    __slots__ = ("build", "check", "detail", "summary", "symbol", "text")
 
     def __init__(
         self,
@@ -50,7 +51,9 @@ class AttrKind:
         symbol: str = "ATTRIBUTE",
         build: Callable[[Any], Attribute] = lambda value: value,
         text: Callable[[Any], str] = str,
+        detail: Any = None,
     ) -> None:
+        self.detail = detail
         self.summary = summary
         self.check = check
         self.symbol = symbol
@@ -65,6 +68,7 @@ def _integer(type: Type, article: str) -> AttrKind:
         "INTEGER",
         lambda token: IntegerAttr(int(token[0], 0), type),
         lambda a: str(a.value),
+        type,
     )
 
 
@@ -163,6 +167,7 @@ def integer_enum(summary: str, cases: Mapping[str, int], type: Type = I64) -> At
         "keyword",
         build,
         lambda a: names[a.value],
+        dict(cases),
     )
 
 
@@ -215,4 +220,5 @@ def enum(attribute: type[EnumAttr], *, angled: bool = False) -> AttrKind:
         symbol,
         build,
         lambda a: f"<{a.value}>" if angled else a.value,
+        attribute,
     )

@@ -61,7 +61,7 @@ def spelled(attribute: type[EnumAttr], noun: str, *cases: str) -> AttrKind:
             raise ValueError(f"expected {noun} to be one of: {{{choices}}}, but got: '{token[0]}'")
         return attribute(token[0])
 
-    return AttrKind(plain.summary, plain.check, "keyword", build, lambda a: a.value)
+    return AttrKind(plain.summary, plain.check, "keyword", build, lambda a: a.value, plain.detail)
 
 
 PREDICATE = spelled(ComparisonPredicateAttr, "'comparison_predicate'")

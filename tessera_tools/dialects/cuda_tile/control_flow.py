@@ -428,6 +428,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
 NON_NEGATIVE_I32 = AttrKind(
     "32-bit signless integer attribute whose value is non-negative",
     lambda a: isinstance(a, IntegerAttr) and a.type is I32 and a.value >= 0,
+    detail=I32,
 )
 
 

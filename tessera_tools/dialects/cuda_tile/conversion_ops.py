@@ -21,7 +21,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
 from tessera_tools.dialects.cuda_tile.float_ops import IEEE_MODES, NEAREST_EVEN
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import TF32, bit_width, element_type
-from tessera_tools.opdef import PURE, Op, attribute, enum, operand, result
+from tessera_tools.opdef import PURE, UNIT_ATTR, Op, attribute, enum, operand, result
 
 TO_ZERO = RoundingAttr("nearest_int_to_zero")
 
@@ -123,15 +123,19 @@ class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
 
 
 class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
-    """The integer towards zero."""
+    """The integer towards zero; `saturating` gives the nearest integer of the type beyond its range."""
 
     rounding_modes: ClassVar[tuple[str, ...]] = ("nearest_int_to_zero",)
 
     from_ = operand(ANY_FLOAT_TILE)
     signedness = attribute(SIGNEDNESS)
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=TO_ZERO)
+    saturating = attribute(UNIT_ATTR, optional=True)
     to = result(INT_TILE)
-    assembly = "$from custom<Keyword>($signedness) custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
+    assembly = (
+        "$from custom<Keyword>($signedness) custom<Rounding>($rounding_mode) ($saturating^)? attr-dict `:` "
+        "type($from) `->` type($to)"
+    )
 
     def verify_op(self) -> None:
         check_same_shape(self, "from_", "to")

@@ -208,6 +208,29 @@ class Extract(Op, name="cuda_tile.extract", traits=(PURE,)):
             raise self.error(f"expected {len(source)} indices, but got {len(self.indices)}")
 
 
+class Insert(Op, name="cuda_tile.insert", traits=(PURE,)):
+    """A tile with the part at an index, counted in parts, replaced by another tile."""
+
+    source = operand(ANY_TILE)
+    destination = operand(ANY_TILE)
+    indices = variadic_operand(SCALAR_I32)
+    result = result(same_as("destination"))
+    assembly = "$source `,` $destination custom<Indices>($indices) attr-dict `:` type($source) `,` type($destination)"
+
+    def verify_op(self) -> None:
+        check_same_element(self, "source", "destination")
+        check_same_rank(self, "source", "destination")
+        part, whole = shape_of(self.source), shape_of(self.destination)
+        for i, (piece, extent) in enumerate(zip(part, whole, strict=True)):
+            if extent % piece:
+                raise self.error(
+                    f"destination dimension {i} size ({extent}) must be evenly divisible by source dimension {i} "
+                    f"size ({piece})"
+                )
+        if len(self.indices) != len(whole):
+            raise self.error(f"expected {len(whole)} indices, but got {len(self.indices)}")
+
+
 class Select(Op, name="cuda_tile.select", traits=(PURE,)):
     """Elements of one tile or another, by a condition tile."""
 

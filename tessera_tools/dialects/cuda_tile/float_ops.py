@@ -16,6 +16,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     F8E5M2,
     F8E8M0FNU,
     FLOAT_TILE,
+    INT_TILE,
     MMAF_OPERAND,
     MMAF_RESULT,
     MMAF_SCALED_OPERAND,
@@ -23,6 +24,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     MMAF_SCALED_SCALE,
     check_same_element,
     check_same_rank,
+    check_same_shape,
     shape_of,
     shape_text,
     types_text,
@@ -250,8 +252,29 @@ class Sqrt(_Unary, name="cuda_tile.sqrt", traits=(PURE,)):
         check_rounding(self)
 
 
+class FPowF(Op, name="cuda_tile.fpowf", traits=(PURE,)):
+    """The source to the power of the exponent, elementwise; `pow` is its older name."""
+
+    source = operand(FLOAT_TILE)
+    exponent = operand(same_as("source"))
+    result = result(same_as("source"))
+    assembly = "$source `,` $exponent attr-dict `:` type($result)"
+
+
+class FPowI(Op, name="cuda_tile.fpowi", traits=(PURE,)):
+    """The source to the power of an integer, elementwise."""
+
+    source = operand(FLOAT_TILE)
+    exponent = operand(INT_TILE)
+    result = result(same_as("source"))
+    assembly = "$source `,` $exponent attr-dict `:` type($result) `,` type($exponent)"
+
+    def verify_op(self) -> None:
+        check_same_shape(self, "source", "exponent", "result")
+
+
 class Pow(Op, name="cuda_tile.pow", traits=(PURE,)):
-    """The source to the power of the exponent, elementwise."""
+    """`fpowf` by its older name."""
 
     source = operand(FLOAT_TILE)
     exponent = operand(same_as("source"))

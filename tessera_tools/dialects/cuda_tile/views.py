@@ -25,22 +25,27 @@ from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, 
 from tessera_tools.dialects.cuda_tile.integer_ops import NO_EFFECT
 from tessera_tools.dialects.cuda_tile.types import (
     TOKEN,
+    GatherScatterViewType,
     PartitionViewType,
     PointerType,
+    StridedViewType,
     TensorViewType,
     TileViewType,
     scalar,
     short_text,
 )
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import DYNAMIC
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.types import DYNAMIC, I1
 from tessera_tools.opdef import (
     PURE,
     READ,
     WRITE,
+    AttrKind,
     CustomDirective,
     Op,
     attribute,
+    of,
     of_class,
     operand,
     optional_operand,
@@ -160,8 +165,9 @@ class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
 
     def read(self, state: Any, node: Any) -> None:
         source, attributes, view = node
-        if not isinstance(view, PartitionViewType):
-            raise state.error(None, f"expected 'partition_view' type, but got '{view}'")
+        kind = _VIEW_OF[state.definition.name.partition(".")[2]]
+        if not isinstance(view, kind):
+            raise state.error(None, f"expected '{kind.name.partition('.')[2]}' type, but got '{view}'")
         state.operand("tensor_view", source)
         state.types("tensor_view", [view.tensor_view])
         state.types("result", [view])
@@ -172,6 +178,41 @@ class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
         p.write(f" {p.name(op.tensor_view)}")
         p.attr_dict(op)
         p.write(f" : {short_text(op.result.type)}")
+
+
+_VIEW_OF: dict[str, type[Any]] = {
+    "make_partition_view": PartitionViewType,
+    "make_strided_view": StridedViewType,
+    "make_gather_scatter_view": GatherScatterViewType,
+}
+
+
+class _MakeTileView(Op):
+    tensor_view = operand(TENSOR_VIEW)
+    result = result(TILE_VIEW)
+    assembly = "custom<PartitionSyntax>"
+
+    def verify_op(self) -> None:
+        found, expected = self.tensor_view.type, self.result.type.tensor_view
+        if found is not expected:
+            raise self.error(
+                f"expected the type of the provided tensor_view value ('{found}') to be the same as the view's "
+                f"tensor_view type ('{expected}')"
+            )
+
+
+class MakeStridedView(_MakeTileView, name="cuda_tile.make_strided_view", traits=(PURE,)):
+    """A tensor cut into tiles that stand a given number of elements apart; they may overlap or leave gaps."""
+
+    tensor_view = operand(TENSOR_VIEW)
+    result = result(of(StridedViewType, summary="strided view type"))
+
+
+class MakeGatherScatterView(_MakeTileView, name="cuda_tile.make_gather_scatter_view", traits=(PURE,)):
+    """A tensor cut into tiles whose places along one dimension are named one by one."""
+
+    tensor_view = operand(TENSOR_VIEW)
+    result = result(of(GatherScatterViewType, summary="gather/scatter view type"))
 
 
 class MakePartitionView(Op, name="cuda_tile.make_partition_view", traits=(PURE,)):
@@ -255,7 +296,8 @@ class GetTensorShape(Op, name="cuda_tile.get_tensor_shape", traits=(NO_EFFECT,))
 
 TAIL_GRAMMAR = (
     """
-    custom_tail: ["token" "=" VALUE] ["optimization_hints" "=" custom_hints] attr_dict_with_keyword
+    custom_tail: ["token" "=" VALUE] ["optimization_hints" "=" custom_hints] [custom_inbounds] attr_dict_with_keyword
+    custom_inbounds: "inbounds" "=" "[" KEYWORD ("," KEYWORD)* "]"
     """
     + HINTS_GRAMMAR
 )
@@ -321,29 +363,57 @@ def ordering_text(op: Any) -> str:
 
 
 def read_tail(state: Any, node: Any) -> None:
-    """Token, hints and other attributes."""
-    token, hints, attributes = node
+    """Token, hints, bounds and other attributes."""
+    token, hints, inbounds, attributes = node
     if token is not None:
         state.operand("token", token)
         state.types("token", [TOKEN])
     if hints is not None:
         state.attribute("optimization_hints", read_hints(state, hints))
+    if inbounds is not None:
+        _read_inbounds(state, inbounds)
     for key, value in attributes.items():
         state.attribute(key, value)
 
 
-def _write_tail(p: Any, op: Any) -> None:
+def _read_inbounds(state: Any, words: list[Any]) -> None:
+    if "inbounds" not in state.definition.fields:
+        raise state.error(words[0], f"'{state.definition.name}' takes no 'inbounds'")
+    for word in words:
+        if word.text not in ("true", "false"):
+            raise state.error(word, f"expected 'true' or 'false', found '{word.text}'")
+    flags = tuple(int(word.text == "true") for word in words)
+    if any(flags):
+        state.attribute("inbounds", DenseArrayAttr(I1, flags))
+
+
+def write_view_tail(p: Any, op: Any) -> None:
     if op.token is not None:
         p.write(f" token = {p.name(op.token)}")
     if op.optimization_hints is not None:
         p.write(f" optimization_hints = {op.optimization_hints.body()}")
-    p.attr_dict(op, elide=_MEMORY_KEYS, keyword=True)
+    write_inbounds(p, op)
+    p.attr_dict(op, elide=VIEW_KEYS, keyword=True)
 
 
-_MEMORY_KEYS = ("memory_ordering_semantics", "memory_scope", "optimization_hints", "operandSegmentSizes")
+def write_inbounds(p: Any, op: Any) -> None:
+    """` inbounds = [true, false]`; nothing where no index is promised to be in bounds."""
+    if op.inbounds is not None:
+        p.write(f" inbounds = [{', '.join('true' if flag else 'false' for flag in op.inbounds)}]")
 
 
-def _index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type]:
+VIEW_KEYS = (
+    "memory_ordering_semantics", "memory_scope", "optimization_hints", "operandSegmentSizes", "inbounds", "mode",
+    "reduction",
+)  # fmt: skip
+
+INBOUNDS = AttrKind(
+    "i1 dense array attribute", lambda a: isinstance(a, DenseArrayAttr) and a.element is I1, detail=I1
+)
+"""Which indices of an access lie inside the view, so that nothing need be checked; absent where none is known to."""
+
+
+def index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type]:
     if len(types) == 1:
         return types * len(indices)
     if len(types) != len(indices):
@@ -356,7 +426,7 @@ def _index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type
     return types
 
 
-def _index_types_text(op: Any) -> str:
+def index_types_text(op: Any) -> str:
     kinds = value_types(op.index)
     if len(set(kinds)) == 1:
         kinds = kinds[:1]
@@ -399,16 +469,16 @@ class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
             state.operand("view", view)
             state.types("view", [view_type])
             state.operands("index", indices)
-            state.types("index", _index_types(state, indices, types))
+            state.types("index", index_types(state, indices, types))
             read_tail(state, tail)
         state.types("tile", [tile])
         state.types("result_token", [result_token])
 
     def write(self, p: Any, op: Any) -> None:
         p.write(f"{ordering_text(op)} {p.name(op.view)}[{', '.join(map(p.name, op.index))}]")
-        _write_tail(p, op)
+        write_view_tail(p, op)
         results = short_types(op.result_types)
-        p.write(f" : {short_text(op.view.type)}{_index_types_text(op)} -> {results}")
+        p.write(f" : {short_text(op.view.type)}{index_types_text(op)} -> {results}")
 
 
 class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
@@ -445,16 +515,16 @@ class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
             state.operand("view", view)
             state.types("view", types[1:2])
             state.operands("index", indices)
-            state.types("index", _index_types(state, indices, types[2:]))
+            state.types("index", index_types(state, indices, types[2:]))
             read_tail(state, tail)
         state.types("result_token", [result_token])
 
     def write(self, p: Any, op: Any) -> None:
         indices = ", ".join(map(p.name, op.index))
         p.write(f"{ordering_text(op)} {p.name(op.tile)}, {p.name(op.view)}[{indices}]")
-        _write_tail(p, op)
+        write_view_tail(p, op)
         types = short_types(value_types((op.tile, op.view)))
-        p.write(f" : {types}{_index_types_text(op)} -> {short_text(op.result_token.type)}")
+        p.write(f" : {types}{index_types_text(op)} -> {short_text(op.result_token.type)}")
 
 
 def check_ordering(op: Any, noun: str, last: str) -> None:
@@ -468,23 +538,49 @@ def check_ordering(op: Any, noun: str, last: str) -> None:
         raise op.error(f"memory scope is required for {ordering} {noun}")
 
 
-def _check_access(op: Any) -> None:
+def check_indices(op: Any) -> None:
+    """As many indices as the view has dimensions, scalars of one type; a gather's along its sparse dimension a tile."""
     view = op.view.type
     kinds = value_types(op.index)
     if len(kinds) != view.index_rank:
         raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(kinds)}")
-    if op.tile.type is not view.tile_type:
-        raise op.error(
-            f"expected tile type to be '{view.tile_type}' (based on view type), got '{op.tile.type}'"
-        )
-    for value in op.index:
-        if shape_of(value):
-            raise op.error(f"expected index type to be a scalar tile, got '{value.type}'")
+    if op.inbounds is not None and len(op.inbounds) != len(kinds):
+        raise op.error(f"expected {len(kinds)} inbounds flags, one for each index, got {len(op.inbounds)}")
+    sparse = view.sparse_dim if isinstance(view, GatherScatterViewType) else None
+    if sparse is not None:
+        _check_sparse_index(op, view, kinds.pop(sparse))
+    for kind in kinds:
+        if kind.shape:
+            raise op.error(f"expected index type to be a scalar tile, got '{kind}'")
     for i, kind in enumerate(kinds):
         if kind is not kinds[0]:
             raise op.error(
                 f"expected index type {i} to be the same as other index types ('{kinds[0]}'), got '{kind}'"
             )
+
+
+def _check_sparse_index(op: Any, view: GatherScatterViewType, kind: Any) -> None:
+    where = f"at sparse_dim position {view.sparse_dim}"
+    if len(kind.shape) != 1:
+        raise op.error(
+            f"expected index {where} to be a 1D tensor for GatherScatterView, got rank {len(kind.shape)}"
+        )
+    if kind.shape[0] != view.tile[view.sparse_dim]:
+        raise op.error(
+            f"expected gather/scatter index size ({kind.shape[0]}) to match tile shape at gather/scatter dimension "
+            f"({view.tile[view.sparse_dim]})"
+        )
+
+
+def _check_access(op: Any) -> None:
+    view = op.view.type
+    if len(op.index) != view.index_rank:
+        raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(op.index)}")
+    if op.tile.type is not view.tile_type:
+        raise op.error(
+            f"expected tile type to be '{view.tile_type}' (based on view type), got '{op.tile.type}'"
+        )
+    check_indices(op)
 
 
 class LoadViewTko(Op, name="cuda_tile.load_view_tko", traits=(READ,)):
@@ -496,6 +592,7 @@ class LoadViewTko(Op, name="cuda_tile.load_view_tko", traits=(READ,)):
     index = variadic_operand(INT_TILE)
     token = optional_operand(TOKEN_TYPE)
     optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
+    inbounds = attribute(INBOUNDS, optional=True)
     tile = result(ANY_TILE)
     result_token = result(TOKEN_TYPE)
     assembly = "custom<LoadViewSyntax>"
@@ -515,6 +612,7 @@ class StoreViewTko(Op, name="cuda_tile.store_view_tko", traits=(WRITE,)):
     index = variadic_operand(INT_TILE)
     token = optional_operand(TOKEN_TYPE)
     optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
+    inbounds = attribute(INBOUNDS, optional=True)
     result_token = result(TOKEN_TYPE)
     assembly = "custom<StoreViewSyntax>"
 

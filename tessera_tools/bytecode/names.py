@@ -1,0 +1,127 @@
+"""Names for the values of a program that has none, the same that the reference's tools print.
+
+An op with several declared results names each after its field; a few ops with one result have a name of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.ir import floats
+from tessera_tools.ir.builtin_attributes import wrap_int
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import I1, FloatType
+
+
+def suggest_names(root: Operation) -> None:
+    """Name results and block arguments inside `root`, where they have no name."""
+    plans: dict[type, Callable[[Any], None] | None] = {}
+    for op in root.walk():
+        cls = type(op)
+        if cls not in plans:
+            plans[cls] = _plan(cls)
+        plan = plans[cls]
+        if plan is not None:
+            plan(op)
+
+
+_ONE_WORD: dict[str, str] = {
+    "broadcast": "bcast",
+    "make_gather_scatter_view": "gsview",
+    "make_partition_view": "pview",
+    "make_strided_view": "sview",
+    "make_tensor_view": "tview",
+    "reduce": "reduce",
+    "reshape": "reshape",
+}
+"""Ops whose first result has a fixed name."""
+
+
+def _plan(cls: Any) -> Callable[[Any], None] | None:
+    """How the values of a class of ops are named; None if they are not."""
+    word = cls.name.partition(".")[2]
+    special = _SPECIAL.get(word)
+    if special is not None:
+        return special
+    if word in _ONE_WORD:
+        return _first(_ONE_WORD[word])
+    definition = getattr(cls, "definition", None)
+    if definition is None or len(definition.results) < 2:
+        return None
+    fields = definition.results
+
+    def several(op: Any) -> None:
+        for field in fields:
+            start, count = field.span(op)
+            if count:
+                _name(op.results[start], field.name)
+
+    return several
+
+
+def _first(name: str) -> Callable[[Any], None]:
+    def one(op: Any) -> None:
+        if op.results:
+            _name(op.results[0], name)
+
+    return one
+
+
+def _name(value: Any, name: str) -> None:
+    if value.name_hint is None:
+        value.name_hint = name
+
+
+def _assume(op: Any) -> None:
+    value = op.value
+    known = value.name_hint if value.defining_op is not None else None
+    _name(op.results[0], f"assume_{known}" if known else "assume")
+
+
+def _constant(op: Any) -> None:
+    value = op.value
+    element, kind = value.type.element, value.type.element
+    if element is I1:
+        _name(op.results[0], ("true" if value.data[0] else "false") if value.is_splat else "cst_i1")
+        return
+    middle = ""
+    if value.is_splat:
+        bits = value.bits()[0]
+        if not isinstance(element, FloatType):
+            middle = f"_{wrap_int(bits, element)}"
+        elif floats.is_nan(bits, element.keyword):
+            middle = "_NaN"
+        elif not floats.is_inf(bits, element.keyword):
+            number = floats.decode(bits, element.keyword)
+            if number == int(number) and 0 <= number < 1 << 64 and not str(number).startswith("-"):
+                middle = f"_{int(number)}"
+    _name(op.results[0], f"cst{middle}_{kind}")
+
+
+def _for(op: Any) -> None:
+    if op.results:
+        _name(op.results[0], "for")
+    index, *carried = op.body.entry.arguments
+    _name(index, "loopIdx")
+    for number, argument in enumerate(carried):
+        _name(argument, f"iterArg{number}")
+
+
+def _reduce(op: Any) -> None:
+    if op.results:
+        _name(op.results[0], "reduce")
+    arguments = op.body.entry.arguments
+    for number, argument in enumerate(arguments):
+        side = "rhs" if number % 2 else "lhs"
+        _name(argument, f"reduce_{side}{number // 2 if len(arguments) > 2 else ''}")
+
+
+_SPECIAL: dict[str, Callable[[Any], None]] = {
+    ct.Assume.name.partition(".")[2]: _assume,
+    ct.Constant.name.partition(".")[2]: _constant,
+    ct.For.name.partition(".")[2]: _for,
+    ct.Reduce.name.partition(".")[2]: _reduce,
+}
+"""Ops whose names depend on more than the class."""

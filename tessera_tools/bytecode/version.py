@@ -1,0 +1,53 @@
+"""The container: magic number, versions, sections. What all parts of the format share.
+
+    7F "TileIR" 00 │ major u8 │ minor u8 │ tag u16 │ section … │ 00
+    section: id u8 (high bit: aligned) │ length │ [alignment, padding CB …] │ payload
+
+Integers are varints (LEB128, 7 bits a byte, least significant first) unless a width is given; those are little-endian.
+Source: the bytecode reader and writer of NVIDIA/cuda-tile.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MAGIC = b"\x7fTileIR\x00"
+PADDING = 0xCB
+
+END, STRING, FUNCTION, DEBUG, CONSTANT, TYPE, GLOBAL, PRODUCER = range(8)
+SECTION_NAMES = ("end", "string", "function", "debug", "constant", "type", "global", "producer")
+ALIGNMENT = {STRING: 4, TYPE: 4, CONSTANT: 8, DEBUG: 8, FUNCTION: 8}
+"""Sections that must be aligned, in bytes."""
+
+PRIVATE, KERNEL, HAS_HINTS = 1, 2, 4
+"""Flags of a function; hints are always there from 13.5."""
+
+
+class Version(NamedTuple):
+    """A version of the format, such as 13.1."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """From "13.1". ValueError, in the user's words, for anything that is not supported."""
+        found = re.fullmatch(r"(\d+)\.(\d+)(?:\.0)?", text)
+        version = cls(int(found[1]), int(found[2])) if found else None
+        if version not in VERSIONS:
+            raise ValueError(f"unsupported bytecode version '{text}'; expected one of {', '.join(map(str, VERSIONS))}")
+        return version
+
+
+VERSIONS = tuple(Version(13, minor) for minor in range(1, 6))
+DEFAULT_VERSION = VERSIONS[0]
+"""What the widest range of tools reads."""
+
+
+def is_bytecode(data: bytes | bytearray | memoryview) -> bool:
+    """Whether the data begins as cuda_tile bytecode does."""
+    return bytes(data[: len(MAGIC)]) == MAGIC
