@@ -15,12 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tessera_tools.dialects import func, nv_tileaa
+from tessera_tools.dialects import arith, func, nv_tileaa
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i32
-from tessera_tools.ir.core import Operation, Region
-from tessera_tools.ir.types import I32
+from tessera_tools.ir.core import Builder, Operation, Region
+from tessera_tools.ir.types import I32, IndexType
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.llvm.lowering import converted
+from tessera_tools.passes.llvm.tiles import converted
 from tessera_tools.passes.tileas.kernel import known_target
 from tessera_tools.target import Feature, Target, max_registers_for
 
@@ -47,28 +48,44 @@ class ConvertNVTileFuncToLLVM(Pass):
 def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
     spec = function.kernel_spec
     try:
-        inputs = [converted(t) for t in function.signature.inputs]
-        results = [converted(t) for t in function.signature.results]
+        inputs = [boundary_type(t) for t in function.signature.inputs]
+        results = [boundary_type(t) for t in function.signature.results]
     except ValueError as problem:
         raise function.error(f"region types conversion failed: {problem}") from None
     for op in function.walk():
         if isinstance(op, nv_tileaa.Return):
             if spec is not None and op.op_operands:
                 raise op.error("Kernel functions do not support return with operands")
-            replacement = func.Return(op.operands, location=op.location)
-            assert op.parent is not None
-            op.parent.insert_before(op, replacement)
+            before = Builder.before(op)
+            returned = [
+                v if v.type is t else before.insert(arith.IndexCast(v, out=t)).results[0]
+                for v, t in zip(op.operands, results, strict=True)
+            ]
+            before.insert(func.Return(returned, location=op.location))
             op.erase()
     kept = {k: v for k, v in function.attributes.items() if not k.startswith("nv_tileaa.")}
     new: Any = func.Func.create([], [], kept, [_moved(function)], location=function.location)
     new.set_signature(inputs, results)
     for argument, type in zip(new.arguments, inputs, strict=True):
-        argument.type = type
+        old = argument.type
+        if old is not type:
+            argument.type = type
+            cast = arith.IndexCast(argument, out=old)
+            Builder.at_start(new.body.entry, new.location).insert(cast)
+            argument.replace_all_uses_with(cast.results[0], keep=lambda use, cast=cast: use.owner is cast)
     if spec is not None and target is not None:
         new.attributes.update(kernel_attributes(function, spec, target))
     assert function.parent is not None
     function.parent.insert_before(function, new)
     function.erase()
+
+
+def boundary_type(type: Type) -> Type:
+    """The type of a parameter or result: index is i64, pointers and scalars are themselves.  ValueError for others."""
+    new = converted(type)
+    if new is not type and not isinstance(type, IndexType):
+        raise ValueError(f"type {type} cannot be passed to a kernel")
+    return new
 
 
 def _moved(function: Operation) -> Any:

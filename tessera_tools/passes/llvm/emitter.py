@@ -281,10 +281,12 @@ class Emitter:
 
     def no_bit_set(self, masks: Mapping[str, int]) -> Value | None:
         """Whether this thread has none of the bits in its `lane` and `warp`; None if there are none to have."""
-        indices = (("lane", self.lane), ("warp", self.warp))
-        return self.both(
-            [self.icmp("eq", self.and_(index, masks[name]), 0) for name, index in indices if masks.get(name)]
-        )
+        conditions: list[Value | None] = []
+        if masks.get("lane"):
+            conditions.append(self.icmp("eq", self.and_(self.lane, masks["lane"]), 0))
+        if masks.get("warp"):
+            conditions.append(self.icmp("eq", self.and_(self.warp, masks["warp"]), 0))
+        return self.both(conditions)
 
     # -- hardware
 

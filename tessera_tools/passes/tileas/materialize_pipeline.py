@@ -405,7 +405,9 @@ def _issue(
     """The copies of one iteration as one group: the index computations with `iteration` for the induction variable."""
     mapping = IRMapping({loop.induction[0]: iteration})
     for op in dict.fromkeys(o for operand in operands for o in _index_slice(operand.load, loop) or ()):
-        builder.insert(op.clone(mapping))
+        copy = builder.insert(op.clone(mapping))
+        # What the program promises of its own iterations need not hold for those after the last.
+        copy.attributes.pop("overflowFlags", None)
     for operand in operands:
         operand.copy(builder, [mapping.value(v) for v in operand.load.indices], stage, when)
     builder.insert(nv_tileas.AsyncCommitGroup())

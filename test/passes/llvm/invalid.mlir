@@ -1,0 +1,173 @@
+// RUN: tessera-opt %s --convert-nv-tile-func-to-llvm --convert-tileas-to-llvm --split-input-file --verify-diagnostics
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @returns(%x: i32) -> i32 attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{Kernel functions do not support return with operands}}
+    nv_tileaa.return %x : i32
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-error @below {{region types conversion failed: type !nv_tileaa.mem_token has no counterpart in llvm}}
+  nv_tileaa.func @token(%x: !nv_tileaa.mem_token) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-error @below {{asks for an occupancy of 99 CTAs of 1024 threads on a multiprocessor, which sm_80 cannot give}}
+  nv_tileaa.func @crowd() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 32, cluster = [1, 1, 1]>, nv_tileaa.occupancy = 99 : i32} {
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// expected-error @below {{Failed to get ComputeCapability: the module has no 'nv_tileaa.compute_capability'}}
+// expected-note @below {{run --convert-cuda-tile-to-tileaa, or set}}
+module {
+  nv_tileaa.func @kernel() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @helper() {
+    // expected-error @below {{failed to legalize operation: it is in no kernel}}
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-error @below {{is a kernel without its threads: expected nvvm.reqntid = array<i32: N>, whole warps}}
+  func.func @kernel() attributes {cute.kernel} {
+    return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-error @below {{has unstructured control flow; convert-tileas-to-llvm takes structured control flow only}}
+  func.func @kernel() attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+    cf.br ^next
+  ^next:
+    return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @unknown(%x: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{failed to legalize operation: convert-tileas-to-llvm has no lowering for it}}
+    %0 = math.tanh %x : f32
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @no_layout(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %v = nv_tileaa.make_memref %p, shape = [64], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<64xf32>
+    // expected-error @below {{failed to legalize operation: tensor<32xf32> has no layout; run --tileas-assign-layouts first}}
+    %x, %l = nv_tileas.tiled_load %v[%i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !nv_tileaa.memref<64xf32> -> tensor<32xf32>, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @too_wide(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %v = nv_tileaa.make_memref %p, shape = [64], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<64xf32>
+    // expected-error @below {{moves 4 elements at a time by its atom #cute.copy_atom<sm80_ldg_128_f32>, but a thread holds 1 neighbours}}
+    %x, %l = nv_tileas.tiled_load %v[%i], %t {atom = #cute.copy_atom<sm80_ldg_128_f32>} : !nv_tileaa.memref<64xf32> -> tensor<32xf32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @padded_integers(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %v = nv_tileaa.make_memref %p, shape = [64], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<64xi32>
+    // expected-error @below {{padding 'nan' has no value of type i32}}
+    %x, %l = nv_tileas.tiled_load %v[%i], %t padding nan {atom = #cute.copy_atom<sm80_ldg_32_i32>} : !nv_tileaa.memref<64xi32> -> tensor<32xi32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @literal() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{is not a splat: only constant tiles of equal elements have a lowering in this version}}
+    %0 = arith.constant dense<[1, 2]> : tensor<2xi32, #nv_tileas.linear<{register = [[1]], lane = [[0], [0], [0], [0], [0]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @tf32(%y: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %x = arith.truncf %y : f32 to tf32
+    // expected-error @below {{computes with tf32, which has no arithmetic in this version; f16, bf16, f32 and f64 have}}
+    %0 = arith.addf %x, %x : tf32
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-error @below {{region types conversion failed: type tf32 cannot be passed to a kernel}}
+  nv_tileaa.func @parameter(%x: tf32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @two_steps(%x: f64) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{rounds f64 to tf32, which takes two steps; round to f32 first}}
+    %0 = arith.truncf %x : f64 to tf32
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @directed(%x: f64) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{has no lowering in this version; leave the rounding mode away}}
+    %0 = arith.truncf %x downward : f64 to f32
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-error @below {{needs 262144 bytes of shared memory, but sm_80 has 166912 a CTA: 262144 bytes for 4 stages of tile 128x128xf32; use smaller tiles}}
+  nv_tileaa.func @large() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %0 = nv_tileas.alloc_tensor : !nv_tileas.smem<4x128x128xf32>
+    nv_tileaa.return
+  }
+}
