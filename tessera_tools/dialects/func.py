@@ -67,6 +67,8 @@ def read_signature(state: Any, arguments: Any, results: Any) -> list[tuple[Any, 
         entries = listed[0]
         named = [(entry[0], entry[1]) for entry in entries]
         inputs = [(entry[1], entry[2]) for entry in entries]
+        for token, _, _, location in entries:
+            state.argument_location(token, location)
     else:
         named = []
         inputs = [(entry[0], entry[1]) for entry in listed]
@@ -92,6 +94,7 @@ def write_signature(p: Any, op: FunctionLike, arguments: Sequence[Value], types:
         p.write(f"{p.name(arguments[i])}: " if arguments else "")
         p.write(p.type(type))
         _write_attributes(p, op.argument_attributes(i))
+        p.write(p.argument_location(arguments[i]) if arguments else "")
     p.write(")")
     outputs = op.signature.results
     if not outputs:

@@ -12,12 +12,15 @@ from typing import Any
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_text, quote
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
-from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.location import Location
+from tessera_tools.ir.location_aliases import LocationAliases
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.ir.types import FunctionType
 
 
-def print_op(op: Operation, *, generic: bool = False, debuginfo: bool = False, local_scope: bool = False) -> str:
+def print_op(
+    op: Operation, *, generic: bool = False, debuginfo: bool = False, local_scope: bool = False
+) -> str:
     """The text of an operation, with a newline at the end.
 
     generic: the generic form throughout.  debuginfo: print locations.  local_scope: locations inline, no aliases.
@@ -157,14 +160,20 @@ class Printer:
         self._space = True
         self._punctuation = False
         self._types: dict[tuple[Type, str], str] = {}
-        self._locations: dict[Location, str] = {}
+        self._aliases: LocationAliases | None = None
+        """Set while a whole unit is printed with locations that are not local."""
 
     def text(self) -> str:
-        return "".join(self._out)
+        """All that was written."""
+        text = "".join(self._out)
+        return self._aliases.resolve(text) if self._aliases is not None else text
 
     def top(self, op: Operation) -> None:
         """Print a whole unit: the operation, a newline, location aliases."""
         self.scope.number_op(op)
+        if self.debuginfo and not self.local_scope:
+            self._aliases = LocationAliases()
+            self._aliases.meet(op)
         if not self.generic and op.name == "builtin.module" and _prints_bare(op):
             for inner in op.regions[0].blocks[0]:
                 self.operation(inner)
@@ -172,8 +181,6 @@ class Printer:
         else:
             self.operation(op)
             self.write("\n")
-        for location, alias in self._locations.items():
-            self.write(f"{alias} = {location}\n")
 
     # -- operations
 
@@ -338,21 +345,19 @@ class Printer:
             self.write(f" {'attributes ' if keyword else ''}{{{', '.join(parts)}}}")
             self._space = True
 
-    def location(self, location: Location) -> str:
-        """`loc(…)`, through an alias unless in local scope."""
-        if self.local_scope or location is UNKNOWN:
+    def location(self, location: Location, *, argument: bool = False) -> str:
+        """`loc(…)` of an operation or argument, through aliases unless in local scope."""
+        if self._aliases is None:
             return str(location)
-        alias = self._locations.get(location)
-        if alias is None:
-            number = len(self._locations)
-            alias = self._locations[location] = "#loc" + (str(number) if number else "")
-        return f"loc({alias})"
+        return self._aliases.mark(location, argument=argument)
+
+    def argument_location(self, value: Any) -> str:
+        """` loc(…)` of a region's argument in debug output, else nothing."""
+        return f" {self.location(value.location, argument=True)}" if self.debuginfo else ""
 
     def argument(self, value: Any) -> None:
         """`%a: type`, with its location in debug output."""
-        self.write(f"{self.name(value)}: {self.type(value.type)}")
-        if self.debuginfo:
-            self.write(f" {self.location(value.location)}")
+        self.write(f"{self.name(value)}: {self.type(value.type)}{self.argument_location(value)}")
 
     def successor(self, block: Block, operands: Sequence[Value] = ()) -> None:
         """`^bb1(%a : i32)`."""
@@ -369,11 +374,22 @@ class Printer:
         self._indent += 1
         indent = "  " * self._indent
         for number, block in enumerate(region.blocks):
-            if number or (arguments and block.arguments) or _is_target(block) or (empty_label and block.first_op is None):
+            if (
+                number
+                or (arguments and block.arguments)
+                or _is_target(block)
+                or (empty_label and block.first_op is None)
+            ):
                 self._label(block, arguments or number != 0)
             last = block.last_op
             for op in block:
-                if op is last and not terminator and not op.op_operands and not op.attributes and _is_terminator(op):
+                if (
+                    op is last
+                    and not terminator
+                    and not op.op_operands
+                    and not op.attributes
+                    and _is_terminator(op)
+                ):
                     continue
                 self.write(indent)
                 self.operation(op)

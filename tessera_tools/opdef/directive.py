@@ -10,6 +10,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 
 if TYPE_CHECKING:
     from tessera_tools.diagnostics import DiagnosticError
+    from tessera_tools.ir.location import Location
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.op import OpDefinition
 
@@ -43,7 +44,7 @@ class OpState:
     """
 
     __slots__ = (
-        "attributes", "block_arguments", "definition", "known", "operand_tokens", "parser", "regions",
+        "argument_locations", "attributes", "block_arguments", "definition", "known", "operand_tokens", "parser", "regions",
         "start", "successors", "value_types",
     )  # fmt: skip
 
@@ -59,6 +60,8 @@ class OpState:
         self.successors: dict[str, list[SuccessorState]] = {}
         self.block_arguments: list[tuple[Token, Type | None]] = []
         """Entry arguments for the op's first region, where the syntax before the region binds them."""
+        self.argument_locations: dict[int, Location] = {}
+        """Locations that the text gives to entry arguments, by the offset of their names."""
         self.known: dict[str, Any] = {}
         """After types are resolved: field name → type, list of types, or attribute; for `entry_types`."""
 
@@ -84,6 +87,11 @@ class OpState:
         old = self.regions[field][-1]
         bound = [(token, type) for (token, _), type in zip(old.arguments, types, strict=True)]
         self.regions[field][-1] = RegionState(old.node, bound)
+
+    def argument_location(self, token: Token, location: Location | None) -> None:
+        """The location written behind an entry argument (None for none: it is where its name stands)."""
+        if location is not None:
+            self.argument_locations[token.start] = location
 
     def successor(
         self, field: str, token: Token, operands: list[Token] | None = None, types: list[Type] | None = None

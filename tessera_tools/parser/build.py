@@ -8,6 +8,8 @@ that every independent error of a file is reported.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
@@ -409,7 +411,10 @@ class Builder:
                         ],
                     )
                 region = self._region(
-                    region_state.node, region_state.arguments, op_class.has_trait(IsolatedFromAbove)
+                    region_state.node,
+                    region_state.arguments,
+                    op_class.has_trait(IsolatedFromAbove),
+                    state.argument_locations,
                 )
                 if not region.blocks and (
                     op_class.has_trait(NoTerminator) or hasattr(op_class, "ensure_terminators")
@@ -497,7 +502,13 @@ class Builder:
 
     # -- regions and blocks
 
-    def _region(self, node: Any, bound: list[tuple[Token, Type | None]], isolated: bool) -> Region:
+    def _region(
+        self,
+        node: Any,
+        bound: list[tuple[Token, Type | None]],
+        isolated: bool,
+        locations: Mapping[int, Location] = MappingProxyType({}),
+    ) -> Region:
         """Declare all blocks, then fill them.  `bound` are entry arguments that the op's own syntax binds."""
         plan = _split_region(node, bool(bound))
         region = Region()
@@ -520,7 +531,7 @@ class Builder:
                         raise self.error_at(
                             label.start, "the entry block's arguments are already bound by the operation"
                         )
-                    self._bind_arguments(block, bound, names)
+                    self._bind_arguments(block, bound, names, locations)
                 for token, type, _, location in arguments or ():
                     block.add_argument(type, location or self.source.location(token.start))
             for block, (_, arguments, statements) in zip(region.blocks, plan, strict=True):
@@ -538,11 +549,16 @@ class Builder:
         return region
 
     def _bind_arguments(
-        self, block: Block, arguments: list[tuple[Token, Type | None]], names: list[str]
+        self,
+        block: Block,
+        arguments: list[tuple[Token, Type | None]],
+        names: list[str],
+        locations: Mapping[int, Location],
     ) -> None:
         for token, type in arguments:
             assert type is not None
-            argument = block.add_argument(type, self.source.location(token.start))
+            location = locations.get(token.start) or self.source.location(token.start)
+            argument = block.add_argument(type, location)
             self._name(argument, token, names)
 
     def _name(self, argument: Value, token: Token, names: list[str]) -> None:

@@ -23,19 +23,21 @@ MAX_ERRORS = 20
 _MARKS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}\n]')
 _STATEMENT = re.compile(r"\s*(?:%[^\n=]*=(?!=)|\}|\^[\w$.-]+\s*[(:]|\"[\w$.]+\"\s*\(|([A-Za-z_][\w$.]*))")
 
+_CODE_END = re.compile(r"\s*(//[^\n]*)?$")
+_SHORT_TYPE = "valid keyword (a type)"
 _WORDS_FOR_USER = {
     "VALUE": "an SSA value '%name'",
     "TYPE": "a type",
     "FUNCTION_TYPE": "a function type '(…) -> …'",
     "ATTRIBUTE": "an attribute",
-    "SYMBOL": "a symbol '@name'",
+    "SYMBOL": "valid '@'-identifier for symbol name",
     "CARET": "a block '^name'",
     "LABEL": "a block label '^name:'",
     "RESULTS": "an operation",
     "INTEGER": "an integer",
     "FLOAT": "a number",
     "STRING": "a string",
-    "KEYWORD": "a keyword",
+    "KEYWORD": "valid keyword",
     "ATTR_DICT": "an attribute dictionary '{…}'",
     "LOC": "a location 'loc(…)'",
     "PROPS": "properties '<{…}>'",
@@ -112,10 +114,43 @@ class Parser(Lexer):
         if "an operation" in words:
             words = ["an operation"] + [w for w in words if w in (_WORDS_FOR_USER["LABEL"], "end of file")]
             literals = [text for text in literals if text == "'}'"] or literals[:3]
-        choices = ((literals + words) if len(literals) <= 4 else words + literals[:3])[:5]
+        op = self._op_in_error()
+        if "TYPE" in row and op.startswith("cuda_tile."):
+            # Its types are keywords where the prefix may be left out.
+            words = [_SHORT_TYPE if word == _WORDS_FOR_USER["TYPE"] else word for word in words]
+        words.sort(key=lambda word: not word.startswith("valid"))
+        first = words and words[0].startswith("valid")
+        choices = ((literals + words) if len(literals) <= 4 and not first else words + literals[:3])[:5]
         expected = " or ".join([", ".join(choices[:-1]), choices[-1]] if len(choices) > 1 else choices)
         self.scanner.at = at
-        return self.source.error(at, f"expected {expected or 'nothing more'}, found {self.scanner.found()}")
+        found = self.scanner.found()
+        if choices == literals:
+            at = self._behind_previous_line(at)
+        prefix = f"custom op '{op}' " if op else ""
+        return self.source.error(at, f"{prefix}expected {expected or 'nothing more'}, found {found}")
+
+    def _op_in_error(self) -> str:
+        """The name of the op whose text is being read; empty between operations."""
+        stack, states = self.stack, self.table.states
+        for height in range(len(stack) - 1, 0, -1):
+            if stack[height] == self.table.after_results:
+                head = self.values[height] if height < len(self.values) else None
+                return head.text if isinstance(head, Token) else ""
+            if states[stack[height]].get("RESULTS", -1) >= 0:
+                return ""
+        return ""
+
+    def _behind_previous_line(self, at: int) -> int:
+        """Where a missing mark would have stood: behind what comes before, if that ends its line; else `at`."""
+        line = self.text.rfind("\n", 0, at) + 1
+        if line == 0 or self.text[line:at].strip():
+            return at
+        before = _CODE_END.sub("", self.text[:line].rstrip().rsplit("\n", 1)[-1])
+        return (
+            self.text.rfind("\n", 0, len(self.text[:line].rstrip())) + 1 + len(before)
+            if before.strip()
+            else at
+        )
 
     def _recover(self, failure: DiagnosticError) -> bool:
         """Note the error, drop the statement it is in, and find where to go on; False where reading cannot go on."""
@@ -170,6 +205,8 @@ class Parser(Lexer):
                 depth -= 1
             elif mark == "\n" and depth == 0:
                 following = _STATEMENT.match(self.text, match.end())
-                if following is not None and (following.group(1) is None or self.names_op(following.group(1))):
+                if following is not None and (
+                    following.group(1) is None or self.names_op(following.group(1))
+                ):
                     return match.end()
         return len(self.text)

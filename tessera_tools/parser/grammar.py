@@ -53,7 +53,10 @@ def dialect_grammar(dialect: Dialect) -> str | None:
     for name, op_class in dialect.ops.items():
         if op_class.default_dialect is not None:
             defaults.setdefault(op_class.default_dialect, []).append(name)
-    lines[1:1] = [f"//: {default} is the default dialect inside {' '.join(names)}\n" for default, names in defaults.items()]
+    lines[1:1] = [
+        f"//: {default} is the default dialect inside {' '.join(names)}\n"
+        for default, names in defaults.items()
+    ]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -72,9 +75,7 @@ def heads(text: str, dialect: str) -> dict[str, str]:
 
 def default_dialects(text: str) -> dict[str, str]:
     """Op name → the dialect whose prefix may be left out inside its regions, from the generated comments."""
-    return {
-        name: match.group(1) for match in _DEFAULTS.finditer(text) for name in match.group(2).split()
-    }
+    return {name: match.group(1) for match in _DEFAULTS.finditer(text) for name in match.group(2).split()}
 
 
 def read_grammar() -> tuple[str, dict[str, str], dict[str, str]]:

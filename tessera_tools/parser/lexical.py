@@ -100,7 +100,7 @@ class TextScanner:
         """A bare identifier."""
         found = self.optional_word()
         if found is None:
-            raise self.error(f"expected a keyword, found {self.found()}")
+            raise self.error(f"expected valid keyword, found {self.found()}")
         return found
 
     def keyword(self, *choices: str) -> str:

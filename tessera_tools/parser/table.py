@@ -44,9 +44,7 @@ def make() -> dict[str, Any]:
         text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False
     )
     parse_table = lark.parser.parser._parse_table
-    literals = {
-        t.pattern.value: t.name for t in lark.terminals if t.pattern.type == "str"
-    }
+    literals = {t.pattern.value: t.name for t in lark.terminals if t.pattern.type == "str"}
     rules: list[list[Any]] = []
     numbers: dict[Any, int] = {}
     for rule in parse_table_rules(parse_table):

@@ -57,7 +57,8 @@ class TypeScanner(TextScanner):
         """Any type.  Inside `short`'s own types, that dialect's type names need no prefix."""
         found = self.optional_type(short)
         if found is None:
-            raise self.error(f"expected a type, found {self.found()}")
+            expected = "a type" if short is None else "valid keyword (a type)"
+            raise self.error(f"expected {expected}, found {self.found()}")
         return found
 
     def optional_type(self, short: str | None = None) -> Type | None:

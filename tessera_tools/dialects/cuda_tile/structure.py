@@ -118,12 +118,17 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
             state.attribute("optimization_hints", read_hints(state, hints))
         for key, value in attributes.items():
             state.attribute(key, value)
+        for token, _, _, location in arguments:
+            state.argument_location(token, location)
         state.region("body", body, [(entry[0], entry[1]) for entry in arguments])
 
     def write(self, p: Any, op: Any) -> None:
         p.write(f" {symbol_text(op.sym_name.value)}(")
+        attributes = op.arg_attrs.elements if op.arg_attrs is not None else ()
         for i, argument in enumerate(op.body.entry.arguments):
-            p.write(f"{', ' if i else ''}{p.name(argument)}: {short_text(argument.type)}")
+            braced = f" {attributes[i]}" if i < len(attributes) and attributes[i].entries else ""
+            place = p.argument_location(argument)
+            p.write(f"{', ' if i else ''}{p.name(argument)}: {short_text(argument.type)}{braced}{place}")
         p.write(")")
         outputs = op.function_type.value.results
         if outputs:
@@ -155,7 +160,11 @@ class Return(
         while parent is not None and parent.name == "cuda_tile.if":
             parent = parent.parent_op
         signature = parent.attributes.get("function_type") if parent is not None else None
-        if parent is None or not isinstance(signature, TypeAttr) or not isinstance(signature.value, FunctionType):
+        if (
+            parent is None
+            or not isinstance(signature, TypeAttr)
+            or not isinstance(signature.value, FunctionType)
+        ):
             raise self.error("must be used within a cuda_tile.entry, or cuda_tile.if operation")
         count, results, name = len(self.values), signature.value.results, symbol_name(parent)
         if count != len(results):

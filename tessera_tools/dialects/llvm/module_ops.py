@@ -132,6 +132,7 @@ custom_body: region -> present
         for kind, children in parameters:
             if kind == "named":
                 named.append((children[0], children[1]))
+                state.argument_location(children[0], children[3])
                 inputs.append((children[1], children[2]))
             else:
                 inputs.append((children[0], children[1]))
@@ -165,7 +166,8 @@ custom_body: region -> present
         arguments = op.arguments
         for i, type in enumerate(function.params):
             name = f"{p.name(arguments[i])}: " if arguments else ""
-            p.write(f"{', ' if i else ''}{name}{p.type(type)}{_braced(op.argument_attributes(i))}")
+            place = p.argument_location(arguments[i]) if arguments else ""
+            p.write(f"{', ' if i else ''}{name}{p.type(type)}{_braced(op.argument_attributes(i))}{place}")
         if function.variadic:
             p.write(", ..." if function.params else "...")
         p.write(")")
