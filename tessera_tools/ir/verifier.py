@@ -142,6 +142,9 @@ class _Verifier:
                         check(op)
                 except DiagnosticError as failure:
                     self.errors += failure.diagnostics
+                    if nested and nested[-1] is op:
+                        # What is wrong inside may well follow from this.
+                        nested.pop()
 
     def check_operand(
         self, op: Operation, index: int, value: Value, block: Block, graph: bool, reachable: bool

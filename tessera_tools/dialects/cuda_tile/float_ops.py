@@ -207,6 +207,7 @@ class Log2(_Unary, name="cuda_tile.log2", traits=(PURE,)):
 
 class _Approximated(_Unary):
     rounding_modes: ClassVar[tuple[str, ...]] = ("approx", "full")
+    read_modes: ClassVar[tuple[str, ...]] = RoundingAttr.cases
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=FULL)
     assembly = "$source custom<Rounding>($rounding_mode) attr-dict `:` type($result)"
 

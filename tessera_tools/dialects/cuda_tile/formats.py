@@ -63,7 +63,8 @@ class Rounding(CustomDirective, name="Rounding"):
         (mode,) = node
         if mode is None:
             return
-        allowed = state.definition.op_class.rounding_modes
+        op_class = state.definition.op_class
+        allowed = getattr(op_class, "read_modes", op_class.rounding_modes)
         if mode.text not in allowed:
             modes = ", ".join(f"'{case}'" for case in allowed)
             raise state.error(mode, f"expected rounding mode to be one of: {modes}, got: '{mode.text}'")

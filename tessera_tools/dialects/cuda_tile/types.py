@@ -176,7 +176,9 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
             return LegacyTensorViewType(shape, element) if shape else cls((), element, ())
         s.expect(",")
         if not shape:
-            raise s.error("expected token after element type in 0-d tensor_view to be '>': it has no strides")
+            if s.peek("strides"):
+                raise s.error("strides must not be provided for 0-d tiles")
+            raise s.error("expected token after element type in 0-d tensor_view to be '>'")
         s.expect("strides")
         s.expect("=")
         strides = tuple(s.list("[", lambda: _extent(s), "]"))
@@ -270,7 +272,9 @@ class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
         if len(self.tile) != len(strides):
             raise ValueError(f"expected {len(self.tile)} traversal strides, got {len(strides)}")
         if any(stride <= 0 for stride in strides):
-            raise ValueError(f"traversal strides must be strictly positive but got [{_listed(strides)}]")
+            raise ValueError(
+                f"traversal strides must be strictly positive but got [{', '.join(map(str, strides))}]"
+            )
 
     @property
     def index_rank(self) -> int:
@@ -427,6 +431,12 @@ def _verify_tile_of_view(tile: tuple[int, ...], rank: int) -> None:
             "expected tensor_view rank and tile rank to match, got tensor_view of rank "
             f"{rank} and tiles of rank {len(tile)}"
         )
+    for i, extent in enumerate(tile):
+        if extent > 0x7FFFFFFF:
+            raise ValueError(
+                f"tile dimension {i} exceeds i32 limitations (got {extent}, expected strictly positive and less than "
+                "or equal to 2147483647)"
+            )
     if any(extent <= 0 for extent in tile):
         raise ValueError(f"tile shape dimensions must have positive length but got [{_listed(tile)}]")
     if any(extent & (extent - 1) for extent in tile):
