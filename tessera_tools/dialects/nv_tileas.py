@@ -136,6 +136,7 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
 
     def verify_op(self) -> None:
         _verify_access(self, self.view.type, self.res.type)
+        _verify_indices(self, self.view.type)
 
 
 class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
@@ -154,6 +155,7 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
 
     def verify_op(self) -> None:
         _verify_access(self, self.view.type, self.value.type)
+        _verify_indices(self, self.view.type)
 
 
 class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allocate"),)):
@@ -184,6 +186,12 @@ class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)
 
     def verify_op(self) -> None:
         _verify_copy(self, self.view.type, self.buffer.type)
+        _verify_indices(self, self.view.type)
+
+
+def _verify_indices(op: Any, view: Any) -> None:
+    if len(op.indices) != view.rank:
+        raise op.error(f"expected {view.rank} indices for {view}, got {len(op.indices)}")
 
 
 def _verify_copy(op: Op, view: Any, buffer: SmemType) -> None:
