@@ -111,11 +111,11 @@ def read_array(tables: Tables, c: Cursor, depth: int = 0) -> ArrayAttr:
 def read_dictionary(tables: Tables, c: Cursor, depth: int = 0) -> DictionaryAttr:
     """count │ key, tagged, …; keys are strings."""
     found: dict[str, Attribute] = {}
-    for _ in range(c.count("entries", 2)):
+    for number in range(c.count("entries", 2)):
         at = c.pos
         key = tables.strings.read(c)
         if not key:
-            c.fail("the key of a dictionary entry is empty", at=at)
+            c.fail(f"invalid empty attribute name for DictionaryAttr element {number}", at=at)
         if key in found:
             c.fail(f"the key '{key}' stands twice in a dictionary", at=at)
         found[key] = read_tagged(tables, c, depth + 1)

@@ -115,6 +115,15 @@ class Cursor:
         data = self.take(size * width, noun)
         return tuple(int.from_bytes(data[i : i + width], "little", signed=True) for i in range(0, len(data), width))
 
+    def numbers(self, noun: str) -> tuple[int, ...]:
+        """As `integers` of four bytes; the extremes of i32, which stand for no number elsewhere, are refused."""
+        at = self.pos
+        found = self.integers(4, noun)
+        for number in found:
+            if number in (-0x80000000, 0x7FFFFFFF):
+                self.fail(f"array contains unsupported value {number}", at=at)
+        return found
+
 
 class Writer:
     """Bytes being written."""

@@ -194,10 +194,10 @@ class DebugWriter(InternTable):
             numbers = [TAGS["call_site"], self.index(a.callee), self.index(a.caller)]
             if not numbers[1]:
                 return b""
-        elif isinstance(a, NameLoc):
-            return self._encode(a.child)
-        elif isinstance(a, FusedLoc):
-            return next((entry for child in a.locations if (entry := self._encode(child))), b"")
+        elif isinstance(a, NameLoc | FusedLoc):
+            raise ValueError(
+                f"unsupported location, got {type(a).__name__}, expected DILocAttr or CallSiteLoc"
+            )
         else:
             return b""
         w = Writer()

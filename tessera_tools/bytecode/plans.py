@@ -63,6 +63,9 @@ ATTRIBUTE_ORDER: dict[str, tuple[str, ...]] = {"scan": ("dim", "reverse", "ident
 UNFLAGGED = ("inbounds",)
 """Attributes that may be absent in the IR but are always written: all false then, one for each index."""
 
+OLDER_NAMES = {"pow": "fpowf"}
+"""Ops that text still has, which are written as another."""
+
 NOT_IN_BODIES = ("module", "entry", "global")
 """Ops with an opcode that are written in sections of their own."""
 
@@ -141,7 +144,7 @@ _TAGGED = ValueCodec(lambda t, c, _: coding.read_tagged(t, c), coding.write_tagg
 
 CODECS_BY_FIELD: dict[str, ValueCodec] = {
     "permutation": ValueCodec(
-        lambda t, c, _: DenseArrayAttr(I32, c.integers(4, "elements")), lambda e, w, a: w.integers(a.values, 4)
+        lambda t, c, _: DenseArrayAttr(I32, c.numbers("elements")), lambda e, w, a: w.integers(a.values, 4)
     ),
     "inbounds": ValueCodec(
         _read_inbounds,
@@ -214,8 +217,8 @@ class OpPlan:
     """One count before all operands; otherwise each field for itself."""
     segments: bool
     region_count: int
-    absent: tuple[tuple[str, bool, Attribute | None], ...]
-    """Fields that this version lacks: name or key, whether an attribute, its default."""
+    absent: tuple[tuple[str, bool, Attribute | None, int], ...]
+    """Fields that this version lacks: name or key, whether an attribute, its default, since when."""
 
 
 @lru_cache
@@ -231,7 +234,10 @@ def plans(version: Version) -> dict[int, OpPlan]:
 @lru_cache
 def plans_by_class(version: Version) -> dict[type[Op], OpPlan]:
     """The ops of a version, by class."""
-    return {plan.op_class: plan for plan in plans(version).values()}
+    found = {plan.op_class: plan for plan in plans(version).values()}
+    for older, today in OLDER_NAMES.items():
+        found[DIALECT.ops[f"cuda_tile.{older}"]] = found[DIALECT.ops[f"cuda_tile.{today}"]]
+    return found
 
 
 def _plan(number: int, word: str, since: int, version: Version) -> OpPlan:
@@ -255,8 +261,8 @@ def _plan(number: int, word: str, since: int, version: Version) -> OpPlan:
             bit <<= 1
     variadic = any(f.arity == "variadic" for f in (*definition.operands, *definition.results))
     results = [f for f in definition.results if present(f)]
-    absent = [(f.key, True, f.default) for f in fields if not present(f)]
-    absent += [(f.name, False, None) for f in definition.operands if not present(f)]
+    absent = [(f.key, True, f.default, SINCE[word, f.name]) for f in fields if not present(f)]
+    absent += [(f.name, False, None, SINCE[word, f.name]) for f in definition.operands if not present(f)]
     return OpPlan(
         op_class=op_class,
         number=number,

@@ -78,10 +78,10 @@ def read_sections(c: Cursor) -> tuple[Version, dict[int, Cursor]]:
             if aligned:
                 c.fail("the end section must not be aligned", at=at)
             if c.remaining:
-                c.fail(f"{c.remaining} bytes follow the end section")
+                c.fail(f"end section is not the last section: {c.remaining} bytes follow")
             return version, sections
         if number >= len(SECTION_NAMES):
-            c.fail(f"unknown section {number}; this reader knows sections 0 to {len(SECTION_NAMES) - 1}", at=at)
+            c.fail(f"unknown section ID: {number}; this reader knows 0 to {len(SECTION_NAMES) - 1}", at=at)
         name = SECTION_NAMES[number]
         if number in sections:
             c.fail(f"a second {name} section", at=at)
@@ -101,17 +101,17 @@ def _read_header(c: Cursor) -> Version:
     magic = c.take(min(len(MAGIC), c.remaining), "the magic number")
     if magic != MAGIC:
         at = next((i for i, (a, b) in enumerate(zip(magic, MAGIC, strict=False)) if a != b), len(magic))
-        c.fail("the file does not begin with the magic number 7F 'TileIR' 00", at=at)
+        c.fail("invalid magic number; expected 7F 'TileIR' 00", at=at)
     at = c.pos
     major, minor = c.byte(), c.byte()
     tag = c.byte() | c.byte() << 8
-    supported = f"this reader supports {VERSIONS[0]} to {VERSIONS[-1]}"
+    supported = f"this reader supports versions [{VERSIONS[0]} - {VERSIONS[-1]}]"
     if (major, minor) not in VERSIONS:
-        c.fail(f"unsupported version {major}.{minor}; {supported}", at=at)
+        c.fail(f"unsupported Tile version {major}.{minor}.{tag}, {supported}", at=at)
     if tag & 1:
         c.fail("the file uses preview features, whose encoding is not stable; export it without them", at=at + 2)
     if tag:
-        c.fail(f"unsupported version {major}.{minor}.{tag}; {supported}", at=at + 2)
+        c.fail(f"unsupported Tile version {major}.{minor}.{tag}, {supported}", at=at + 2)
     return Version(major, minor)
 
 

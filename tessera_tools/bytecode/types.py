@@ -119,21 +119,21 @@ class TypeTable:
 
     def _partition_view(self, c: Cursor) -> Type:
         flags = self._flags(c, 3)
-        tile = c.integers(4, "extents")
+        tile = c.numbers("extents")
         view = self._view(c)
         dim_map = _dim_map(c)
         return PartitionViewType(tile, view, dim_map, self._padding(c, flags))
 
     def _strided_view(self, c: Cursor) -> Type:
         flags = c.varint()
-        tile, strides = c.integers(4, "extents"), c.integers(4, "traversal strides")
+        tile, strides = c.numbers("extents"), c.numbers("traversal strides")
         view = self._view(c)
         dim_map = _dim_map(c)
         return StridedViewType(tile, strides, view, dim_map, self._padding(c, flags))
 
     def _gather_scatter_view(self, c: Cursor) -> Type:
         flags = c.varint()
-        tile = c.integers(4, "extents")
+        tile = c.numbers("extents")
         view = self._view(c)
         sparse_dim = c.varint()
         return GatherScatterViewType(tile, view, sparse_dim, self._padding(c, flags))
@@ -179,7 +179,7 @@ def _static(values: tuple[int, ...]) -> tuple[int, ...]:
 
 def _dim_map(c: Cursor) -> tuple[int, ...]:
     """Empty where dimensions keep their order, as in the type's own parameter."""
-    found = c.integers(4, "mappings")
+    found = c.numbers("mappings")
     return () if found == tuple(range(len(found))) else found
 
 
@@ -202,7 +202,7 @@ class TypeWriter(InternTable):
 
     def _since(self, minor: int, what: str) -> None:
         if self.version.minor < minor:
-            raise ValueError(f"{what} needs bytecode version 13.{minor} or later, not {self.version}")
+            raise ValueError(f"{what} requires bytecode version 13.{minor}+, but targeting {self.version}")
 
     def _encode(self, type: Any) -> bytes:
         w = Writer()
@@ -263,7 +263,7 @@ class TypeWriter(InternTable):
                 for number in group:
                     w.varint(number)
         else:
-            raise ValueError(f"type '{type}' has no encoding in cuda_tile bytecode")
+            raise ValueError(f"unsupported type in bytecode writer: '{type}'")
         return bytes(w.data)
 
     def _kind_flags(self, w: Writer, kind: PtrAttr | None) -> None:

@@ -31,7 +31,7 @@ from tessera_tools.bytecode.version import (
     TYPE,
     Version,
 )
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, emit
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.bytecode_numbers import OPCODES
 from tessera_tools.dialects.cuda_tile.structure import Entry, Global, Module
@@ -65,10 +65,7 @@ class Encoder:
         variables: list[Any] = []
         for op in holder:
             if not isinstance(op, Entry | Global):
-                raise op.error(
-                    "cannot be written as cuda_tile bytecode, which holds only kernels ('cuda_tile.entry') and "
-                    "globals; write it before it is lowered"
-                )
+                raise _invalid(module, op, "only function and global ops are allowed in the body")
             (kernels if isinstance(op, Entry) else variables).append(op)
         globals_ = self._globals(variables)
         functions = Writer()
@@ -220,19 +217,23 @@ class BodyWriter:
         since = _SINCE.get(op.name)
         if since is not None and since > self.encoder.version.minor:
             return op.error(
-                f"cannot be written: it needs bytecode version 13.{since} or later, not {self.encoder.version}"
+                f"cannot be written: operation '{op.name}' requires bytecode version 13.{since}+, but targeting "
+                f"{self.encoder.version}"
             )
-        return op.error("cannot be written as cuda_tile bytecode: only ops of cuda_tile can")
+        return _invalid(op, op, "only ops from the 'cuda_tile' dialect are allowed")
 
     def _check_absent(self, op: Any, plan: OpPlan) -> None:
-        for name, is_attribute, default in plan.absent:
+        for name, is_attribute, default, since in plan.absent:
             if is_attribute:
                 value = op.attributes.get(name)
                 given = value is not None and value is not default and any(getattr(value, "values", (1,)))
             else:
                 given = getattr(op, name) is not None
             if given:
-                raise ValueError(f"'{name}' needs a later bytecode version than {self.encoder.version}")
+                noun = "attribute" if is_attribute else "operand"
+                raise ValueError(
+                    f"{noun} '{name}' requires bytecode version 13.{since}+, but targeting {self.encoder.version}"
+                )
 
     def _flags(self, op: Any, plan: OpPlan) -> int:
         flags = 0
@@ -270,6 +271,16 @@ class BodyWriter:
         self.define(block.arguments)
         w.varint(len(block))
         self.operations(block)
+
+
+def _invalid(module: Operation, op: Operation, message: str) -> DiagnosticError:
+    """An error at the program, and a remark at the op that has no place in bytecode."""
+    around = op
+    while around.parent_op is not None and not isinstance(around, Module):
+        around = around.parent_op
+    program = around if isinstance(around, Module) else module
+    emit(Diagnostic("remark", op.location, f"invalid op: {op.name}"))
+    return program.error(f"{message}; write bytecode before lowering")
 
 
 def _holder(module: Operation) -> tuple[Block, str | None]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
     FAILED,
     internal_fault,
@@ -18,6 +20,7 @@ from tessera_tools.cli.common import (
     write_reproducer,
     write_stderr,
 )
+from tessera_tools.cli.remarks import Remarks
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
@@ -32,7 +35,6 @@ from tessera_tools.passes.timing import Timing
 
 __all__ = ["Session"]
 
-BYTECODE_MAGIC = b"\x7fTileIR"
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Session:
         self.color = use_color(options["color"] or "auto")
         self.failed = False
         self.doing = "reading"
+        self.remarks = Remarks(options["remarks"])
         self._input: tuple[str, bytes] | None = None
         self.source_text = ""
         self.input_name = ""
@@ -75,13 +78,12 @@ class Session:
         pipeline = self._pipeline()
         name, data = self._read()
         self.input_name = name
-        if data.startswith(BYTECODE_MAGIC):
-            raise error(Position(name, 1, 1), "this is cuda_tile bytecode; expected MLIR text")
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            text = None
-        self.sources.add(name, data.decode("utf-8", "replace") if text is None else text)
+        text: str | None = None
+        if not is_bytecode(data):
+            with contextlib.suppress(UnicodeDecodeError):
+                text = data.decode("utf-8")
+        if not is_bytecode(data):
+            self.sources.add(name, data.decode("utf-8", "replace") if text is None else text)
         reproducer = None
         if text is not None:
             text, reproducer = strip_resources(text, name)
@@ -108,6 +110,7 @@ class Session:
         if not self.failed or len(outputs) > 1:
             with self.timing.scope("Output"):
                 self._write(f"\n{marker}\n".join(outputs))
+        self.remarks.write(self.sources)
         self._reports(pipeline)
         return FAILED if self.failed else 0
 
@@ -168,7 +171,7 @@ class Session:
         def hear(diagnostic: Diagnostic) -> None:
             if which:
                 said.append(diagnostic)
-            else:
+            elif not self.remarks.take(diagnostic):
                 report([diagnostic], self.sources, self.color)
 
         text = ""
@@ -220,6 +223,10 @@ class Session:
         return text if text.endswith("\n") else text + "\n"
 
     def _parse(self, chunk: _Chunk | bytes, name: str) -> Operation:
+        if isinstance(chunk, bytes) and is_bytecode(chunk):
+            from tessera_tools.bytecode import read_bytecode
+
+            return read_bytecode(chunk, name)
         from tessera_tools.parser import parse_module
 
         source = chunk if isinstance(chunk, bytes) else chunk.text
@@ -236,6 +243,16 @@ class Session:
             return only
         return module
 
+    def _source(self) -> str:
+        """The input as text, for a reproducer."""
+        data = self._read()[1]
+        if not is_bytecode(data):
+            return self.source_text
+        from tessera_tools.bytecode import read_bytecode
+        from tessera_tools.ir.printing import print_op
+
+        return print_op(read_bytecode(data, self.input_name))
+
     def _guard(self, doing: str, work: Any) -> Any:
         """Turn an unexpected exception into an error with a reproducer."""
         try:
@@ -246,7 +263,7 @@ class Session:
             if os.environ.get("TESSERA_DEBUG") == "1":
                 raise
             failure = InternalFault(Diagnostic("error", Position(self.input_name, 1, 1), internal_fault(fault, doing)))
-            note = self._reproduce(self.source_text, "builtin.module()")
+            note = self._reproduce(self._source(), "builtin.module()")
             failure.diagnostics[0].note(note)
             raise failure from None
 
@@ -262,7 +279,7 @@ class Session:
 
         def on_failure(failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
             if options["crash_reproducer"] or isinstance(failure, InternalFault):
-                return self._reproduce(before or self.source_text, pipeline.text())
+                return self._reproduce(before or self._source(), pipeline.text())
             return None
 
         printing = PrintOptions(

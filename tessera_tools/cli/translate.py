@@ -1,6 +1,6 @@
-"""`tessera-translate`: from any stage to LLVM IR, NVPTX MIR, PTX, cubin or SASS.
+"""`tessera-translate`: from any stage to LLVM IR, NVPTX MIR, PTX, cubin or SASS; and bytecode to text and back.
 
-    input (.mlir of any stage, .ll, .ptx) ──emit/driver.py──▶ output, and with --save-temps every stage on the way
+    input (.tileirbc, .mlir of any stage, .ll, .ptx) ──emit/driver.py──▶ output, and with --save-temps every stage on the way
 
 LLVM's process is started before the input is read, so that it loads while the IR is parsed and lowered.
 """
@@ -24,15 +24,22 @@ OUTPUTS = {
     "mlir-to-ptx": ("ptx", "PTX"),
     "mlir-to-cubin": ("cubin", "a cubin, with its launch manifest (JSON) beside it"),
     "mlir-to-sass": ("sass", "the cubin's SASS, disassembled"),
+    "cudatilebc-to-mlir": ("mlir", "MLIR text, of cuda_tile bytecode"),
+    "mlir-to-cudatilebc": ("cudatilebc", "cuda_tile bytecode, of cuda_tile text (or bytecode of another version)"),
 }
 """What can be made; exactly one of these is given."""
 
 FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
     "implicit-index-constants": "read an undefined %cN as the index constant N",
+    "cuda-tile-module": "with --cudatilebc-to-mlir: print the `cuda_tile.module` around the kernels",
     "lineinfo": "keep source locations down to the SASS",
     "mlir-print-ir-after-all": "print the IR after each pass",
     "mlir-print-ir-before-all": "print the IR before each pass",
+    "list-versions": "print the versions of cuda_tile bytecode, and stop",
+    "mlir-print-debuginfo": "print locations in MLIR text",
+    "mlir-print-local-scope": "print locations where they stand, without aliases",
+    "mlir-print-op-generic": "print MLIR text in the generic form",
     "mlir-timing": "print how long each part took",
     "print-pipeline": "print the passes that are run, on stderr",
     "resource-usage": "print what each kernel takes of the GPU, on stderr",
@@ -41,6 +48,7 @@ FLAGS = {
 VALUES: dict[str, tuple[str, str, str | None]] = {
     "o": ("FILE", "where to write; '-', the default, is stdout", None),
     "O": ("LEVEL", "effort of LLVM and ptxas, 0 to 3 (3)", None),
+    "bytecode-version": ("VERSION", "the version of cuda_tile bytecode to write, 13.1 to 13.5 (13.1)", None),
     "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
     "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80)", None),
     "llvm-pipeline": ("NAME", "tile (the passes that lowered tiles need) or llvm (LLVM's own for the level)", None),
@@ -50,6 +58,8 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "ptxas-options": ("TEXT", "options for ptxas, as in '-maxrregcount=128 -v'", None),
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (300)", None),
     "save-temps": ("DIR", "write every stage there: 1-cuda_tile.mlir to 7-sass.sass", "."),
+    "split-input-file": ("MARKER", "with --mlir-to-cudatilebc: each part of the text by itself", "// -----"),
+    "verify-diagnostics": ("WHICH", "check errors against `expected-…` comments: all or only-expected", "all"),
     "verify-each": ("BOOL", "verify the IR after each pass (true)", "true"),
 }
 
@@ -66,6 +76,8 @@ Examples:
   tessera-translate --mlir-to-cubin --gpu-name=sm_90 gemm.mlir -o gemm.cubin --resource-usage
   tessera-translate --mlir-to-sass --gpu-name=sm_80 gemm.mlir --save-temps=stages
   tessera-opt gemm.mlir --canonicalize | tessera-translate --mlir-to-ptx
+  tessera-translate --cudatilebc-to-mlir gemm.tileirbc
+  tessera-translate --mlir-to-cudatilebc --bytecode-version=13.2 gemm.mlir -o gemm.tileirbc
 """
 
 
@@ -87,7 +99,7 @@ def _command() -> click.Command:
     return click.Command(
         "tessera-translate",
         params=params,
-        help="Translate FILE (or stdin), MLIR of any stage, LLVM IR or PTX, to what is asked for. What is still to "
+        help="Translate FILE (or stdin), cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, to what is asked for. What is still to "
         "lower is lowered by the target's pipeline.",
         epilog=EPILOG,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
@@ -107,6 +119,11 @@ def execute(argv: list[str]) -> int:
         from tessera_tools import __version__
 
         sys.stdout.write(f"tessera-translate {__version__}\n")
+        return 0
+    if "--list-versions=true" in arguments:
+        from tessera_tools.bytecode.version import VERSIONS
+
+        sys.stdout.write("".join(f"{version}\n" for version in VERSIONS))
         return 0
     with _command().make_context("tessera-translate", arguments) as context:
         options: dict[str, Any] = context.params

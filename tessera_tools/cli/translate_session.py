@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any
 
+from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
     FAILED,
     internal_fault,
@@ -18,7 +19,7 @@ from tessera_tools.cli.common import (
     write_reproducer,
     write_stderr,
 )
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, error, sink
 from tessera_tools.emit.driver import (
     FORMATS,
     Compiled,
@@ -57,7 +58,6 @@ FILE_NAMES = {
 }
 """What `--save-temps` calls each stage."""
 
-BYTECODE_MAGIC = b"\x7fTileIR"
 _LLVM_START = re.compile(r"(define|declare|target|source_filename|module asm|attributes #)\b|;")
 
 
@@ -85,6 +85,11 @@ class Session:
     def run(self) -> int:
         """Do it; the exit status."""
         try:
+            if self.until in ("mlir", "cudatilebc"):
+                from tessera_tools.cli.convert import Conversion
+
+                name, data = self._read()
+                return Conversion(self.options, self.until, self.sources, self.color).run(data, name)
             with progress(lambda: self.doing), sink(lambda d: report([d], self.sources, self.color)):
                 compiled = self._compile()
                 with self.timing.scope("Output"):
@@ -109,11 +114,11 @@ class Session:
         if self.until != "llvmir" and self.worker is None:
             self.worker = Worker.start(time_limit=options.llvm_timeout)
         name, data = self._read()
-        if data.startswith(BYTECODE_MAGIC):
-            raise error(Position(name, 1, 1), "this is cuda_tile bytecode; expected MLIR text, LLVM IR or PTX")
-        text = data.decode("utf-8", "replace")
-        self.sources.add(name, text)
-        kind = _kind(name, text)
+        binary = is_bytecode(data)
+        text = "" if binary else data.decode("utf-8", "replace")
+        if not binary:
+            self.sources.add(name, text)
+        kind = "mlir" if binary else _kind(name, text)
         if kind != "mlir":
             self.doing = "compiling"
             return compile_text(
@@ -134,7 +139,7 @@ class Session:
             worker=self.worker,
             timing=self.timing,
             observers=self._observers(),
-            on_failure=self._on_failure(text, options.target, module),
+            on_failure=self._on_failure(_text_of(module) if binary else text, options.target, module),
             on_stage=self._save,
         )
 
@@ -145,16 +150,17 @@ class Session:
         return self._input
 
     def _parse(self, data: bytes, name: str) -> Operation:
+        from tessera_tools.cli.convert import parse_input
         from tessera_tools.ir.verifier import verify_or_raise
-        from tessera_tools.parser import parse_module
 
-        module = parse_module(
+        module = parse_input(
             data,
             name,
             allow_unregistered=self.options["allow_unregistered_dialect"],
             implicit_index_constants=self.options["implicit_index_constants"],
         )
-        verify_or_raise(module)
+        if not is_bytecode(data):
+            verify_or_raise(module)
         return module
 
     def _options(self) -> Options:
@@ -285,6 +291,12 @@ class _Doing:
 
     def failed(self, pass_: Any, op: Operation) -> None:
         pass
+
+
+def _text_of(module: Operation) -> str:
+    from tessera_tools.ir.printing import print_op
+
+    return print_op(module)
 
 
 def _kind(name: str, text: str) -> str:

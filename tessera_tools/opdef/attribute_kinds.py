@@ -125,7 +125,7 @@ TYPE_ATTR = AttrKind(
     "any type attribute",
     lambda a: isinstance(a, TypeAttr),
     "type",
-    lambda type: TypeAttr(type),
+    TypeAttr,
     lambda a: str(a.value),
 )
 SYMBOL_NAME = AttrKind(

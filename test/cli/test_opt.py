@@ -305,6 +305,6 @@ def test_a_full_disk_as_output() -> None:
     assert "error: the output '/dev/full' cannot be written: no space left on device" in err
 
 
-def test_bytecode_is_not_text() -> None:
+def test_broken_bytecode_is_told_by_its_magic_number() -> None:
     _, err = opt(stdin=b"\x7fTileIR\x00\x00", status=1)
-    assert "<stdin>:1:1: error: this is cuda_tile bytecode" in err
+    assert "<stdin>:1:10: error: malformed bytecode at byte 9: the data ends where a byte was expected" in err

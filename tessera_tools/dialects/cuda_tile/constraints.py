@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects.cuda_tile.types import (
+    F8E5M3FNU,
     FLOATS,
     I4,
     INTEGERS,
@@ -33,7 +34,10 @@ def tile_of(elements: Sequence[Type], noun: str = "tile", rank: int | None = Non
     def accepts(type: Type) -> bool:
         if not isinstance(type, TileType) or (rank is not None and len(type.shape) != rank):
             return False
-        return type.element in elements if elements else isinstance(type.element, PointerType)
+        element = type.element
+        if not elements:
+            return isinstance(element, PointerType)
+        return element in elements or (element is F8E5M3FNU and F8E8M0FNU in elements)
 
     return TypeConstraint(f"{noun} of {kinds} values", accepts)
 

@@ -118,8 +118,14 @@ class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
                     "invalid rounding mode specified for conversion to f8E8M0FNU. Only 'zero' and 'positive_inf' "
                     "are supported"
                 )
-        elif mode != "nearest_even":
-            raise self.error("invalid rounding mode specified. Only 'nearest_even' is supported")
+        elif _width(self.to.type) >= _width(self.from_.type):
+            if mode != "nearest_even":
+                raise self.error("invalid rounding mode specified. Only 'nearest_even' is supported")
+        elif mode not in ("nearest_even", "zero"):
+            raise self.error(
+                "invalid rounding mode specified. Only 'nearest_even' and 'zero' are supported for narrowing "
+                "conversions to standard types"
+            )
 
 
 class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):

@@ -38,11 +38,14 @@ MAX_TILE_ELEMENTS = 1 << 24
 
 I4 = IntegerType(4)
 INTEGERS = (I1, I8, I16, I32, I64)
-FLOATS = (F16, BF16, F32, TF32, F64, *map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN")),
-          FloatType("fnv8E5M3FNU"))  # fmt: skip
+F8E5M3FNU = FloatType("fnv8E5M3FNU")
+"""An unsigned scale factor, of later tools; messages, which list the types, are those of the open dialect."""
+FLOATS = (
+    F16, BF16, F32, TF32, F64, *map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN")), F8E5M3FNU,
+)  # fmt: skip
 NUMBERS = (*FLOATS, *INTEGERS)
 """The element types of tensors in memory (and the types that a pointer points to)."""
-_NAMED = tuple(type for type in NUMBERS if type is not FloatType("fnv8E5M3FNU"))
+_NAMED = tuple(type for type in NUMBERS if type is not F8E5M3FNU)
 """Those that messages name, as the reference's do."""
 
 

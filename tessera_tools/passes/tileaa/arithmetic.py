@@ -62,6 +62,7 @@ def populate_arithmetic(handlers: Handlers) -> None:
             ct.CosH: _plain("math.cosh"),
             ct.Log: _plain("math.log"),
             ct.Log2: _plain("math.log2"),
+            ct.FPowF: _plain("math.powf"),
             ct.Pow: _plain("math.powf"),
             ct.Atan2: _plain("math.atan2"),
             ct.CmpF: _compare_floats,

@@ -135,8 +135,8 @@ entry @e(%f: tile<f32>) {
 // -----
 
 entry @e(%f: tile<f32>) {
-  // expected-error @below {{invalid rounding mode specified. Only 'nearest_even' is supported}}
-  %a = ftof %f rounding<zero> : tile<f32> -> tile<f16>
+  // expected-error @below {{invalid rounding mode specified. Only 'nearest_even' and 'zero' are supported for narrowing}}
+  %a = ftof %f rounding<negative_inf> : tile<f32> -> tile<f16>
 }
 
 // -----

@@ -1,0 +1,145 @@
+"""`tessera-translate --cudatilebc-to-mlir` and `--mlir-to-cudatilebc`: cuda_tile bytecode to text, and text to bytecode.
+
+    bytecode ──bytecode/reader──▶ module ──ir/printing──▶ text          text ──parser──▶ module ──bytecode/writer──▶ bytecode
+
+Bytecode is taken for text's place, too: it is then written again, in the version asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tessera_tools.bytecode import DEFAULT_VERSION, VERSIONS, Version, is_bytecode
+from tessera_tools.cli.common import FAILED, report
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.emit.files import write_output
+from tessera_tools.ir.core import Operation
+
+__all__ = ["Conversion", "parse_input"]
+
+SPLIT = "// -----"
+
+
+def parse_input(data: bytes, name: str, **options: Any) -> Operation:
+    """The module in MLIR text or in cuda_tile bytecode, told by the magic number; bytecode comes verified.
+
+    options: as `tessera_tools.parser.parse_module`'s, for text.
+    """
+    if is_bytecode(data):
+        from tessera_tools.bytecode import read_bytecode
+
+        return read_bytecode(data, name)
+    from tessera_tools.parser import parse_module
+
+    return parse_module(data, name, **options)
+
+
+class Conversion:
+    """One run of `tessera-translate` between text and bytecode; `until` is "mlir" or "cudatilebc"."""
+
+    def __init__(self, options: dict[str, Any], until: str, sources: Sources, color: bool) -> None:
+        self.options = options
+        self.until = until
+        self.sources = sources
+        self.color = color
+        given = options["bytecode_version"]
+        self.version = DEFAULT_VERSION
+        if given is not None:
+            try:
+                self.version = Version.parse(given)
+            except ValueError:
+                supported = f"the supported versions are [{VERSIONS[0]} - {VERSIONS[-1]}]"
+                raise error(None, f"--bytecode-version: Invalid argument '{given}': {supported}") from None
+
+    def run(self, data: bytes, name: str) -> int:
+        """Convert; the exit status."""
+        binary = is_bytecode(data)
+        if self.until == "mlir" and not binary:
+            raise error(
+                Position(name, 1, 1),
+                "this is no cuda_tile bytecode: invalid magic number; expected 7F 'TileIR' 00",
+                "tessera-opt reads and prints MLIR text",
+            )
+        if self.until == "cudatilebc" and (self.options["output"] or "-") == "-" and sys.stdout.isatty():
+            raise error(None, "bytecode is not written to a terminal", "name a file with -o")
+        chunks: list[bytes] = [data]
+        if not binary:
+            text = data.decode("utf-8", "replace")
+            self.sources.add(name, text)
+            marker = self.options["split_input_file"]
+            if marker:
+                chunks = [chunk.encode() for chunk in _split(text, marker)]
+        outputs: list[bytes] = []
+        failed = False
+        for chunk in chunks:
+            made = self._guarded(lambda chunk=chunk: self._convert(chunk, name), chunk, name)
+            failed = failed or made is None
+            outputs.append(made or b"")
+        if failed:
+            return FAILED
+        if not self.options["verify_diagnostics"]:
+            write_output(self.options["output"] or "-", b"".join(outputs))
+        return 0
+
+    def _guarded(self, work: Callable[[], bytes], chunk: bytes, name: str) -> bytes | None:
+        """What `work` makes, or None when it failed, or said other than it was expected to."""
+        which = self.options["verify_diagnostics"]
+        said: list[Diagnostic] = []
+        made: bytes | None = None
+        with sink(said.append if which else lambda d: report([d], self.sources, self.color)):
+            try:
+                made = work()
+            except DiagnosticError as failure:
+                if not which:
+                    report(failure.diagnostics, self.sources, self.color)
+                    return None
+                said += failure.diagnostics
+        if which:
+            from tessera_tools.cli.expected import check
+
+            text = "" if is_bytecode(chunk) else chunk.decode("utf-8", "replace")
+            wrong = check(said, name, text, only_expected=which == "only-expected")
+            report(wrong, self.sources, self.color)
+            return None if wrong else b""
+        return made
+
+    def _convert(self, data: bytes, name: str) -> bytes:
+        from tessera_tools.bytecode import read_bytecode, write_bytecode
+        from tessera_tools.ir.printing import print_op
+        from tessera_tools.ir.verifier import verify_or_raise
+
+        if is_bytecode(data):
+            module = read_bytecode(data, name, keep_module=True if self.options["cuda_tile_module"] else None)
+        else:
+            module = parse_input(
+                data, name, allow_unregistered=self.options["allow_unregistered_dialect"],
+                implicit_index_constants=self.options["implicit_index_constants"],
+            )  # fmt: skip
+            verify_or_raise(module)
+        if self.until == "cudatilebc":
+            return write_bytecode(module, self.version)
+        if self.options["cuda_tile_module"]:
+            only: Any = module.regions[0].block.first_op
+            only.detach()
+            module = only
+        text = print_op(
+            module,
+            generic=self.options["mlir_print_op_generic"],
+            debuginfo=self.options["mlir_print_debuginfo"],
+            local_scope=self.options["mlir_print_local_scope"],
+        )
+        return text.encode("utf-8", "surrogateescape")
+
+
+def _split(text: str, marker: str) -> list[str]:
+    """The parts between lines that begin with `marker`, each on its own lines of the file."""
+    lines = text.split("\n")
+    chunks: list[str] = []
+    start = 0
+    for number, line in enumerate([*lines, marker]):
+        if line.startswith(marker):
+            chunks.append("\n" * start + "\n".join(lines[start:number]))
+            start = number + 1
+    return chunks
