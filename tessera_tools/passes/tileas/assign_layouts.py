@@ -8,6 +8,7 @@ instruction prescribes; loads and stores keep coalesced layouts of their own in 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, TypeGuard
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
@@ -69,18 +70,27 @@ def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, LinearLayout, Linea
             f"multiplies {a.element} tiles of {m}x{a.shape[1]} by {b.shape[0]}x{n}, which no tensor core instruction "
             "of this version serves; use f16, bf16 or tf32 operands with f32 accumulation and tiles of at least 16x8x16"
         )
-    grid = warp_grid(m, n, warps)
-    bits = storage_bits(dot.atom.a)
     try:
-        return (
-            mma_operand_a(a.shape, bits, grid),
-            mma_operand_b(b.shape, bits, grid),
-            mma_m16n8_accumulator(c.shape, grid),
-        )
+        return mma_layouts(m, n, a.shape[1], storage_bits(dot.atom.a), warps)
     except LayoutError as problem:
         raise dot.error(f"has no mma layout for its tiles: {problem}") from None
 
 
+@lru_cache(maxsize=64)
+def mma_layouts(
+    m: int, n: int, k: int, bits: int, warps: int
+) -> tuple[LinearLayout, LinearLayout, LinearLayout]:
+    """The layouts of A (MxK), B (KxN) and the accumulator for m16n8 instructions; `bits` an operand element has.
+    LayoutError where a tile is smaller than the instruction."""
+    grid = warp_grid(m, n, warps)
+    return (
+        mma_operand_a((m, k), bits, grid),
+        mma_operand_b((k, n), bits, grid),
+        mma_m16n8_accumulator((m, n), grid),
+    )
+
+
+@lru_cache(maxsize=256)
 def coalesced(type: RankedTensorType, vector: int, warps: int, axis: int | None = None) -> LinearLayout:
     """Threads along `axis` (the last) first, `vector` elements each, so that a warp touches whole lines."""
     rank = type.rank

@@ -31,13 +31,11 @@ from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import (
     Access,
     choose_swizzle,
-    mma_operand_a,
-    mma_operand_b,
     transpose,
     vector_access,
 )
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.assign_layouts import dot_layouts, warp_grid
+from tessera_tools.passes.tileas.assign_layouts import dot_layouts, mma_layouts
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
 from tessera_tools.passes.tileas.shared_memory import (
     access_atom,
@@ -161,8 +159,7 @@ class _Operand:
         self.convert = convert
         self.permute = permute
         self.load = load
-        rows, columns = dot.c.type.shape
-        self.warp_grid = warp_grid(rows, columns, warps)
+        self.warps = warps
         fragment = dot_layouts(dot, warps)[position]
         type = load.res.type
         self.element = type.element
@@ -468,10 +465,7 @@ def _fragment(builder: Builder, operand: _Operand, start: int, depth: int, targe
     shape = (m, depth) if operand.position == 0 else (depth, n)
     offsets = [0, 0]
     offsets[k_axis] = start
-    if operand.position == 0:
-        layout = mma_operand_a(shape, operand.bits, operand.warp_grid)
-    else:
-        layout = mma_operand_b(shape, operand.bits, operand.warp_grid)
+    layout = mma_layouts(m, n, depth, operand.bits, operand.warps)[operand.position]
     in_memory, source_shape = layout, shape
     if operand.permute is not None:
         order = _inverse(operand.permute.permutation.values)

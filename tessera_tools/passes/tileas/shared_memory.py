@@ -9,6 +9,7 @@ pipelined loop leaves no copy under way.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -135,13 +136,17 @@ def _aligned(offset: int) -> int:
 
 def conversion_plan(op: nv_tileas.ConvertLayout, target: Target) -> Conversion:
     """How a layout conversion is done; stmatrix only where the target has it."""
-    return plan_conversion(
+    return _planned(
         nv_tileas.layout_of(op.source.type),
         nv_tileas.layout_of(op.res.type),
         memory_bits(op.res.type.element),
-        matrix_store=target.has(Feature.STMATRIX),
-        matrix_load=target.has(Feature.LDMATRIX),
+        target.has(Feature.STMATRIX),
+        target.has(Feature.LDMATRIX),
     )
+
+
+# The same few layouts are planned for again and again: by slice of a dot, by pass, and by kernel of a module.
+_planned = lru_cache(maxsize=256)(plan_conversion)
 
 
 def full_tile_registers(registers: LinearLayout, tile: tuple[int, ...]) -> LinearLayout:
@@ -164,11 +169,15 @@ def slice_plan(
     registers: LinearLayout, memory: LinearLayout, bits: int, target: Target
 ) -> VectorAccess | MatrixAccess:
     """How registers (laid out in the whole tile) are read from a buffer."""
-    if target.has(Feature.LDMATRIX):
-        plan = matrix_access(registers, memory, bits)
-        if isinstance(plan, MatrixAccess):
-            return plan
-    return vector_access(registers, memory, bits)
+    return _slice_plan(registers, memory, bits, target.has(Feature.LDMATRIX))
+
+
+@lru_cache(maxsize=256)
+def _slice_plan(
+    registers: LinearLayout, memory: LinearLayout, bits: int, by_matrix: bool
+) -> VectorAccess | MatrixAccess:
+    plan = matrix_access(registers, memory, bits) if by_matrix else None
+    return plan if isinstance(plan, MatrixAccess) else vector_access(registers, memory, bits)
 
 
 def access_atom(plan: VectorAccess | MatrixAccess, element: Type) -> CopyAtomAttr:
