@@ -368,8 +368,8 @@ class Printer:
     def region(
         self, region: Region, *, arguments: bool = True, terminator: bool = True, empty_label: bool = False
     ) -> None:
-        """`{ … }`.  Entry arguments are printed as a label unless `arguments` is False; a terminator without operands and
-        results is left out where `terminator` is False."""
+        """`{ … }`.  Entry arguments are printed as a label unless `arguments` is False; a terminator without operands
+        and attributes is left out where `terminator` is False."""
         self.write("{\n")
         self._indent += 1
         indent = "  " * self._indent

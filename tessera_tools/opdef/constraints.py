@@ -139,7 +139,7 @@ def container_of(container: type, element: TypeConstraint, summary: str | None =
     """A shaped type of one class whose elements `element` accepts."""
 
     def accepts(type: Any) -> bool:
-        return isinstance(type, container) and element.accepts(type.element)  # type: ignore[attr-defined]
+        return isinstance(type, container) and element.accepts(type.element)
 
     return TypeConstraint(summary or f"{container.__name__} of {element.summary} values", accepts)
 

@@ -44,8 +44,8 @@ class OpState:
     """
 
     __slots__ = (
-        "argument_locations", "attributes", "block_arguments", "definition", "known", "operand_tokens", "parser", "regions",
-        "start", "successors", "value_types",
+        "argument_locations", "attributes", "block_arguments", "definition", "known", "operand_tokens", "parser",
+        "regions", "start", "successors", "value_types",
     )  # fmt: skip
 
     def __init__(self, definition: OpDefinition, parser: Any, start: int) -> None:
@@ -85,7 +85,9 @@ class OpState:
     def argument_types(self, field: str, types: list[Type]) -> None:
         """Give the types of a region's entry arguments that were bound without."""
         old = self.regions[field][-1]
-        bound = [(token, type) for (token, _), type in zip(old.arguments, types, strict=True)]
+        bound: list[tuple[Token, Type | None]] = [
+            (token, type) for (token, _), type in zip(old.arguments, types, strict=True)
+        ]
         self.regions[field][-1] = RegionState(old.node, bound)
 
     def argument_location(self, token: Token, location: Location | None) -> None:
@@ -133,8 +135,8 @@ class CustomDirective:
         raise AssertionError(f"{type(self).__name__} does not write")
 
     def covers(self) -> tuple[set[str], set[str]]:
-        """Names of the attributes (by key) and of the value fields whose types this directive reads; default: all that its
-        arguments name, everything when it has none."""
+        """Names of the attributes (by key) and of the value fields whose types this directive reads: all that its
+        arguments name, unless a subclass says otherwise."""
         return set(self.arguments), set(self.arguments)
 
     @classmethod

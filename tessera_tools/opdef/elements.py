@@ -1,5 +1,5 @@
-"""The elements of an assembly format.  Each says which grammar symbols it stands for, reads the children that those give,
-and writes itself.
+"""The elements of an assembly format.  Each says which grammar symbols it stands for, reads the children that those
+give, and writes itself.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ class TypesOfAll(Directive):
 
 
 def distribute_types(state: OpState, fields: list[Any], types: list[Any], noun: str) -> None:
-    """Give each field its share of a list of types; operand counts are known by then, a variadic result takes the rest."""
+    """Give each field its share of a list of types; operands are counted by then, a variadic result takes the rest."""
     rest = list(types)
     spare = len(rest) - sum(f.arity == "single" for f in fields)
     for field in fields:

@@ -172,7 +172,7 @@ class Format:
         if word in ("attr-dict", "attr-dict-with-keyword"):
             return AttrDict(word.endswith("keyword"))
         if word == "type":
-            return self._parenthesized(lambda: self._types_argument())
+            return self._parenthesized(self._types_argument)
         if word == "functional-type":
             self._expect("(")
             inputs = self._types_argument()

@@ -173,7 +173,8 @@ class OpDefinition:
                 )
             if sum(sizes.values) != count or min(sizes.values, default=0) < 0:
                 raise op.error(
-                    f"{noun} count ({count}) does not match with the total size ({sum(sizes.values)}) specified in attribute '{_SEGMENT_KEYS[key]}'"
+                    f"{noun} count ({count}) does not match with the total size ({sum(sizes.values)}) "
+                    f"specified in attribute '{_SEGMENT_KEYS[key]}'"
                 )
             for field, size in zip(fields, sizes.values, strict=True):
                 if (field.arity == "single" and size != 1) or (field.arity == "optional" and size > 1):
@@ -323,8 +324,8 @@ class Op(Operation, metaclass=_OpMeta):
                 )
         successors: list[Block] = []
         for field in definition.successors:
-            value = given.get(field.name)
-            successors += value if field.arity == "variadic" else [value]
+            value: Any = given.get(field.name)
+            successors += value or () if field.arity == "variadic" else (value,)
         self._init(operands, result_types, attributes, regions, successors, location)
 
     def _result_types(

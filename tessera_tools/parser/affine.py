@@ -1,4 +1,4 @@
-"""Affine maps and integer sets: `(d0, d1)[s0] -> (d0 + s0 * 4, d1 floordiv 2)`, `(d0) : (d0 - 4 >= 0, d0 mod 2 == 0)`."""
+"""Affine maps, `(d0, d1)[s0] -> (d0 + s0 * 4, d1 floordiv 2)`, and integer sets, `(d0) : (d0 - 4 >= 0)`."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import floats
@@ -60,14 +61,6 @@ class AttributeScanner(TypeScanner):
         finally:
             self.depth -= 1
 
-    def optional_attribute(self) -> Attribute | None:
-        """An attribute, if one can start here."""
-        self.skip()
-        char = self.text[self.at : self.at + 1]
-        if char and (char in '"@[{#-!(' or char.isalnum() or char == "_"):
-            return self.attribute()
-        return None
-
     def _number(self, type: Type | None, start: int) -> Attribute:
         match = self._match(_NUMBER)
         if match is None:
@@ -89,7 +82,7 @@ class AttributeScanner(TypeScanner):
         if is_float:
             raise self.error(f"floating point value not valid for type {type}", start)
         value = int(literal, 0 if "x" in literal else 10)
-        return self.guarded(lambda: _integer_attribute(value, type), start)
+        return self.guarded(partial(_integer_attribute, value, type), start)
 
     def _word_attribute(self, type: Type | None, start: int) -> Attribute:
         match = WORD.match(self.text, start)
@@ -118,7 +111,8 @@ class AttributeScanner(TypeScanner):
         if dialect is None:
             if not self.allow_unregistered:
                 raise self.error(
-                    f"dialect '{dialect_name}' is not registered; use --allow-unregistered-dialect to let its attributes pass",
+                    f"dialect '{dialect_name}' is not registered; "
+                    "use --allow-unregistered-dialect to let its attributes pass",
                     start,
                 )
             return ba.OpaqueAttr(
@@ -128,8 +122,9 @@ class AttributeScanner(TypeScanner):
             # `#gpu<dim x>`: the word stands inside the brackets.
             self.expect("<")
             word = self.word()
-            if word in dialect.attributes and hasattr(dialect.attributes[word], "parse_inside"):
-                found = dialect.attributes[word].parse_inside(self)
+            inside: Any = getattr(dialect.attributes.get(word), "parse_inside", None)
+            if inside is not None:
+                found = inside(self)
                 self.expect(">")
                 return found
             raise self.error(f"unknown attribute '#{name}<{word} …>' in dialect '{dialect_name}'", start)

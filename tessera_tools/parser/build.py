@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
@@ -22,192 +22,30 @@ from tessera_tools.ir.types import I32, NONE
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
 from tessera_tools.parser.rules import Statement
+from tessera_tools.parser.scopes import Forward, Scope, Scopes, Skip, Unknown
 from tessera_tools.parser.source import Source
 
 
-class _Forward(Value):
-    """Stands for a value used before its definition."""
-
-    __slots__ = ("resolved", "start", "untyped")
-
-    def __init__(self, type: Type, start: int) -> None:
-        super().__init__(type)
-        self.start = start
-        self.untyped = False
-        self.resolved = False
-
-
-class _Unknown(Value):
-    """Stands for a value whose definition is in error."""
-
-    __slots__ = ()
-
-
-class _Skip(Exception):
-    """An operation that uses an unknown value: nothing more is to be said about it."""
-
-
-class _Scope:
-    """The names visible in one isolated region."""
-
-    __slots__ = ("forward", "starts", "values")
-
-    def __init__(self) -> None:
-        self.values: dict[str, list[Value]] = {}
-        self.starts: dict[str, int] = {}
-        self.forward: dict[str, _Forward] = {}
-
-
-class Builder:
+class Builder(Scopes):
     """Builds the operations of one file."""
 
     def __init__(
         self, source: Source, *, allow_unregistered: bool = False, implicit_index_constants: bool = False
     ) -> None:
-        self.source = source
+        super().__init__(source, implicit_index_constants)
         self.allow_unregistered = allow_unregistered
-        self.implicit_index_constants = implicit_index_constants
-        self.errors: list[Diagnostic] = []
-        self.scope = _Scope()
-        self.block: Block | None = None
         self.labels: list[dict[str, Block]] = []
-
-    def error_at(self, start: int, message: str) -> DiagnosticError:
-        """An error at a character offset (the interface that `OpState` uses)."""
-        return self.source.error(start, message)
+        """The block names of each open region."""
 
     def build(self, statements: list[Statement]) -> Block:
         """A block with the file's top-level operations; raises DiagnosticError with all errors."""
         block = Block()
         self._statements(statements, block, None)
-        self._close_scope(self.scope)
+        self.close_scope(self.scope)
         if self.errors:
             self.errors.sort(key=lambda d: d.location.start() or ("", 0, 0) if d.location else ("", 0, 0))
             raise DiagnosticError(*self.errors)
         return block
-
-    # -- scopes and values
-
-    def _close_scope(self, scope: _Scope) -> None:
-        for name, forward in scope.forward.items():
-            message = f"use of undeclared SSA value name '{name}'"
-            if name[1:].startswith("c") and name[2:].isdigit():
-                message += f"; define it ('{name} = arith.constant {name[2:]} : index') or pass --implicit-index-constants"
-            self.errors.append(self.source.diagnostic(forward.start, message))
-
-    def value(self, token: Token, type: Type | None) -> Value:
-        """The value a token names.  `type` is what the use expects; None takes the value's own."""
-        name, _, number = token.text.partition("#")
-        found = self.scope.values.get(name)
-        if found is None:
-            return self._forward_value(token, type)
-        index = int(number) if number else 0
-        if index >= len(found):
-            raise self.error_at(
-                token.start, f"reference to invalid result number: '{name}' has {len(found)} results"
-            )
-        value = found[index]
-        if value.__class__ is _Unknown:
-            raise _Skip
-        if type is not None and value.type is not type:
-            failure = self.error_at(
-                token.start,
-                f"use of value '{token.text}' expects different type than prior uses: '{type}' vs '{value.type}'",
-            )
-            prior = self.scope.starts.get(name)
-            if prior is not None:
-                failure.diagnostics[0].note("prior use here", self.source.position(prior))
-            raise failure
-        return value
-
-    def _forward_value(self, token: Token, type: Type | None) -> Value:
-        forward = self.scope.forward.get(token.text)
-        if forward is not None:
-            if forward.untyped:
-                raise _Skip
-            if type is not None and forward.type is not type:
-                raise self.error_at(
-                    token.start,
-                    f"use of value '{token.text}' expects different type than prior uses: '{type}' vs '{forward.type}'",
-                )
-            return forward
-        if self.implicit_index_constants and token.text.startswith("%c") and token.text[2:].isdigit():
-            constant = self._implicit_constant(token)
-            if constant is not None:
-                return constant
-        forward = _Forward(type or NONE, token.start)
-        forward.untyped = type is None
-        self.scope.forward[token.text] = forward
-        if type is None:
-            # Without a type there is nothing to build; what is wrong is known when the scope closes.
-            raise _Skip
-        return forward
-
-    def _implicit_constant(self, token: Token) -> Value | None:
-        from tessera_tools.diagnostics import emit
-        from tessera_tools.ir.builtin_attributes import index
-
-        constant_class: Any = find_op("arith.constant")
-        assert self.block is not None
-        top = self.block
-        while (
-            top.parent_op is not None
-            and not top.parent_op.has_trait(IsolatedFromAbove)
-            and top.parent_op.parent
-        ):
-            top = top.parent_op.parent
-        op = constant_class(index(int(token.text[2:])), location=self.source.location(token.start))
-        top.insert_before(top.first_op, op)
-        self.scope.values[token.text] = [op.results[0]]
-        op.results[0].name_hint = token.text[1:]
-        emit(
-            Diagnostic(
-                "warning",
-                self.source.position(token.start),
-                f"undefined '{token.text}' is taken as an index constant",
-            )
-        )
-        return op.results[0]
-
-    def define(self, name: str, values: list[Value], start: int, names: list[str]) -> None:
-        """Bind a name; `names` gathers the names to unbind when the region ends."""
-        scope = self.scope
-        if name in scope.values:
-            failure = self.error_at(start, f"redefinition of SSA value '{name}'")
-            failure.diagnostics[0].note(
-                "previously defined here", self.source.position(scope.starts.get(name, start))
-            )
-            self.errors += failure.diagnostics
-            return
-        scope.values[name] = values
-        scope.starts[name] = start
-        names.append(name)
-        if scope.forward:
-            self._resolve_forward(name, values, start)
-
-    def _resolve_forward(self, name: str, values: list[Value], start: int) -> None:
-        forwards = self.scope.forward
-        for i, value in enumerate(values):
-            for key in (f"{name}#{i}", name) if i == 0 else (f"{name}#{i}",):
-                forward = forwards.pop(key, None)
-                if forward is None:
-                    continue
-                if forward.untyped:
-                    self.errors.append(
-                        self.source.diagnostic(
-                            forward.start,
-                            f"'{key}' is used before its definition, where its type is not yet known",
-                        )
-                    )
-                elif forward.has_uses and forward.type is not value.type and value.__class__ is not _Unknown:
-                    failure = self.error_at(
-                        forward.start,
-                        f"use of value '{key}' expects different type than its definition: '{forward.type}' vs '{value.type}'",
-                    )
-                    failure.diagnostics[0].note("defined here", self.source.position(start))
-                    self.errors += failure.diagnostics
-                forward.resolved = True
-                forward.replace_all_uses_with(value)
 
     # -- statements
 
@@ -223,7 +61,7 @@ class Builder:
             except DiagnosticError as failure:
                 self.errors += failure.diagnostics
                 self._define_unknown(statement, names)
-            except _Skip:
+            except Skip:
                 self._define_unknown(statement, names)
         self.block = outer
 
@@ -262,14 +100,14 @@ class Builder:
         for name, count in _result_groups(statement.results.text):
             if name not in self.scope.values:
                 self.define(
-                    name, [_Unknown(NONE) for _ in range(min(count, 4096))], statement.results.start, names
+                    name, [Unknown(NONE) for _ in range(min(count, 4096))], statement.results.start, names
                 )
 
     def _statement(self, statement: Statement) -> Operation:
         location: Location = statement.location or self.source.location(statement.start)
         if statement.children is None:
             if statement.generic is None:
-                raise _Skip  # a syntax error, already told
+                raise Skip  # a syntax error, already told
             return self._generic(statement, location)
         op_class = find_op(statement.name)
         assert op_class is not None
@@ -376,7 +214,7 @@ class Builder:
     def _check_operands(self, operands: list[Value]) -> None:
         """Refuse an operand whose only definition stands inside the operation's own regions."""
         for value in operands:
-            if value.__class__ is _Forward and value.resolved:  # type: ignore[attr-defined]
+            if value.__class__ is Forward and value.resolved:  # type: ignore[attr-defined]
                 start = value.start  # type: ignore[attr-defined]
                 raise self.error_at(
                     start,
@@ -431,15 +269,11 @@ class Builder:
             raise self.error_at(state.token.start, "this op's format passes no operands to a successor")
         return self._label(state.token)
 
-    def branch(self, successor: SuccessorState) -> tuple[Block, list[Value]]:
-        """The block and operand values of a successor with operands."""
-        values = [self.value(t, type) for t, type in zip(successor.operands, successor.types, strict=True)]
-        return self._label(successor.token), values
-
     # -- the generic form
 
     def _generic(self, statement: Statement, location: Location) -> Operation:
-        tokens, successors_node, props, regions_node, attributes, function_type = statement.generic or ()
+        assert statement.generic is not None
+        tokens, successors_node, props, regions_node, attributes, function_type = statement.generic
         op_class = find_op(statement.name)
         if op_class is None and not self.allow_unregistered:
             from tessera_tools.opdef.registry import DIALECT_MODULES
@@ -514,7 +348,7 @@ class Builder:
         region = Region()
         outer_scope = self.scope
         if isolated:
-            self.scope = _Scope()
+            self.scope = Scope()
         names: list[str] = []
         labels: dict[str, Block] = {}
         self.labels.append(labels)
@@ -527,7 +361,7 @@ class Builder:
                         raise self.error_at(label.start, f"redefinition of block '{label.text}'")
                     labels[label.text] = block
                 if i == 0 and bound:
-                    if arguments:
+                    if arguments and label is not None:
                         raise self.error_at(
                             label.start, "the entry block's arguments are already bound by the operation"
                         )
@@ -535,13 +369,13 @@ class Builder:
                 for token, type, _, location in arguments or ():
                     block.add_argument(type, location or self.source.location(token.start))
             for block, (_, arguments, statements) in zip(region.blocks, plan, strict=True):
-                for argument, (token, *_) in zip(block.arguments, arguments or (), strict=False):
-                    self._name(argument, token, names)
+                for argument, written in zip(block.arguments, arguments or (), strict=False):
+                    self._name(argument, written[0], names)
                 self._statements(statements, block, names)
         finally:
             self.labels.pop()
             if isolated:
-                self._close_scope(self.scope)
+                self.close_scope(self.scope)
                 self.scope = outer_scope
             else:
                 for name in names:
@@ -578,8 +412,8 @@ _Plan = tuple[Token | None, Any, list[Statement]]
 
 
 def _split_region(node: list[Any], bound: bool) -> list[_Plan]:
-    """The region's blocks as (label, argument nodes, statements).  Statements before the first label are the entry block;
-    with `bound` arguments there is an entry block in any case."""
+    """The region's blocks as (label, argument nodes, statements).  Statements before the first label are the entry
+    block; with `bound` arguments there is one in any case."""
     statements: list[Statement] = []
     blocks: list[_Plan] = []
     for child in node:

@@ -1,4 +1,4 @@
-"""Dense literals: `dense<splat>`, `dense<[[1, 2], [3, 4]]>`, `dense<"0x…">`, `dense<(1.0,2.0)>`, and `array<i64: 1, 2>`."""
+"""Dense literals: `dense<1>`, `dense<[[1, 2], [3, 4]]>`, `dense<"0x…">`, `dense<(1.0,2.0)>`, `array<i64: 1, 2>`."""
 
 from __future__ import annotations
 

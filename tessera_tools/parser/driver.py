@@ -1,4 +1,4 @@
-"""The table-driven parser: shifts and reduces over the lexer's tokens, and goes on behind a syntax error where that is safe.
+"""The table-driven parser: shifts and reduces over the lexer's tokens; goes on behind a syntax error where it can.
 
     Lexer.next(row) ──▶ terminal ──table──▶ shift, or reduce a rule ──▶ light tree (rules.py)
 
@@ -58,8 +58,8 @@ class Parser(Lexer):
         self._resumed = -1
 
     def parse(self) -> list[Statement]:
-        """The statements of the file, without those in error; `errors` tells of these.  Where reading had to stop, none:
-        what they would say follows from the missing rest."""
+        """The statements of the file, without those in error; `errors` tells of these.  None where reading had to stop:
+        what else there is to say follows from the missing rest."""
         while True:
             try:
                 return self._run()

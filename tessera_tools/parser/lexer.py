@@ -2,8 +2,8 @@
 
     source text ──Lexer.next(row)──▶ (terminal, value)
 
-A type, an attribute, an attribute dictionary and a location are one token each, read by the scanner.  An op whose format
-has a common spelling (`quick.py`) and stands in it is one token, too: `$OP`.
+A type, an attribute, an attribute dictionary and a location are one token each, read by the scanner.  An op whose
+format has a common spelling (`quick.py`) and stands in it is one token, too: `$OP`.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Lexer:
         raise self.unexpected(row, at)
 
     def _takes(self, row: dict[str, int], terminal: str) -> bool:
-        """Whether the state takes the terminal; asked in full where an attribute, which may look the same, is the rival."""
+        """Whether the state takes the terminal; asked in full where an attribute, which may look alike, is a rival."""
         return terminal in row and (row[terminal] >= 0 or "ATTRIBUTE" not in row or self._shifts(terminal))
 
     def _shifts(self, terminal: str) -> bool:

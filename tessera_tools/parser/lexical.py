@@ -194,9 +194,8 @@ class TextScanner:
             piece = match.group()
             if piece in _CLOSING:
                 stack.append(_CLOSING[piece])
-            elif piece in (">", ")", "]", "}"):
-                if not stack or stack.pop() != piece:
-                    raise self.error(f"unbalanced '{piece}'", match.start())
+            elif piece in _CLOSING.values() and (not stack or stack.pop() != piece):
+                raise self.error(f"unbalanced '{piece}'", match.start())
             if not stack:
                 break
         else:

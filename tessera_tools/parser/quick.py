@@ -94,7 +94,7 @@ class _Form:
 
 
 def make_form(name: str) -> _Form | None:
-    """The quick form of an op's format; None for a format with anything but values, types, literals and optional parts."""
+    """The quick form of an op's format; None if it has more than values, types, literals and optional parts."""
     op_class = find_op(name)
     if op_class is None or op_class.assembly is None:
         return None

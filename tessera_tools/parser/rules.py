@@ -149,7 +149,7 @@ _SINGLE = frozenset({"type", "keyword", "boolean"})
 
 
 class Table:
-    """The parse table: of each state, terminal → state to shift to (≥ 0) or -1 - rule to reduce, and rule → next state."""
+    """The parse table.  Of each state: terminal → next state (≥ 0) or -1 - rule to reduce, and rule → next state."""
 
     __slots__ = ("defaults", "end", "gotos", "literals", "ops", "rules", "start", "states")
 

@@ -30,8 +30,10 @@ WORD_TYPES: dict[str, Type] = {
 }
 """Types that are one word; integer types of other widths are added as they are met."""
 
-SHORT_TYPES = {"tile": "cuda_tile", "ptr": "cuda_tile", "token": "cuda_tile", "tensor_view": "cuda_tile",
-               "partition_view": "cuda_tile", "strided_view": "cuda_tile", "gather_scatter_view": "cuda_tile"}  # fmt: skip
+SHORT_TYPES = dict.fromkeys(
+    ("tile", "ptr", "token", "tensor_view", "partition_view", "strided_view", "gather_scatter_view"),
+    "cuda_tile",
+)
 """Types of `cuda_tile` that are written without `!cuda_tile.`."""
 
 _SHAPED = {"tensor", "vector", "memref", "tuple", "complex"}
@@ -130,7 +132,8 @@ class TypeScanner(TextScanner):
         if dialect is None:
             if not self.allow_unregistered:
                 raise self.error(
-                    f"dialect '{dialect_name}' is not registered; use --allow-unregistered-dialect to let its types pass",
+                    f"dialect '{dialect_name}' is not registered; "
+                    "use --allow-unregistered-dialect to let its types pass",
                     start,
                 )
             body = word + (self.balanced() if self.text.startswith("<", self.at) else "")
