@@ -1,0 +1,99 @@
+"""Where buffers and scratch lie: bytes are shared by what is not needed at once; fewer stages are tried if need be."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from slice.programs import lowered
+from slice.test_dots import product_program
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.core import Operation
+from tessera_tools.layout import SharedRoundTrip
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.base import PassContext
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
+from tessera_tools.passes.table import pipeline_for
+from tessera_tools.passes.tileas.materialize_pipeline import MaterializePipeline
+from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, allocate
+from tessera_tools.target import lookup
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+SM_80 = lookup("sm_80")
+
+
+def before(text: str, stop: str) -> tuple[Operation, nv_tileaa.Func]:
+    """(the module, its kernel) before a pass of the pipeline for sm_80."""
+    module = parse_module(text, "kernel.mlir")
+    pipeline = Pipeline("builtin.module")
+    for step in pipeline_for("sm_80"):
+        if step.text == stop:
+            break
+        pipeline.add(parse_pass(step.text))
+    PassManager(pipeline).run(module)
+    return module, kernel(module)
+
+
+def kernel(module: Operation) -> nv_tileaa.Func:
+    """The kernel of a module."""
+    return next(op for op in module.walk() if isinstance(op, nv_tileaa.Func))
+
+
+def test_scratch_after_a_loop_lies_where_the_loop_had_its_buffers() -> None:
+    _, function = before((CORPUS / "gemm_f16_64x64x32.mlir").read_text(), "convert-nv-tile-func-to-llvm")
+    allocation = allocate(function, SM_80)
+    assert any(isinstance(plan, SharedRoundTrip) for plan in allocation.plans.values())
+    buffers = [op for op in allocation.offsets if isinstance(op, nv_tileas.AllocTensor)]
+    assert len(buffers) == 2
+    assert allocation.total == 4 * (64 * 32 + 32 * 64) * 2
+
+
+def test_buffers_of_one_loop_are_apart_and_aligned() -> None:
+    _, function = before(product_program(16, 8, 16, "row", "row"), "convert-nv-tile-func-to-llvm")
+    allocation = allocate(function, SM_80)
+    offsets = sorted(
+        allocation.offsets[op] for op in allocation.offsets if isinstance(op, nv_tileas.AllocTensor)
+    )
+    assert offsets == [0, 4 * 16 * 16 * 2]
+    assert all(offset % ALIGNMENT == 0 for offset in offsets)
+
+
+@pytest.mark.parametrize(("room", "stages"), [(4096, 4), (2900, 3), (2400, 2), (1400, 1)])
+def test_as_many_stages_as_fit_with_everything_else(room: int, stages: int) -> None:
+    # A stage is 512 bytes of A and 256 of B; buffers start at multiples of 1024.
+    module, function = before(product_program(16, 8, 16, "row", "row"), "tileas-materialize-pipeline")
+    target = dataclasses.replace(SM_80, max_shared_per_block=room)
+    MaterializePipeline().run_on_kernel(function, target, PassContext())
+    buffers = [op.res.type for op in kernel(module).walk() if isinstance(op, nv_tileas.AllocTensor)]
+    assert [type.stages for type in buffers] == [stages, stages]
+
+
+def test_buffers_that_do_not_fit_are_listed() -> None:
+    _, function = before(product_program(16, 8, 16, "row", "row"), "tileas-materialize-pipeline")
+    target = dataclasses.replace(SM_80, max_shared_per_block=700)
+    with pytest.raises(
+        DiagnosticError, match="needs 768 bytes of shared memory for one stage.*512 bytes for tile 16x16xf16"
+    ):
+        MaterializePipeline().run_on_kernel(function, target, PassContext())
+
+
+def test_too_many_stages_are_refused() -> None:
+    text = product_program(128, 128, 64, "row", "row")
+    with pytest.raises(DiagnosticError, match="has room for 5 stages on sm_80, but num-stages=9"):
+        lowered(text, tileas_materialize_pipeline="num-stages=9")
+
+
+def test_a_loop_in_a_loop_waits_before_it_fills_its_buffers_again() -> None:
+    text = product_program(64, 64, 32, "row", "row", loop="nested")
+    _, function = before(text, "convert-nv-tile-func-to-llvm")
+    copy = next(op for op in function.walk() if isinstance(op, nv_tileas.AsyncTiledCopy))
+    earlier = []
+    op = copy.prev_op
+    while op is not None:
+        earlier.append(type(op))
+        op = op.prev_op
+    assert nv_tileas.Barrier in earlier
