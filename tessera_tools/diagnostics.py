@@ -53,6 +53,16 @@ class Diagnostic:
         return self
 
 
+@dataclass(slots=True)
+class Remark(Diagnostic):
+    """A remark with what a program that reads it sorts by: who makes it, by which rule, of what kind and function."""
+
+    source: str = ""
+    rule: str = ""
+    category: str = ""
+    function: str = ""
+
+
 class DiagnosticError(Exception):
     """Carries the diagnostics that made the work impossible; at least one is an error."""
 
@@ -125,7 +135,8 @@ def render(diagnostic: Diagnostic, sources: Sources | None = None, *, color: boo
     severity = diagnostic.severity + ":"
     if color:
         severity = f"\x1b[{_STYLES[diagnostic.severity]}m{severity}\x1b[0m"
-    text = f"{where}{severity} {diagnostic.message}\n"
+    rule = f" [{diagnostic.rule}]" if isinstance(diagnostic, Remark) and diagnostic.rule else ""
+    text = f"{where}{severity} {diagnostic.message}{rule}\n"
     if place and sources is not None:
         line = sources.line(place[0], place[1])
         if line is not None:

@@ -61,6 +61,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "mlir-print-ir-tree-dir": ("DIR", "print the IR into a tree of files there", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
     "pass-pipeline": ("TEXT", "the passes to run, as in 'builtin.module(func.func(canonicalize,cse))'", None),
+    "remarks": ("FORMAT[:FILE]", "write remarks as text, json or yaml, to a file instead of stderr if given", None),
     "split-input-file": ("MARKER", f"process the chunks between lines '{SPLIT_MARKER}' (MARKER) alone", SPLIT_MARKER),
     "verify-diagnostics": ("WHICH", "check errors against expected-… comments: all or only-expected", "all"),
     "verify-each": ("BOOL", "verify the IR after each pass (true)", "true"),

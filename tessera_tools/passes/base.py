@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, emit
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Remark, emit
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
@@ -120,9 +120,23 @@ class PassContext:
         """Tell the user something that does not stop the work."""
         return emit(Diagnostic("warning", location, message))
 
-    def remark(self, location: HasStart | None, message: str) -> Diagnostic:
-        """Tell the user what was done, or why it was not."""
-        return emit(Diagnostic("remark", location, message))
+    def remark(
+        self,
+        location: HasStart | None,
+        message: str,
+        *,
+        source: str = "",
+        rule: str = "",
+        category: str = "",
+        function: str = "",
+        notes: Sequence[str] = (),
+    ) -> Diagnostic:
+        """Tell the user what was done, or why it was not, or what to look at; see `Remark` for the words to sort by."""
+        remark = Remark("remark", location, message)
+        remark.source, remark.rule, remark.category, remark.function = source, rule, category, function
+        for note in notes:
+            remark.note(note)
+        return emit(remark)
 
     def run_pipeline(self, text: str, op: Operation) -> None:
         """Run a pipeline on `op`, a descendant of what the pass runs on, under the same instrumentation.

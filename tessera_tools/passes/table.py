@@ -42,6 +42,7 @@ PASSES: dict[str, Row] = {
     "strip-debuginfo": Row("builtin.strip_debuginfo:StripDebugInfo", "forget all source locations"),
     "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "drop private symbols that nobody refers to"),
     # On cuda_tile
+    "cuda-tile-lint": Row("cuda_tile.cuda_tile_lint:CudaTileLint", "remarks on what will be slow or surprising"),
     "fuse-fma": Row("cuda_tile.fuse_fma:FuseFMA", "fuse products with what they are added to (changes roundings)"),
     "loop-split": Row("cuda_tile.loop_split:LoopSplit", "split loops where a condition on their counter changes"),
     "synthesize-debug-info-scopes": Row(

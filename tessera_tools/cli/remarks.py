@@ -1,0 +1,100 @@
+"""`--remarks=FORMAT[:FILE]`: the remarks of passes as text, JSON or YAML, for people or for programs.
+
+remark ──take()──▶ kept ──write()──▶ text: as diagnostics; json: one array; yaml: documents in LLVM's remark format
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tessera_tools.cli.common import write_stderr
+from tessera_tools.diagnostics import Diagnostic, Remark, Sources, error, render
+
+__all__ = ["FORMATS", "Remarks"]
+
+FORMATS = ("text", "json", "yaml")
+
+
+class Remarks:
+    """Keeps the remarks of one run. `spec` is the option's value; None leaves remarks to the ordinary diagnostics.
+
+    Raises DiagnosticError for a format that does not exist.
+    """
+
+    def __init__(self, spec: str | None) -> None:
+        self.format, _, self.file = (spec or "").partition(":")
+        self.kept: list[Remark] = []
+        if spec is not None and self.format not in FORMATS:
+            raise error(None, f"--remarks takes {', '.join(FORMATS)}, found '{self.format}'")
+        if spec is not None and ":" in spec and not self.file:
+            raise error(None, f"--remarks={self.format}: names no file")
+
+    def take(self, diagnostic: Diagnostic) -> bool:
+        """Keep a diagnostic that is a remark; False where it is to be shown as others are."""
+        if not self.format or not isinstance(diagnostic, Remark):
+            return False
+        self.kept.append(diagnostic)
+        return True
+
+    def write(self, sources: Sources) -> None:
+        """Write what was kept: a file whole or not at all."""
+        if not self.format:
+            return
+        if self.format == "text":
+            text = "".join(render(remark, sources) for remark in self.kept)
+        elif self.format == "json":
+            text = json.dumps([_record(remark) for remark in self.kept], indent=2) + "\n"
+        else:
+            text = "".join(map(_yaml, self.kept))
+        if self.file:
+            from tessera_tools.emit.files import write_output
+
+            write_output(self.file, text)
+        else:
+            write_stderr(text)
+
+
+def _record(remark: Remark) -> dict[str, Any]:
+    place = remark.location.start() if remark.location is not None else None
+    file, line, column = place if place is not None else (None, None, None)
+    return {
+        "pass": remark.source,
+        "name": remark.rule,
+        "category": remark.category,
+        "function": remark.function,
+        "file": file,
+        "line": line,
+        "column": column,
+        "message": remark.message,
+        "notes": [note.message for note in remark.notes],
+    }
+
+
+def _yaml(remark: Remark) -> str:
+    """One document in the format of LLVM's optimization remarks."""
+    place = remark.location.start() if remark.location is not None else None
+    lines = [
+        "--- !Analysis",
+        f"Pass:            {_quoted(remark.source)}",
+        f"Name:            {_quoted(remark.rule)}",
+    ]
+    if place is not None:
+        lines.append(
+            f"DebugLoc:        {{ File: {_quoted(place[0])}, Line: {place[1]}, Column: {place[2]} }}"
+        )
+    lines += [
+        f"Function:        {_quoted(remark.function)}",
+        "Args:",
+        f"  - Category:        {_quoted(remark.category)}",
+    ]
+    lines.append(f"  - String:          {_quoted(remark.message)}")
+    lines += [f"  - Note:            {_quoted(note.message)}" for note in remark.notes]
+    return "\n".join([*lines, "...", ""])
+
+
+def _quoted(text: str) -> str:
+    """A YAML scalar: single quotes, or double ones where the text has characters that those cannot hold."""
+    if text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    return json.dumps(text)

@@ -1,0 +1,74 @@
+"""`--remarks`: the formats, the file, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tessera_tools.cli.opt import run
+from tessera_tools.cli.remarks import Remarks
+from tessera_tools.diagnostics import Diagnostic, Position, Remark, Sources
+
+DIVISION = b"""\
+cuda_tile.testing$func @k(%a: tile<8xf32>) {
+  %b = divf %a, %a : tile<8xf32>
+}
+"""
+
+
+def test_json_is_one_array(tmp_path: Path) -> None:
+    file = tmp_path / "remarks.json"
+    assert run(["-", "--cuda-tile-lint", f"--remarks=json:{file}"], stdin=DIVISION).exit_code == 0
+    (record,) = json.loads(file.read_text())
+    assert (record["name"], record["function"], record["line"], record["column"]) == (
+        "exact-rounding",
+        "k",
+        2,
+        8,
+    )
+
+
+def test_without_a_file_they_go_to_stderr() -> None:
+    done = run(["-", "--cuda-tile-lint", "--remarks=text"], stdin=DIVISION)
+    assert b"<stdin>:2:8: remark: an exactly rounded result" in done.stderr
+    assert b"[exact-rounding]" in done.stderr
+    assert b"remark" not in done.stdout
+
+
+def test_a_program_without_remarks_gives_an_empty_array() -> None:
+    assert run(["-", "--remarks=json"], stdin=DIVISION).stderr == b"[]\n"
+
+
+def test_yaml_quotes_what_it_must() -> None:
+    kept = Remarks("yaml")
+    remark = Remark("remark", Position("it's.mlir", 1, 2), 'a "b"\nc')
+    assert kept.take(remark)
+    from tessera_tools.cli.remarks import _yaml
+
+    assert "File: 'it''s.mlir', Line: 1, Column: 2" in _yaml(remark)
+    assert r'String:          "a \"b\"\nc"' in _yaml(remark)
+
+
+def test_warnings_are_not_kept() -> None:
+    kept = Remarks("json")
+    assert not kept.take(Diagnostic("warning", None, "look out"))
+    kept.write(Sources())
+    assert kept.kept == []
+
+
+def test_an_unknown_format_is_refused() -> None:
+    done = run(["-", "--remarks=xml"], stdin=DIVISION)
+    assert done.exit_code == 1
+    assert b"--remarks takes text, json, yaml, found 'xml'" in done.stderr
+
+
+def test_a_file_that_is_not_named_is_refused() -> None:
+    done = run(["-", "--remarks=json:"], stdin=DIVISION)
+    assert done.exit_code == 1
+    assert b"names no file" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    done = run(["-", f"--remarks=json:{tmp_path}/none/out.json"], stdin=DIVISION)
+    assert done.exit_code == 1
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,207 @@
+"""Every rule of cuda-tile-lint on a program that it is about, and on one beside it that it must leave alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tessera_tools.cli.opt import run
+from tessera_tools.passes.cuda_tile.lint_rules import RULES
+
+ROOT = Path(__file__).resolve().parents[3]
+
+VIEW = "tensor_view<?x64x{t}, strides=[?,1]>"
+
+
+def remarks(tmp_path: Path, body: str, arguments: str = "", options: str = "") -> list[str]:
+    """The rules that have something to say of a kernel."""
+    file = tmp_path / "k.mlir"
+    file.write_text(f"testing$func @k({arguments}) {{\n{body}\n}}\n".replace("testing", "cuda_tile.testing"))
+    flag = f"--cuda-tile-lint={options}" if options else "--cuda-tile-lint"
+    done = run([str(file), flag, "--remarks=json:" + str(tmp_path / "out.json"), "-o", "-"])
+    assert done.exit_code == 0, done.stderr.decode()
+    return [record["name"] for record in json.loads((tmp_path / "out.json").read_text())]
+
+
+def make_view(shape: str, strides: str, type: str, before: str = "") -> str:
+    kinds = ", ".join(["%"]) and (" tile<i32> ->" if "%" in shape + strides else "")
+    return f"{before}\n%v = make_tensor_view %q, shape = [{shape}], strides = [{strides}] :{kinds} {type}\n"
+
+
+ALIGNED = "%q = assume div_by<16>, %p : tile<ptr<f32>>"
+PLAIN = "%q = assume div_by<4>, %p : tile<ptr<f32>>"
+POINTER = "%p: tile<ptr<f32>>, %n: tile<i32>, %i: tile<i32>"
+FIXED = "tensor_view<64x64xf32, strides=[64,1]>"
+
+
+def with_use(
+    view: str, tile: str = "64x64", padding: str = "", tail: str = "", load: str = "weak %w[%i, %i]"
+) -> str:
+    part = f"partition_view<tile=({tile}), {padding}{view}>"
+    return (
+        f"%w = make_partition_view %v : {part}\n"
+        f"%x, %t = load_view_tko {load}{tail} : {part}, tile<i32> -> tile<{tile}xf32>, token\n"
+    )
+
+
+def fixed(
+    base: str = ALIGNED, view: str = FIXED, shape: str = "64, 64", strides: str = "64, 1", **use: str
+) -> str:
+    return make_view(shape, strides, view, base) + with_use(view, **use)
+
+
+ROWS = "tensor_view<?x64xf32, strides=[?,1]>"
+TALL = "tensor_view<64x?xf32, strides=[64,1]>"
+ORDERED = (
+    fixed()
+    + "%s = store_view_tko weak %x, %w[%i, %i]{token} : tile<64x64xf32>, partition_view<tile=(64x64), "
+    + FIXED
+    + ">, tile<i32> -> token"
+)
+
+
+def product(m: int, n: int, k: int, source: str, acc: str = "f32") -> tuple[str, str]:
+    types = f"tile<{m}x{k}x{source}>", f"tile<{k}x{n}x{source}>", f"tile<{m}x{n}x{acc}>"
+    return f"%d = mmaf %a, %b, %c : {', '.join(types)}", f"%a: {types[0]}, %b: {types[1]}, %c: {types[2]}"
+
+
+def loop(k: int) -> str:
+    left, right = (f"tensor_view<{shape}, strides=[{stride},1]>" for shape, stride in
+                   ((f"256x{k}xf16", k), (f"{k}x256xf16", 256)))  # fmt: skip
+    views = [
+        f"partition_view<tile=({tile}), {view}>" for tile, view in ((f"256x{k}", left), (f"{k}x256", right))
+    ]
+    return f"""
+      %q = assume div_by<16>, %p : tile<ptr<f16>>
+      %l = make_tensor_view %q, shape = [256, {k}], strides = [{k}, 1] : {left}
+      %r = make_tensor_view %q, shape = [{k}, 256], strides = [256, 1] : {right}
+      %lv = make_partition_view %l : {views[0]}
+      %rv = make_partition_view %r : {views[1]}
+      %z = constant <f32: 0.0> : tile<256x256xf32>
+      %e = for %j in (%i to %n, step %n) : tile<i32> iter_values(%c = %z) -> (tile<256x256xf32>) {{
+        %a, %t = load_view_tko weak %lv[%i, %i] : {views[0]}, tile<i32> -> tile<256x{k}xf16>, token
+        %b, %u = load_view_tko weak %rv[%i, %i] : {views[1]}, tile<i32> -> tile<{k}x256xf16>, token
+        %d = mmaf %a, %b, %c : tile<256x{k}xf16>, tile<{k}x256xf16>, tile<256x256xf32>
+        continue %d : tile<256x256xf32>
+      }}"""
+
+
+GATHER = "%x, %t = load_ptr_tko weak %o : tile<{n}xptr<f32>> -> tile<{n}xf32>, token"
+SPREAD = """%e = reshape %q : tile<ptr<f32>> -> tile<1xptr<f32>>
+%o = broadcast %e : tile<1xptr<f32>> -> tile<{n}xptr<f32>>
+"""
+HINTED = " optimization_hints = <default = {%s}>"
+
+# rule: (arguments, options, a program with it, a program without it)
+CASES: dict[str, tuple[str, str, str, str]] = {
+    "unaligned-base": (POINTER, "", fixed(PLAIN), fixed()),
+    "unassumed-stride": (
+        POINTER, "",
+        fixed(view=ROWS, shape="%n, 64", strides="%n, 1"),
+        fixed(ALIGNED + "\n%m = assume div_by<4>, %n : tile<i32>", ROWS, "%m, 64", "%m, 1"),
+    ),
+    "unaligned-stride": (
+        POINTER, "", fixed(view="tensor_view<64x64xf32, strides=[65,1]>", strides="65, 1"), fixed(),
+    ),
+    "unassumed-extent": (
+        POINTER, "",
+        fixed(view=TALL, shape="64, %n"),
+        fixed(ALIGNED + "\n%m = assume div_by<4>, %n : tile<i32>", TALL, "64, %m"),
+    ),
+    "no-unit-stride": (
+        POINTER, "", fixed(view="tensor_view<64x64xf32, strides=[256,4]>", strides="256, 4"), fixed(),
+    ),
+    "short-rows": (POINTER, "", fixed(tile="64x4"), fixed(tile="64x8")),
+    "unspecified-padding": (
+        POINTER, "",
+        fixed(view=ROWS, shape="%n, 64", strides="%n, 1"),
+        fixed(view=ROWS, shape="%n, 64", strides="%n, 1", padding="padding_value = zero, "),
+    ),
+    "pointer-tile": (
+        POINTER, "", PLAIN + "\n" + (SPREAD + GATHER).format(n=128), ALIGNED + "\n" + (SPREAD + GATHER).format(n=128),
+    ),
+    "unordered-access": (POINTER, "", ORDERED.format(token=""), ORDERED.format(token=" token = %t")),
+    "ignored-hint": (
+        POINTER, "", fixed(tail=HINTED % "allow_tma = true"), fixed(tail=HINTED % "allow_tma = false"),
+    ),
+    "invalid-hint": (POINTER, "", fixed(tail=HINTED % "latency = 11"), fixed(tail=HINTED % "latency = 10")),
+    "f32-mma": ("", "", *product(64, 64, 16, "f32")),
+    "fp8-mma": ("", "", *product(64, 64, 32, "f8E4M3FN")),
+    "f16-accumulator": ("", "", *product(64, 64, 16, "f16", "f16")),
+    "small-mma": ("", "", *product(8, 8, 16, "f16")),
+    "narrow-mma": ("", "gpu-name=sm_90", *product(16, 64, 16, "f16")),
+    "large-tile": (
+        "%a: tile<256x256xf32>, %b: tile<64x64xf32>", "",
+        "%c = mulf %a, %a : tile<256x256xf32>", "%c = mulf %b, %b : tile<64x64xf32>",
+    ),
+    "large-operands": ("%p: tile<ptr<f16>>, %n: tile<i32>, %i: tile<i32>", "", loop(256), loop(64)),
+    "exact-rounding": (
+        "%a: tile<8xf32>", "", "%b = divf %a, %a : tile<8xf32>", "%b = divf %a, %a rounding<approx> : tile<8xf32>",
+    ),
+    "integer-division": (
+        "%a: tile<8xi32>", "", "%b = divi %a, %a signed : tile<8xi32>",
+        "%c = constant <i32: 8> : tile<8xi32>\n%b = divi %a, %c signed : tile<8xi32>",
+    ),
+}  # fmt: skip
+BETTER = {
+    "f32-mma": product(64, 64, 16, "tf32"),
+    "fp8-mma": product(64, 64, 32, "f16"),
+    "f16-accumulator": product(64, 64, 16, "f16"),
+    "small-mma": product(16, 8, 16, "f16"),
+    "narrow-mma": product(64, 64, 16, "f16"),
+}
+"""What is left alone, for rules on matrix products, whose operands are the kernel's arguments."""
+
+
+def both(rule: str) -> tuple[str, tuple[str, str], tuple[str, str]]:
+    arguments, options, bad, good = CASES[rule]
+    if rule in BETTER:
+        return options, (bad, good), BETTER[rule]
+    return options, (bad, arguments), (good, arguments)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_finds_what_it_is_about(rule: str, tmp_path: Path) -> None:
+    options, (body, arguments), _ = both(rule)
+    assert rule in remarks(tmp_path, body, arguments, options)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_leaves_the_better_program_alone(rule: str, tmp_path: Path) -> None:
+    options, _, (body, arguments) = both(rule)
+    assert rule not in remarks(tmp_path, body, arguments, options)
+
+
+def test_a_disabled_rule_says_nothing(tmp_path: Path) -> None:
+    _, (body, arguments), _ = both("unaligned-base")
+    assert "unaligned-base" not in remarks(tmp_path, body, arguments, "disable=unaligned-base")
+
+
+def test_a_category_leaves_out_the_others(tmp_path: Path) -> None:
+    _, (body, arguments), _ = both("unaligned-base")
+    assert remarks(tmp_path, body, arguments, "category=tensorcore") == []
+
+
+def test_what_a_target_has_decides(tmp_path: Path) -> None:
+    _, (body, arguments), _ = both("fp8-mma")
+    assert "fp8-mma" not in remarks(tmp_path, body, arguments, "gpu-name=sm_89")
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    done = run(["-", "--cuda-tile-lint=disable=nothing"], stdin=b"")
+    assert done.exit_code == 1
+    assert b"no rule is called 'nothing'" in done.stderr
+
+
+def test_an_unknown_target_is_refused() -> None:
+    done = run(["-", "--cuda-tile-lint=gpu-name=sm_1"], stdin=b"cuda_tile.module @m { }")
+    assert done.exit_code == 1
+    assert b"unknown GPU 'sm_1'" in done.stderr
+
+
+def test_the_page_explains_every_rule() -> None:
+    page = (ROOT / "docs" / "lint.md").read_text()
+    for rule, (category, finds) in RULES.items():
+        assert f"| `{rule}` | {category} | {finds} |" in page
