@@ -89,25 +89,30 @@ def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
     return result
 
 
-def load(warp: Warp, mask: Mask, space: str, addresses: Array, width: int) -> Array:
-    """What the active lanes read, compact: shape [count] or, for 16 and 32 bytes, [count, width/8] of uint64."""
+def load(warp: Warp, mask: Mask, space: str, addresses: Array, width: int, strong: bool = False) -> Array:
+    """What the active lanes read, compact: shape [count] or, for 16 and 32 bytes, [count, width/8] of uint64.
+
+    `strong` accesses (volatile, relaxed, acquire, atomic) do not race with each other.
+    """
     found = parts(warp, mask, space, addresses)
     if len(found) == 1 and found[0][1] is mask:
-        return found[0][0].load(warp, mask, found[0][2], width)
+        return found[0][0].load(warp, mask, found[0][2], width, strong)
     dtype = np.dtype(f"<u{min(width, 8)}")
     out = np.full((32, width // 8) if width > 8 else 32, np.iinfo(dtype).max, dtype)
     for memory, part, own in found:
-        out[part.array] = memory.load(warp, part, own, width)
+        out[part.array] = memory.load(warp, part, own, width, strong)
     return compact(mask, out)
 
 
-def store(warp: Warp, mask: Mask, space: str, addresses: Array, width: int, values: Array) -> None:
+def store(
+    warp: Warp, mask: Mask, space: str, addresses: Array, width: int, values: Array, strong: bool = False
+) -> None:
     """Write the compact `values` of the active lanes."""
     found = parts(warp, mask, space, addresses)
     if len(found) == 1 and found[0][1] is mask:
-        found[0][0].store(warp, mask, found[0][2], width, values)
+        found[0][0].store(warp, mask, found[0][2], width, values, strong)
         return
     spread = np.empty((32, *values.shape[1:]), values.dtype)
     spread[mask.array] = values
     for memory, part, own in found:
-        memory.store(warp, part, own, width, compact(part, spread))
+        memory.store(warp, part, own, width, compact(part, spread), strong)

@@ -15,7 +15,7 @@ import numpy as np
 from tessera_tools.sim.asynchronous import Engine
 from tessera_tools.sim.findings import Finding
 from tessera_tools.sim.memory import Local, Shared
-from tessera_tools.sim.races import Clocks
+from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.types import UNSIGNED
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
 
@@ -99,6 +99,8 @@ class Cluster:
         self.clocks = Clocks(len(self.warps), launch.clock)
         self.clocks.start(self.warps)
         self.state: dict[str, Any] = {}
+        self.histories: dict[int, History] = {}
+        """Address of a global allocation → who of this cluster touched it last."""
         self.stuck = False
         self._expired = 0
         self._progress = 0

@@ -61,6 +61,10 @@ POISON = 0xFF
 """Every byte of a value that is not there yet or does not exist: NaN in each float type."""
 
 _PADDING = 64
+_WATCHED_SIZE = 1 << 30
+"""Bytes of the largest global allocation in which races are looked for."""
+_or = np.bitwise_or.reduce
+_minimum = np.minimum.reduce
 _FILL = {1: 0x01, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}
 
 
@@ -96,7 +100,7 @@ class Region:
 
     def units(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
         """Offsets (uint64, compact) → indices of `width`-byte units; a bad one is reported, and sent to the scratch."""
-        every = int(np.bitwise_or.reduce(offsets)) if len(offsets) else 0
+        every = int(_or(offsets)) if len(offsets) else 0
         if every & (width - 1) or (every + width > self.size and int(offsets.max()) + width > self.size):
             offsets = self._refuse(warp, mask, offsets, width)
         return (offsets >> _SHIFT[width]).view(np.int64)
@@ -163,6 +167,8 @@ class Allocations:
 
     def __init__(self, space: str) -> None:
         self.space = space
+        self.watched = space == "global"
+        """Whether races are looked for."""
         self.next = BASE[space] + (1 << 20)
         self.regions: list[Buffer] = []
         self.recent: Buffer | None = None
@@ -183,29 +189,67 @@ class Allocations:
                 return region
         return None
 
-    def load(self, warp: Warp, mask: Mask, addresses: Array, width: int) -> Array:
+    def load(self, warp: Warp, mask: Mask, addresses: Array, width: int, strong: bool = False) -> Array:
         wanted = compact(mask, addresses)
         recent = self.recent
         if recent is not None:
             offsets = wanted - np.uint64(recent.base)
-            every = int(np.bitwise_or.reduce(offsets)) if len(offsets) else 0
+            every = int(_or(offsets)) if len(offsets) else 0
             if not every & (width - 1) and (
                 every + width <= recent.size or int(offsets.max()) + width <= recent.size
             ):
-                return recent.views[width][(offsets >> _SHIFT[width]).view(np.int64)]
+                index = (offsets >> _SHIFT[width]).view(np.int64)
+                if self.watched:
+                    self._note_load(warp, mask, recent, index, width, strong)
+                return recent.views[width].take(index, 0)
         out = np.full(
             (len(wanted), *_row(width)), np.uint64(0xFFFFFFFFFFFFFFFF).astype(_unit(width)), _unit(width)
         )
         for region, part, chosen in self._regions(warp, mask, wanted, width):
             index = region.units(warp, part, wanted[chosen] - np.uint64(region.base), width)
+            if self.watched:
+                self._note_load(warp, part, region, index, width, strong)
             out[chosen] = region.views[width][index]
         return out
 
-    def store(self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array) -> None:
+    def store(
+        self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array, strong: bool = False
+    ) -> None:
         wanted = compact(mask, addresses)
         for region, part, chosen in self._regions(warp, mask, wanted, width):
             index = region.units(warp, part, wanted[chosen] - np.uint64(region.base), width)
-            region.views[width][index] = values[chosen]
+            given = values[chosen]
+            if self.watched:
+                self._note_store(warp, part, region, index, width, given, strong)
+            region.views[width][index] = given
+
+    def _history(self, warp: Warp, region: Buffer) -> History | None:
+        """Who touched the allocation last, in the warp's cluster: clusters are not ordered with each other."""
+        known = warp.cta.cluster.histories
+        found = known.get(region.base)
+        if found is None and region.size <= _WATCHED_SIZE:
+            found = known[region.base] = History(len(region.data))
+        return found
+
+    def _note_load(
+        self, warp: Warp, mask: Mask, region: Buffer, index: Array, width: int, strong: bool
+    ) -> None:
+        history = self._history(warp, region)
+        racing = history.load(warp, mask, index, width, strong) if history is not None else None
+        if racing is not None:
+            _race(warp, mask, region, index, width, racing, "read", "write")
+
+    def _note_store(
+        self, warp: Warp, mask: Mask, region: Buffer, index: Array, width: int, values: Array, strong: bool
+    ) -> None:
+        history = self._history(warp, region)
+        racing = history.store(warp, mask, index, width, strong) if history is not None else None
+        if racing is not None:
+            # Threads that store what is there already harm nobody: replicated results are written so.
+            same = region.views[width][index[racing]] == values[racing]
+            racing = racing[~same.reshape(len(racing), -1).all(axis=1)]
+            if len(racing):
+                _race(warp, mask, region, index, width, racing, "write", "access")
 
     def _regions(self, warp: Warp, mask: Mask, wanted: Array, width: int) -> list[tuple[Buffer, Mask, Any]]:
         """The allocations that the addresses hit: each with its lanes, and their places in the compact order."""
@@ -244,6 +288,21 @@ class Allocations:
         return f"{text}; {near.name} ends " + (f"{past} bytes below it" if past else "there")
 
 
+def _race(
+    warp: Warp, mask: Mask, region: Region, index: Array, width: int, racing: Array, what: str, other: str
+) -> None:
+    chosen = np.zeros(len(index), np.bool_)
+    chosen[racing] = True
+    at = int(index[racing[0]]) * width
+    if at < region.scratch:
+        warp.report(
+            "race",
+            f"{what} of {width} bytes at byte {at} of {region.name}: no barrier orders it after another "
+            f"thread's {other}",
+            mask_of(_bits(mask, chosen)),
+        )
+
+
 def _unit(width: int) -> Any:
     return np.dtype(f"<u{min(width, 8)}")
 
@@ -262,8 +321,8 @@ class _Watched(Region):
         self.states = views_of(self.state)
 
     def check_load(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
-        state = self.states[width][index]
-        seen = int(np.bitwise_or.reduce(state, axis=None)) if state.size else 0
+        state = self.states[width].take(index, 0)
+        seen = int(_or(state, None)) if state.size else 0
         fill = _FILL[min(width, 8)]
         if seen & fill * (UNINITIALIZED | LANDING):
             for flag, kind, text in (
@@ -284,8 +343,8 @@ class _Watched(Region):
                     )
 
     def check_store(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
-        state = self.states[width][index]
-        seen = int(np.bitwise_or.reduce(state, axis=None)) if state.size else 0
+        state = self.states[width].take(index, 0)
+        seen = int(_or(state, None)) if state.size else 0
         fill = _FILL[min(width, 8)]
         if seen & fill * (LANDING | READING):
             bad = (state & state.dtype.type(fill * (LANDING | READING))).reshape(len(state), -1).any(axis=1)
@@ -322,12 +381,14 @@ class Local(_Watched):
             return (offsets >> _SHIFT[width]).view(np.int64)
         return self.units(warp, mask, offsets + compact(mask, self.starts), width)
 
-    def load(self, warp: Warp, mask: Mask, addresses: Array, width: int) -> Array:
+    def load(self, warp: Warp, mask: Mask, addresses: Array, width: int, strong: bool = False) -> Array:
         index = self._index(warp, mask, addresses, width)
         self.check_load(warp, mask, index, width)
-        return self.views[width][index]
+        return self.views[width].take(index, 0)
 
-    def store(self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array) -> None:
+    def store(
+        self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array, strong: bool = False
+    ) -> None:
         index = self._index(warp, mask, addresses, width)
         self.views[width][index] = values
         self.states[width][index] = 0
@@ -347,7 +408,7 @@ class Shared(_Watched):
         self.history = History(len(self.data))
 
     def units(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
-        if len(offsets) and int(offsets.min()) < SHARED_START:
+        if len(offsets) and int(_minimum(offsets)) < SHARED_START:
             low = offsets < np.uint64(SHARED_START)
             first = int(offsets[np.flatnonzero(low)[0]])
             warp.report(
@@ -359,34 +420,24 @@ class Shared(_Watched):
             self.data[self.scratch :] = POISON
         return super().units(warp, mask, offsets, width)
 
-    def load(self, warp: Warp, mask: Mask, addresses: Array, width: int) -> Array:
+    def load(self, warp: Warp, mask: Mask, addresses: Array, width: int, strong: bool = False) -> Array:
         index = self.units(warp, mask, compact(mask, addresses), width)
         self.check_load(warp, mask, index, width)
-        racing = self.history.load(warp, mask, index, width)
+        racing = self.history.load(warp, mask, index, width, strong)
         if racing is not None:
-            self._race(warp, mask, index, width, racing, "read", "write")
-        return self.views[width][index]
+            _race(warp, mask, self, index, width, racing, "read", "write")
+        return self.views[width].take(index, 0)
 
-    def store(self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array) -> None:
+    def store(
+        self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array, strong: bool = False
+    ) -> None:
         index = self.units(warp, mask, compact(mask, addresses), width)
         self.check_store(warp, mask, index, width)
-        racing = self.history.store(warp, mask, index, width)
+        racing = self.history.store(warp, mask, index, width, strong)
         if racing is not None:
-            self._race(warp, mask, index, width, racing, "write", "access")
+            _race(warp, mask, self, index, width, racing, "write", "access")
         self.views[width][index] = values
-        self.states[width][index] = _FILL[min(width, 8)] * UNFENCED
+        self.states[width][index] = _UNFENCED[width]
 
-    def _race(
-        self, warp: Warp, mask: Mask, index: Array, width: int, racing: Array, what: str, other: str
-    ) -> None:
-        chosen = np.zeros(len(index), np.bool_)
-        chosen[racing] = True
-        at = int(index[racing[0]]) * width
-        if at >= self.scratch:
-            return
-        warp.report(
-            "race",
-            f"{what} of {width} bytes at byte {at} of shared memory: no barrier orders it after another "
-            f"thread's {other}",
-            mask_of(_bits(mask, chosen)),
-        )
+
+_UNFENCED = {width: _FILL[min(width, 8)] * UNFENCED for width in (1, 2, 4, 8, 16, 32)}

@@ -137,6 +137,8 @@ class Warp:
         self.instructions = 0
         self.records = np.arange(32, dtype=np.uint64) + np.uint64(rank * 32)
         """Each lane's access record (sim/races.py): thread in the cluster, and the warp's clock above it."""
+        self.limit = 0
+        """Records from here on may be unordered with what the warp does now (sim/races.py)."""
         self.threads = np.arange(32 * index, 32 * index + 32)
         self.local: Any = None
 

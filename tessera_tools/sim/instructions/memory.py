@@ -1,4 +1,4 @@
-"""ld and st (PTX ISA, "ld", "ld.global.nc", "ldu", "st"), prefetch."""
+"""ld and st (PTX ISA, "ld", "ld.global.nc", "ldu", "st"), fence, membar, prefetch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from tessera_tools.sim.access import SPACES, load, memory_of, store
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.order import fence, strong_read, strong_write
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES, Type
 from tessera_tools.sim.warp import Mask, Warp
@@ -21,10 +22,16 @@ _SCOPES = ("cta", "cluster", "gpu", "sys")
 _ORDERS = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
 
 
-def _qualifiers(ctx: Context) -> tuple[str, int, Type]:
-    """Space, vector length and type; takes what only hints at caching."""
-    ctx.choose(*_ORDERS, default="weak")
-    ctx.choose(*_SCOPES, default="")
+def _qualifiers(ctx: Context) -> tuple[str, str, int, Type]:
+    """Order, space, vector length and type; takes what only hints at caching."""
+    order = ctx.choose(*_ORDERS, default="weak")
+    scope = ctx.choose(*_SCOPES, default="")
+    if order in ("relaxed", "acquire", "release") and not scope:
+        raise ctx.error(f"has .{order} without a scope; expected .{', .'.join(_SCOPES)}")
+    if scope and order in ("weak", "volatile"):
+        raise ctx.error(f"has the scope .{scope} without .relaxed, .acquire or .release")
+    if order == ("release" if ctx.inst.opcode != "st" else "acquire"):
+        raise ctx.error(f"has .{order}, which belongs to the other direction")
     space = ctx.choose(*SPACES, "param::entry", "param::func", default="generic")
     ctx.choose(*_CACHE, default="")
     ctx.flag("nc")
@@ -33,7 +40,7 @@ def _qualifiers(ctx: Context) -> tuple[str, int, Type]:
     if ctx.flag("L2::cache_hint"):
         pass  # its policy operand is the last one; it has no effect on values
     count = int(ctx.choose("v2", "v4", "v8", default="v1")[1:])
-    return space, count, ctx.type()
+    return order, space, count, ctx.type()
 
 
 def _elements(ctx: Context, operand: Operand, count: int) -> tuple[Operand, ...]:
@@ -51,7 +58,7 @@ def unit(width: int) -> Any:
 @instruction("ld", "ldu")
 def ld(ctx: Context) -> Execute:
     """ld{.order}{.scope}{.space}{.cache}{.vec}.type d, [a]."""
-    space, count, type = _qualifiers(ctx)
+    order, space, count, type = _qualifiers(ctx)
     target, source = ctx.operands(2, 3)[:2]
     space = ctx.space_of(source, space)
     address = ctx.address(source)
@@ -63,12 +70,17 @@ def ld(ctx: Context) -> Execute:
     ]
     line = ctx.inst.line
     direct = space not in ("generic", "shared::cluster")
+    strong = order != "weak"
     dtype = type.dtype
 
     def fetch(warp: Warp, mask: Mask) -> Any:
         addresses = address(warp)
         if warp.stats is not None:
             count_access(warp, mask, f"ld.{space}", line, addresses, width)
+        if strong:
+            values = load(warp, mask, space, addresses, width, True)
+            strong_read(warp, mask, space, addresses, order == "acquire")
+            return values
         if direct:
             return memory_of(warp, space).load(warp, mask, addresses, width)
         return load(warp, mask, space, addresses, width)
@@ -111,7 +123,7 @@ def ld(ctx: Context) -> Execute:
 @instruction("st")
 def st(ctx: Context) -> Execute:
     """st{.order}{.scope}{.space}{.cache}{.vec}.type [a], b."""
-    space, count, type = _qualifiers(ctx)
+    order, space, count, type = _qualifiers(ctx)
     target, source = ctx.operands(2, 3)[:2]
     space = ctx.space_of(target, space)
     if space in ("const", "param"):
@@ -122,6 +134,7 @@ def st(ctx: Context) -> Execute:
     sources = [ctx.read(element, bits) for element in _elements(ctx, source, count)]
     line = ctx.inst.line
     direct = space not in ("generic", "shared::cluster")
+    strong = order != "weak"
     wanted = unit(width)
 
     def execute(warp: Warp, mask: Mask) -> None:
@@ -140,7 +153,10 @@ def st(ctx: Context) -> Execute:
                 values = values[:, 0]
         if not mask.full:
             values = values[mask.array]
-        if direct:
+        if strong:
+            store(warp, mask, space, addresses, width, values, True)
+            strong_write(warp, mask, space, addresses, order == "release")
+        elif direct:
             memory_of(warp, space).store(warp, mask, addresses, width, values)
         else:
             store(warp, mask, space, addresses, width, values)
@@ -157,6 +173,19 @@ def count_access(warp: Warp, mask: Mask, what: str, line: int, addresses: Any, w
         stats.shared_access(line, active, width)
     elif what.endswith((".global", ".generic")):
         stats.global_access(line, active, width)
+
+
+@instruction("fence", "membar")
+def fence_(ctx: Context) -> Execute:
+    """fence{.sc,.acq_rel,.acquire,.release}.scope, membar.level (PTX ISA, "membar / fence")."""
+    if ctx.inst.opcode == "membar":
+        ctx.choose("cta", "gl", "sys")
+    else:
+        ctx.choose("sc", "acq_rel", "acquire", "release", default="acq_rel")
+        restricted = ctx.choose("sync_restrict::shared::cta", "sync_restrict::shared::cluster", default="")
+        ctx.choose(*_SCOPES, default="cluster" if restricted else None)
+    ctx.operands(0)
+    return lambda warp, mask: fence(warp)
 
 
 @instruction("prefetch", "prefetchu", "applypriority", "discard")
