@@ -5,9 +5,19 @@ text ──driver.Parser (table-driven LALR)──▶ light tree ──build.Bui
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.core import Operation
+
+if TYPE_CHECKING:
+    from tessera_tools.parser.scanner import Scanner
+    from tessera_tools.parser.source import Source
+
+_FRAMES = 20_000
+"""Python frames that the deepest nesting allowed (`MAX_NESTING` levels) needs, and some to spare."""
 
 
 def parse_module(
@@ -23,14 +33,21 @@ def parse_module(
     Raises DiagnosticError with every error found.  Nothing is verified beyond what reading needs.
     """
     from tessera_tools.opdef.dialect import upgrade_spelling
-    from tessera_tools.parser.build import Builder
-    from tessera_tools.parser.driver import Parser
-    from tessera_tools.parser.rules import default_table
     from tessera_tools.parser.source import Source, decode
 
     if isinstance(text, bytes):
         text = decode(text, filename)
-    source = Source(text, filename)
+    with _deep_recursion():
+        module = _read(Source(text, filename), allow_unregistered, implicit_index_constants)
+    upgrade_spelling(module)
+    return module
+
+
+def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bool) -> Operation:
+    from tessera_tools.parser.build import Builder
+    from tessera_tools.parser.driver import Parser
+    from tessera_tools.parser.rules import default_table
+
     parser = Parser(source, default_table(), allow_unregistered=allow_unregistered)
     statements = parser.parse()
     builder = Builder(
@@ -41,35 +58,46 @@ def parse_module(
     first = block.first_op
     if first is not None and first is block.last_op and first.name == "builtin.module":
         first.detach()
-        upgrade_spelling(first)
         return first
     from tessera_tools.dialects.builtin import Module
     from tessera_tools.ir.core import Region
 
-    module: Any = Module.create(regions=[Region([block])], location=source.location(0))
-    upgrade_spelling(module)
-    return module
+    return Module.create(regions=[Region([block])], location=source.location(0))
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def parse_attribute(text: str, filename: str = "<string>", *, allow_unregistered: bool = False) -> Any:
     """One attribute or type from text (tests, options)."""
-    from tessera_tools.parser.scanner import Scanner
-    from tessera_tools.parser.source import Source
-
-    scanner = Scanner(Source(text, filename), allow_unregistered=allow_unregistered)
-    found = scanner.attribute()
-    if scanner.skip() != len(text):
-        raise scanner.error(f"expected the end of the attribute, found {scanner.found()}")
-    return found
+    with _deep_recursion():
+        scanner = _scanner(text, filename, allow_unregistered)
+        return _whole(scanner, scanner.attribute(), "attribute")
 
 
 def parse_type(text: str, filename: str = "<string>", *, allow_unregistered: bool = False) -> Any:
     """One type from text."""
+    with _deep_recursion():
+        scanner = _scanner(text, filename, allow_unregistered)
+        return _whole(scanner, scanner.type(), "type")
+
+
+def _scanner(text: str, filename: str, allow_unregistered: bool) -> Scanner:
     from tessera_tools.parser.scanner import Scanner
     from tessera_tools.parser.source import Source
 
-    scanner = Scanner(Source(text, filename), allow_unregistered=allow_unregistered)
-    found = scanner.type()
-    if scanner.skip() != len(text):
-        raise scanner.error(f"expected the end of the type, found {scanner.found()}")
+    return Scanner(Source(text, filename), allow_unregistered=allow_unregistered)
+
+
+def _whole(scanner: Scanner, found: Any, noun: str) -> Any:
+    """What was read, if nothing stands behind it."""
+    if scanner.skip() != len(scanner.text):
+        raise scanner.error(f"expected the end of the {noun}, found {scanner.found()}")
     return found

@@ -68,7 +68,10 @@ class _Names:
             s.expect(")")
             return found
         if s.optional("-"):
-            return self._factor() * affine.constant(-1)
+            s.nest()
+            negated = self._factor() * affine.constant(-1)
+            s.depth -= 1
+            return negated
         number = s.optional_integer()
         if number is not None:
             return affine.constant(number)

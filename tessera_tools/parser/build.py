@@ -427,9 +427,10 @@ def _split_region(node: list[Any], bound: bool) -> list[_Plan]:
 
 
 def _result_groups(text: str) -> list[tuple[str, int]]:
-    """`%a, %b:2 =` → [("%a", 1), ("%b", 2)]."""
+    """`%a, %b:2 =` → [("%a", 1), ("%b", 2)]; no op has as many results as ten digits say."""
     groups: list[tuple[str, int]] = []
     for part in text.rstrip("= \t\r\n").split(","):
         name, _, count = part.partition(":")
-        groups.append((name.strip(), int(count) if count else 1))
+        digits = count.strip()
+        groups.append((name.strip(), int(digits[:10]) if digits else 1))
     return groups

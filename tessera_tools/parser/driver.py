@@ -20,7 +20,7 @@ from tessera_tools.parser.source import Source
 MAX_ERRORS = 20
 """Syntax errors after which reading stops."""
 
-_MARKS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}\n]')
+_MARKS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|//[^\n]*|[{}\n]')
 _STATEMENT = re.compile(r"\s*(?:%[^\n=]*=(?!=)|\}|\^[\w$.-]+\s*[(:]|\"[\w$.]+\"\s*\(|([A-Za-z_][\w$.]*))")
 
 _CODE_END = re.compile(r"\s*(//[^\n]*)?$")
@@ -156,8 +156,10 @@ class Parser(Lexer):
         """Note the error, drop the statement it is in, and find where to go on; False where reading cannot go on."""
         at = self.token_start
         ended = self.at_end(at)
-        if not self.errors or not (ended or (self.text[at] == "}" and not self.defaults)):
-            # Behind an earlier error, a region that is never opened or closed says nothing new.
+        stray = ended or (self.text[at] == "}" and not self.defaults)
+        if not self.errors or not (stray or failure.diagnostics[0] in self.errors):
+            # Behind an earlier error, a region that is never opened or closed says nothing new, nor does an alias that
+            # is wrong wherever it is used.
             self.errors += failure.diagnostics
         if ended or len(self.errors) >= MAX_ERRORS:
             return False

@@ -27,7 +27,7 @@ _TOKEN = re.compile(
     r"(%(?:[0-9]+|[A-Za-z$._-][\w$.-]*)(?:\#[0-9]+)?)"  # 1 value
     r"|([A-Za-z_][\w$.]*)"  # 2 word
     r"|(-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?))"  # 3 number
-    r'|("(?:[^"\\\n]|\\.)*")'  # 4 string
+    r'|("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")'  # 4 string
     r"|(\^[\w$.-]+)"  # 5 block name
     r"|(@)"  # 6 symbol
     r"|([!#])"  # 7 dialect type or attribute
@@ -279,6 +279,8 @@ class Lexer:
                 return self._scan("TYPE", at, self.scanner.type)
         if "ATTRIBUTE" in row and mark in "[{(-":
             return self._scan("ATTRIBUTE", at, self.scanner.attribute)
+        if mark == '"':
+            raise self.source.error(at, "the string is not closed on its line; expected '\"'")
         if len(mark) == 2:
             # Where only the first of the two characters fits, they are two marks.
             literal = self.table.literals.get(mark[0])

@@ -15,10 +15,10 @@ T = TypeVar("T")
 SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
 WORD = re.compile(r"[A-Za-z_][\w$.]*")
 _INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F]+|[0-9]+)")
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"', re.DOTALL)
-_SYMBOL = re.compile(r'@([A-Za-z_][\w$.]*|"(?:[^"\\\n]|\\.)*")')
+_STRING = re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"', re.DOTALL)
+_SYMBOL = re.compile(r'@([A-Za-z_][\w$.]*|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")')
 _ESCAPE = re.compile(r'\\(n|t|"|\\|[0-9a-fA-F]{2})?')
-_BRACKETS = re.compile(r'->|[<>()\[\]{}]|"(?:[^"\\\n]|\\.)*"')
+_BRACKETS = re.compile(r'->|[<>()\[\]{}]|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 MAX_NESTING = 256
@@ -58,6 +58,8 @@ class TextScanner:
         rest = self.text[self.at : self.at + 40]
         if not rest:
             return "end of file"
+        if not rest[0].isprintable():
+            return f"character U+{ord(rest[0]):04X}"
         match = WORD.match(rest) or re.match(r"->|[^\s]", rest)
         return f"'{match.group()}'" if match else "white space"
 
@@ -132,6 +134,8 @@ class TextScanner:
 
     def string(self) -> str:
         found = self.optional_string()
+        if found is None and self.peek('"'):
+            raise self.error("the string is not closed on its line; expected '\"'")
         if found is None:
             raise self.error(f"expected a string, found {self.found()}")
         return found

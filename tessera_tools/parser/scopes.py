@@ -76,8 +76,8 @@ class Scopes:
         found = self.scope.values.get(name)
         if found is None:
             return self._forward_value(token, type)
-        index = int(number) if number else 0
-        if index >= len(found):
+        index = int(number) if number and len(number) < 10 else 0
+        if index >= len(found) or len(number) >= 10:
             raise self.error_at(
                 token.start, f"reference to invalid result number: '{name}' has {len(found)} results"
             )

@@ -54,7 +54,7 @@ def test_nesting_that_never_closes(tmp_path: Path) -> None:
 
 
 def test_a_10_megabyte_string_attribute(tmp_path: Path) -> None:
-    (tmp_path / "wide.mlir").write_text(f'module attributes {{x = "{"a" * 10_000_000}"}} {{}}\n')
+    (tmp_path / "wide.mlir").write_text(f'module attributes {{test.x = "{"a" * 10_000_000}"}} {{}}\n')
     result = run("tessera-opt", "wide.mlir", cwd=tmp_path)
     assert result.exit_code == 0, result.stderr[:2000]
     assert len(result.stdout) > 10_000_000
@@ -62,13 +62,13 @@ def test_a_10_megabyte_string_attribute(tmp_path: Path) -> None:
 
 def test_a_10_megabyte_dense_hex_attribute(tmp_path: Path) -> None:
     count = 1_250_000
-    text = f'module attributes {{x = dense<"0x{"3F" * (4 * count)}"> : tensor<{count}xf32>}} {{}}\n'
+    text = f'module attributes {{test.x = dense<"0x{"3F" * (4 * count)}"> : tensor<{count}xf32>}} {{}}\n'
     (tmp_path / "wide.mlir").write_text(text)
     assert run("tessera-opt", "wide.mlir", cwd=tmp_path).exit_code == 0
 
 
 def test_a_long_error_line_is_shortened(tmp_path: Path) -> None:
-    (tmp_path / "wide.mlir").write_text(f'module attributes {{x = "{"a" * 1_000_000}", y = }} {{}}\n')
+    (tmp_path / "wide.mlir").write_text(f'module attributes {{test.x = "{"a" * 1_000_000}", y = }} {{}}\n')
     result = run("tessera-opt", "wide.mlir", cwd=tmp_path)
     assert result.exit_code == 1
     assert len(result.stderr) < 5000
