@@ -13,10 +13,8 @@ from tessera_tools.dialects.func import FunctionLike
 from tessera_tools.dialects.func import FunctionSyntax as _FunctionSyntax
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
 from tessera_tools.ir.types import (
     I32,
-    FloatType,
     IndexType,
     IntegerType,
     RankedTensorType,
@@ -275,12 +273,10 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
     grammar = 'custom: "(" TYPE ")" -> given | -> absent'
 
     def read(self, state: Any, node: Any) -> None:
-        from tessera_tools.dialects.llvm.types import PointerType as Pointer
-
         index = node[1][0] if node[0] == "given" else I32
         for field in self.arguments:
             if field == "base":
-                state.types(field, [Pointer(1)])
+                state.types(field, [PointerType(1)])
             else:
                 state.types(field, [index] * len(state.operand_tokens.get(field, ())))
 
@@ -421,16 +417,6 @@ class Permute(Op, name="nv_tileaa.permute", traits=(PURE,)):
         order = self.permutation.values
         if sorted(order) != list(range(source.rank)) or res.shape != tuple(source.shape[i] for i in order):
             raise self.error(f"cannot permute {source} by {list(order)} into {res}")
-
-
-def scalar_attribute(value: Attribute) -> bool:
-    """Whether an attribute is a scalar constant."""
-    return isinstance(value, IntegerAttr | FloatAttr)
-
-
-def is_scalar(type: Type) -> bool:
-    """Whether a type is a scalar of tile programs."""
-    return isinstance(type, IntegerType | FloatType | IndexType)
 
 
 DIALECT = Dialect(

@@ -159,9 +159,8 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
 
 
 class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allocate"),)):
-    """A buffer in shared memory; the offset within the kernel's shared memory is set by the allocator."""
+    """A buffer in shared memory; the lowering to llvm chooses where."""
 
-    offset = attribute(I32_ATTR, optional=True)
     res = result(SMEM)
     assembly = "attr-dict `:` type($res)"
 

@@ -165,12 +165,6 @@ class Emitter:
                 return a
         return self._binary(llvm.Add, a, b, type)
 
-    def sub(self, a: Int, b: Int, type: Type = I32) -> Int:
-        """a - b."""
-        if isinstance(b, int):
-            return self.add(a, -b, type)
-        return self._binary(llvm.Sub, a, b, type)
-
     def mul(self, a: Int, b: Int, type: Type = I32) -> Int:
         """a · b."""
         if isinstance(a, int):
