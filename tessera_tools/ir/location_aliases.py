@@ -10,7 +10,9 @@ While the IR is printed, marks stand for the aliases; `resolve` replaces them wh
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, FusedLoc, Location, NameLoc
@@ -71,7 +73,14 @@ class LocationAliases:
         )
         names = {location: f"#loc{number or ''}" for number, location in enumerate(order)}
 
+        attributes = self._attributes(order)
+
+        def named(attribute: Attribute) -> str:
+            return names[attribute] if isinstance(attribute, Location) else attributes[attribute]
+
         def body(location: Location) -> str:
+            if hasattr(location, "alias_text"):
+                return location.alias_text(named)  # type: ignore[attr-defined]
             inside = [names[child] for child in children(location)]
             if isinstance(location, NameLoc):
                 return quote(location.label) + (f"({inside[0]})" if inside else "")
@@ -88,9 +97,52 @@ class LocationAliases:
 
         def definitions(early: bool) -> str:
             chosen = [found for found in order if (found in self._early) is early]
-            return "".join(f"{names[found]} = loc({body(found)})\n" for found in chosen)
+            return "".join(
+                f"{names[found]} = {body(found)}\n"
+                if hasattr(found, "alias_text")
+                else f"{names[found]} = loc({body(found)})\n"
+                for found in chosen
+            )
 
-        return definitions(True) + _MARK.sub(shown, text) + definitions(False)
+        scopes = "".join(f"{name} = {_aliased(found, named)}\n" for found, name in attributes.items())
+        early, late = definitions(True), definitions(False)
+        if any(hasattr(found, "alias_text") for found in self._early):
+            return scopes + early + _MARK.sub(shown, text) + late
+        return early + _MARK.sub(shown, text) + scopes + late
+
+    def _attributes(self, locations: list[Location]) -> dict[Attribute, str]:
+        """The attributes with aliases that the locations name, parts before wholes → their aliases."""
+        depths: dict[Attribute, int] = {}
+
+        def meet(attribute: Attribute) -> int:
+            depth = depths.get(attribute)
+            if depth is None:
+                depth = 1 + max(map(meet, _parts(attribute)), default=-1)
+                depths[attribute] = depth
+            return depth
+
+        for location in locations:
+            for part in _parts(location):
+                if not isinstance(part, Location):
+                    meet(part)
+        counts: dict[str, int] = {}
+        names: dict[Attribute, str] = {}
+        for attribute in sorted(depths, key=lambda found: depths[found]):
+            word: str = attribute.alias  # type: ignore[attr-defined]
+            names[attribute] = f"#{word}{counts.get(word, '')}"
+            counts[word] = counts.get(word, 0) + 1
+        return names
+
+
+def _parts(attribute: Attribute) -> tuple[Attribute, ...]:
+    """The attributes inside one that are printed through aliases."""
+    parts = getattr(attribute, "alias_parts", None)
+    return parts() if parts is not None else ()
+
+
+def _aliased(attribute: Attribute, name: Callable[[Attribute], str]) -> str:
+    text = getattr(attribute, "alias_text", None)
+    return text(name) if text is not None else str(attribute)
 
 
 def children(location: Location) -> tuple[Location, ...]:
@@ -101,4 +153,4 @@ def children(location: Location) -> tuple[Location, ...]:
         return (location.callee, location.caller)
     if isinstance(location, FusedLoc):
         return location.locations
-    return ()
+    return tuple(part for part in _parts(location) if isinstance(part, Location))

@@ -10,6 +10,7 @@ A `di_loc` is a location; the others are the scopes that it names (AttrDefs.td o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute
@@ -33,6 +34,8 @@ class DIFileAttr(Attribute, name="cuda_tile.di_file"):
         s.expect(">")
         return cls(name, directory)
 
+    alias = "di_file"
+
     def text(self) -> str:
         return f"#cuda_tile.di_file<{quote(self.file_name)} in {quote(self.directory)}>"
 
@@ -48,8 +51,17 @@ class DICompileUnitAttr(Attribute, name="cuda_tile.di_compile_unit"):
         fields = _fields(s, {"file": DIFileAttr})
         return cls(fields["file"])
 
+    alias = "di_compile_unit"
+
+    def alias_parts(self) -> tuple[Attribute, ...]:
+        return (self.file,)
+
+    def alias_text(self, name: Callable[[Attribute], str]) -> str:
+        """The text with names for the parts."""
+        return f"#cuda_tile.di_compile_unit<file = {name(self.file)}>"
+
     def text(self) -> str:
-        return f"#cuda_tile.di_compile_unit<file = {self.file}>"
+        return self.alias_text(str)
 
 
 class DILocalScopeAttr(Attribute):
@@ -76,12 +88,21 @@ class DISubprogramAttr(DILocalScopeAttr, name="cuda_tile.di_subprogram"):
         found = _fields(s, kinds, optional=("scopeLine",))
         return cls(*(found[key] for key in list(kinds)[:-1]), found.get("scopeLine", 0))
 
-    def text(self) -> str:
+    alias = "di_subprogram"
+
+    def alias_parts(self) -> tuple[Attribute, ...]:
+        return (self.file, self.compile_unit)
+
+    def alias_text(self, name: Callable[[Attribute], str]) -> str:
+        """The text with names for the parts."""
         scope_line = f", scopeLine = {self.scope_line}" if self.scope_line else ""
         return (
-            f"#cuda_tile.di_subprogram<file = {self.file}, line = {self.line}, name = {quote(self.label)}, "
-            f"linkageName = {quote(self.linkage_name)}, compileUnit = {self.compile_unit}{scope_line}>"
+            f"#cuda_tile.di_subprogram<file = {name(self.file)}, line = {self.line}, name = {quote(self.label)}, "
+            f"linkageName = {quote(self.linkage_name)}, compileUnit = {name(self.compile_unit)}{scope_line}>"
         )
+
+    def text(self) -> str:
+        return self.alias_text(str)
 
 
 class DILexicalBlockAttr(DILocalScopeAttr, name="cuda_tile.di_lexical_block"):
@@ -99,11 +120,21 @@ class DILexicalBlockAttr(DILocalScopeAttr, name="cuda_tile.di_lexical_block"):
         found = _fields(s, kinds, optional=("column",))
         return cls(found["scope"], found["file"], found["line"], found.get("column", 0))
 
-    def text(self) -> str:
+    alias = "di_lexical_block"
+
+    def alias_parts(self) -> tuple[Attribute, ...]:
+        return (self.scope, self.file)
+
+    def alias_text(self, name: Callable[[Attribute], str]) -> str:
+        """The text with names for the parts."""
         column = f", column = {self.column}" if self.column else ""
         return (
-            f"#cuda_tile.di_lexical_block<scope = {self.scope}, file = {self.file}, line = {self.line}{column}>"
+            f"#cuda_tile.di_lexical_block<scope = {name(self.scope)}, file = {name(self.file)}, "
+            f"line = {self.line}{column}>"
         )
+
+    def text(self) -> str:
+        return self.alias_text(str)
 
 
 class DILocAttr(Location, name="cuda_tile.di_loc"):
@@ -129,8 +160,15 @@ class DILocAttr(Location, name="cuda_tile.di_loc"):
         s.expect(">")
         return cls(source, scope)
 
+    def alias_parts(self) -> tuple[Attribute, ...]:
+        return (self.source, self.scope)
+
+    def alias_text(self, name: Callable[[Attribute], str]) -> str:
+        """The text with names for the parts."""
+        return f"#cuda_tile.di_loc<{name(self.source)} in {name(self.scope)}>"
+
     def body(self) -> str:
-        return f"#cuda_tile.di_loc<{self.source} in {self.scope}>"
+        return self.alias_text(str)
 
     def text(self) -> str:
         return self.body()
@@ -144,7 +182,9 @@ def _fields(s: Any, kinds: dict[str, Any], optional: tuple[str, ...] = ()) -> di
     found: dict[str, Any] = {}
     s.expect("<")
     while True:
-        key = s.word()
+        key = s.optional_word()
+        if key is None:
+            raise s.error(f"expected a parameter name in struct, one of {', '.join(kinds)}; found {s.found()}")
         if key not in kinds or key in found:
             problem = "given twice" if key in found else f"unknown; expected one of {', '.join(kinds)}"
             raise s.error(f"'{key}' is {problem}")
@@ -165,5 +205,5 @@ def _fields(s: Any, kinds: dict[str, Any], optional: tuple[str, ...] = ()) -> di
     s.expect(">")
     missing = [key for key in kinds if key not in found and key not in optional]
     if missing:
-        raise s.error(f"missing '{missing[0]}'")
+        raise s.error(f"struct is missing required parameter: {missing[0]}")
     return found

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE, SCALAR_POINTER
 from tessera_tools.dialects.cuda_tile.core_ops import TILE_ELEMENTS
+from tessera_tools.dialects.cuda_tile.debug_checks import check_function, check_module
 from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints
 from tessera_tools.dialects.cuda_tile.types import TileType, short_text
 from tessera_tools.ir.builtin_attributes import (
@@ -89,6 +90,9 @@ class Module(
     body = region()
     default_dialect = "cuda_tile"
     assembly = "custom<ModuleName>($sym_name) attr-dict-with-keyword $body"
+
+    def verify_op(self) -> None:
+        check_module(self)
 
 
 class EntrySyntax(CustomDirective, name="EntrySyntax"):
@@ -204,6 +208,7 @@ class Entry(
                 body.blocks[-1].append(Return(location=location))
 
     def verify_op(self) -> None:
+        check_function(self)
         signature = self.function_type.value
         if signature.results:
             raise self.error("entry op must not return values")
