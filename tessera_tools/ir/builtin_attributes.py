@@ -185,13 +185,13 @@ def dictionary_text(entries: Any) -> str:
 
 
 class OpaqueAttr(Attribute, name="builtin.opaque_attr"):
-    """`#dialect.body` of a dialect that is not registered; kept as text."""
+    """`#dialect.body` or `#dialect<body>` of a dialect that is not registered; kept as text, brackets included."""
 
     dialect: str
     body: str
 
     def text(self) -> str:
-        return f"#{self.dialect}.{self.body}"
+        return f"#{self.dialect}{'' if self.body.startswith('<') else '.'}{self.body}"
 
 
 class AffineMapAttr(Attribute, name="builtin.affine_map"):

@@ -212,13 +212,13 @@ def memory_space_text(space: Attribute) -> str:
 
 
 class OpaqueType(Type, name="builtin.opaque"):
-    """`!dialect.body` of a dialect that is not registered; kept as text."""
+    """`!dialect.body` or `!dialect<body>` of a dialect that is not registered; kept as text, brackets included."""
 
     dialect: str
     body: str
 
     def text(self) -> str:
-        return f"!{self.dialect}.{self.body}"
+        return f"!{self.dialect}{'' if self.body.startswith('<') else '.'}{self.body}"
 
 
 I1, I8, I16, I32, I64 = (IntegerType(w) for w in (1, 8, 16, 32, 64))

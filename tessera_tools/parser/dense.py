@@ -10,6 +10,7 @@ from tessera_tools.ir import floats
 from tessera_tools.ir import types as ty
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.parser.attributes import AttributeScanner
+from tessera_tools.parser.lexical import MAX_DIGITS
 
 _ELEMENT = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true\b|false\b")
 
@@ -96,6 +97,8 @@ def element_bits(s: AttributeScanner, literal: str, at: int, element: Type) -> i
         if element is not ty.I1:
             raise s.error(f"expected i1 type for 'true' or 'false' values, found {element}", at)
         return int(literal == "true")
+    if len(literal) > MAX_DIGITS:
+        raise s.error(f"number is too long (limit {MAX_DIGITS} digits)", at)
     value = int(literal, 0 if "x" in literal else 10)
     width = s.guarded(lambda: ty.bit_width(element), at)
     if not -(1 << width >> 1) <= value < 1 << width:

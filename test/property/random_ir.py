@@ -22,27 +22,7 @@ from tessera_tools.opdef.constraints import Derived, SameAs
 from tessera_tools.opdef.dialect import all_dialects, find_op
 from tessera_tools.parser import parse_attribute, parse_type
 
-TYPE_TEXTS = """
-i1 i8 i16 i32 i64 i128 index f16 bf16 f32 f64 tf32 f8E4M3FN f8E5M2 none complex<f32> tuple<i32,f32> si8 ui16
-vector<4xi1> vector<4xi32> vector<4xf32> vector<8xf16> vector<2x4xf32> vector<4xindex> vector<[4]xf32> vector<2xf16>
-vector<16xf32> vector<4x8xf32> vector<i32> vector<2xbf16> vector<2xf32> vector<4xi8> vector<2xi16> vector<4xi64>
-tensor<4xi1> tensor<4xi32> tensor<4xf32> tensor<?x4xf32> tensor<*xf32> tensor<2x4xf16> tensor<4xindex> tensor<16x16xf16>
-tensor<4xi64> tensor<16x16xf32>
-memref<4xf32> memref<4x8xf32> memref<?xf32> memref<?x?xf32> memref<*xf32> memref<4xi32> memref<f32> memref<4xi64>
-memref<4x8xf32,strided<[?,1],offset:?>> memref<16xf16,3> memref<4xf32,#gpu.address_space<workgroup>> memref<8xi8>
-!llvm.ptr !llvm.ptr<1> !llvm.ptr<3> !llvm.ptr<7> !llvm.struct<(i32,f32)> !llvm.array<4xi32> !llvm.struct<(i32,i32,i32,i32)>
-!llvm.struct<(f32,f32,f32,f32)> !llvm.struct<(i32,i32)> !llvm.struct<(i32,i1)> !llvm.struct<"name",(i32)> !llvm.token
-!llvm.metadata !llvm.struct<(i64,i1)> !llvm.struct<(vector<2xf16>,vector<2xf16>)> !llvm.struct<(f64,f64)> !llvm.ptr<6>
-!llvm.ptr<4> !llvm.ptr<5> !llvm.struct<(f32,i1)> !llvm.struct<(i8,i1)> !llvm.ptr<2> !llvm.void !llvm.func<i32(i32)>
-!cuda_tile.tile<i32> !cuda_tile.tile<i1> !cuda_tile.tile<f32> !cuda_tile.tile<4xi32> !cuda_tile.tile<4xf32>
-!cuda_tile.tile<4xi1> !cuda_tile.tile<16x16xf16> !cuda_tile.tile<16x16xf32> !cuda_tile.tile<ptr<f32>> !cuda_tile.token
-!cuda_tile.tile<4xptr<f32>> !cuda_tile.tile<4xptr<i32>> !cuda_tile.tile<i64> !cuda_tile.tile<4xi64> !cuda_tile.tile<f16>
-!cuda_tile.tile<16x16xi8> !cuda_tile.tile<16x16xi32> !cuda_tile.tile<4xf16> !cuda_tile.tile<ptr<i32>> !cuda_tile.tile<i16>
-!cuda_tile.tile<4x4xf32> !cuda_tile.tile<4xi8> !cuda_tile.tile<8xf32> !cuda_tile.tile<ptr<i8>> !cuda_tile.tile<4xf64>
-!cuda_tile.tensor_view<?xf32,strides=[1]> !cuda_tile.tensor_view<64x64xf32,strides=[64,1]> !cuda_tile.tile<8xi32>
-!cuda_tile.partition_view<tile=(4x4),tensor_view<64x64xf32,strides=[64,1]>>
-!gpu.async.token !nv_tileaa.mem_token !nv_tileaa.memref<4xf32>
-""".split()
+TYPE_TEXTS = ["i1", "i8", "i16", "i32", "i64", "i128", "index", "f16", "bf16", "f32", "f64", "tf32", "f8E4M3FN", "f8E5M2", "none", "complex<f32>", "tuple<i32,f32>", "si8", "ui16", "vector<4xi1>", "vector<4xi32>", "vector<4xf32>", "vector<8xf16>", "vector<2x4xf32>", "vector<4xindex>", "vector<[4]xf32>", "vector<2xf16>", "vector<16xf32>", "vector<4x8xf32>", "vector<i32>", "vector<2xbf16>", "vector<2xf32>", "vector<4xi8>", "vector<2xi16>", "vector<4xi64>", "tensor<4xi1>", "tensor<4xi32>", "tensor<4xf32>", "tensor<?x4xf32>", "tensor<*xf32>", "tensor<2x4xf16>", "tensor<4xindex>", "tensor<16x16xf16>", "tensor<4xi64>", "tensor<16x16xf32>", "memref<4xf32>", "memref<4x8xf32>", "memref<?xf32>", "memref<?x?xf32>", "memref<*xf32>", "memref<4xi32>", "memref<f32>", "memref<4xi64>", "memref<4x8xf32,strided<[?,1],offset:?>>", "memref<16xf16,3>", "memref<4xf32,#gpu.address_space<workgroup>>", "memref<8xi8>", "!llvm.ptr", "!llvm.ptr<1>", "!llvm.ptr<3>", "!llvm.ptr<7>", "!llvm.struct<(i32,f32)>", "!llvm.array<4xi32>", "!llvm.struct<(i32,i32,i32,i32)>", "!llvm.struct<(f32,f32,f32,f32)>", "!llvm.struct<(i32,i32)>", "!llvm.struct<(i32,i1)>", '!llvm.struct<"name",(i32)>', "!llvm.token", "!llvm.metadata", "!llvm.struct<(i64,i1)>", "!llvm.struct<(vector<2xf16>,vector<2xf16>)>", "!llvm.struct<(f64,f64)>", "!llvm.ptr<6>", "!llvm.ptr<4>", "!llvm.ptr<5>", "!llvm.struct<(f32,i1)>", "!llvm.struct<(i8,i1)>", "!llvm.ptr<2>", "!llvm.void", "!llvm.func<i32(i32)>", "!cuda_tile.tile<i32>", "!cuda_tile.tile<i1>", "!cuda_tile.tile<f32>", "!cuda_tile.tile<4xi32>", "!cuda_tile.tile<4xf32>", "!cuda_tile.tile<4xi1>", "!cuda_tile.tile<16x16xf16>", "!cuda_tile.tile<16x16xf32>", "!cuda_tile.tile<ptr<f32>>", "!cuda_tile.token", "!cuda_tile.tile<4xptr<f32>>", "!cuda_tile.tile<4xptr<i32>>", "!cuda_tile.tile<i64>", "!cuda_tile.tile<4xi64>", "!cuda_tile.tile<f16>", "!cuda_tile.tile<16x16xi8>", "!cuda_tile.tile<16x16xi32>", "!cuda_tile.tile<4xf16>", "!cuda_tile.tile<ptr<i32>>", "!cuda_tile.tile<i16>", "!cuda_tile.tile<4x4xf32>", "!cuda_tile.tile<4xi8>", "!cuda_tile.tile<8xf32>", "!cuda_tile.tile<ptr<i8>>", "!cuda_tile.tile<4xf64>", "!cuda_tile.tensor_view<?xf32,strides=[1]>", "!cuda_tile.tensor_view<64x64xf32,strides=[64,1]>", "!cuda_tile.tile<8xi32>", "!cuda_tile.partition_view<tile=(4x4),tensor_view<64x64xf32,strides=[64,1]>>", "!gpu.async.token", "!nv_tileaa.mem_token", "!nv_tileaa.memref<4xf32>"]
 """Types that operands and results are drawn from."""
 
 ATTRIBUTE_TEXTS = """
@@ -124,7 +104,9 @@ def readable_attributes() -> tuple[Attribute, ...]:
 @cache
 def _terminators(dialect: str) -> tuple[str, ...]:
     found = [d for d in all_dialects() if d.name == dialect]
-    names = [n for d in found for n, c in d.ops.items() if c.has_trait(Terminator) and not c.definition.successors]
+    names = [
+        n for d in found for n, c in d.ops.items() if c.has_trait(Terminator) and not c.definition.successors
+    ]
     return tuple(names)
 
 
@@ -232,7 +214,9 @@ class Generator:
             count = 1
             if field.arity != "single":
                 count = self.random.choice([0, 1] if field.arity == "optional" else [0, 1, 1, 2, 4])
-            inferred = definition.infer(field, known) if isinstance(field.constraint, SameAs | Derived) else None
+            inferred = (
+                definition.infer(field, known) if isinstance(field.constraint, SameAs | Derived) else None
+            )
             accepted = [inferred] if inferred is not None else self._accepts(field.constraint)
             if not accepted:
                 return None
@@ -262,7 +246,11 @@ class Generator:
             for _ in range(1 if field.arity == "single" else self.random.choice([0, 1, 2])):
                 region = Region()
                 regions.append(region)
-                if op_class.has_trait(Symbol) and not op_class.has_trait(SymbolTable) and self.random.random() < 0.2:
+                if (
+                    op_class.has_trait(Symbol)
+                    and not op_class.has_trait(SymbolTable)
+                    and self.random.random() < 0.2
+                ):
                     continue  # a declaration
                 pool = [[], [], [ty.INDEX], operand_types, [ty.INDEX, *operand_types[3:]], operand_types[:1]]
                 block = region.append(Block(self.random.choice(pool)))

@@ -11,7 +11,15 @@ from tessera_tools.ir import affine
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import types as ty
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.location import CallSiteLoc, FileLineColLoc, FileRangeLoc, FusedLoc, Location, NameLoc, UnknownLoc
+from tessera_tools.ir.location import (
+    CallSiteLoc,
+    FileLineColLoc,
+    FileRangeLoc,
+    FusedLoc,
+    Location,
+    NameLoc,
+    UnknownLoc,
+)
 
 FLOATS = tuple(ty.FloatType(keyword) for keyword in ty.FLOAT_WIDTHS)
 NUMBERS = (*(ty.IntegerType(w) for w in (1, 3, 8, 32, 64, 128)), ty.INDEX, *FLOATS)
@@ -20,7 +28,19 @@ NUMBERS = (*(ty.IntegerType(w) for w in (1, 3, 8, 32, 64, 128)), ty.INDEX, *FLOA
 ANY_BITS = tuple(t for t in NUMBERS if t not in (ty.FloatType("f80"), ty.FloatType("f128")))
 """Those of which every bit pattern can be written; decimals are read as f64, as MLIR does, which is less than these."""
 
-STRINGS = ("", "plain", 'quo"te', "back\\slash", "new\nline", "\ttab", "ünïcode ∀", "\udcff", "a.b$c_d", "\x00", "0x1F")
+STRINGS = (
+    "",
+    "plain",
+    'quo"te',
+    "back\\slash",
+    "new\nline",
+    "\ttab",
+    "ünïcode ∀",
+    "\udcff",
+    "a.b$c_d",
+    "\x00",
+    "0x1F",
+)
 
 
 class RandomValues:
@@ -42,7 +62,9 @@ class RandomValues:
     def type(self, depth: int = 3) -> Type:
         """A type; at depth 0 one without parameters."""
         if depth == 0:
-            return self.random.choice([*NUMBERS, ty.NONE, ty.IntegerType(7, "signed"), ty.IntegerType(9, "unsigned")])
+            return self.random.choice(
+                [*NUMBERS, ty.NONE, ty.IntegerType(7, "signed"), ty.IntegerType(9, "unsigned")]
+            )
         found = self.pick(
             lambda: self.type(0),
             lambda: self.random.choice(type_pool()),
@@ -71,10 +93,14 @@ class RandomValues:
 
     def memref(self, depth: int) -> Type:
         shape = self.extents()
-        layout = self.random.choice([None, ba.StridedLayoutAttr(tuple(ty.DYNAMIC for _ in shape), ty.DYNAMIC)])
+        layout = self.random.choice(
+            [None, ba.StridedLayoutAttr(tuple(ty.DYNAMIC for _ in shape), ty.DYNAMIC)]
+        )
         if self.random.random() < 0.2 and shape:
             dims = [affine.dim(i) for i in range(len(shape))]
-            layout = ba.AffineMapAttr(affine.AffineMap(len(shape), 1, (*dims[::-1], dims[0] + affine.symbol(0) * 4)))
+            layout = ba.AffineMapAttr(
+                affine.AffineMap(len(shape), 1, (*dims[::-1], dims[0] + affine.symbol(0) * 4))
+            )
         space = self.random.choice([None, ba.i64(3), ba.i32(1), ba.StringAttr("local")])
         return ty.MemRefType(shape, self.number(), layout, space)
 
@@ -92,7 +118,9 @@ class RandomValues:
                 self.location,
                 lambda: self.random.choice(readable_attributes()),
                 lambda: ba.TypeAttr(self.type(depth - 1)),
-                lambda: ba.ArrayAttr(tuple(self.attribute(depth - 1) for _ in range(self.random.randrange(4)))),
+                lambda: ba.ArrayAttr(
+                    tuple(self.attribute(depth - 1) for _ in range(self.random.randrange(4)))
+                ),
                 lambda: ba.DictionaryAttr.of({s: self.attribute(depth - 1) for s in self.keys()}),
             )
         assert isinstance(found, Attribute)
@@ -142,7 +170,9 @@ class RandomValues:
 
     def location(self, depth: int = 2) -> Location:
         if depth == 0:
-            return self.random.choice([UnknownLoc(), FileLineColLoc("a b.mlir", 3, 4), FileRangeLoc("a", 1, 2, 1, 9)])
+            return self.random.choice(
+                [UnknownLoc(), FileLineColLoc("a b.mlir", 3, 4), FileRangeLoc("a", 1, 2, 1, 9)]
+            )
         found = self.pick(
             lambda: self.location(0),
             lambda: NameLoc(self.random.choice(STRINGS), self.location(depth - 1)),

@@ -91,7 +91,9 @@ def test_programs_of_the_tests_round_trip() -> None:
 
 
 def test_every_op_is_either_made_at_random_or_in_a_program_of_the_tests() -> None:
-    inside = {op.name for _, module in read_files() for op in module.walk() if not isinstance(op, UnregisteredOp)}
+    inside = {
+        op.name for _, module in read_files() for op in module.walk() if not isinstance(op, UnregisteredOp)
+    }
     unmade = sorted(name for name, modules in made().items() if not modules)
     untried = [name for name in unmade if name not in inside]
     print(f"not made at random: {', '.join(unmade)}\nin no test at all: {', '.join(untried) or 'none'}")
