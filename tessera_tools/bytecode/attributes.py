@@ -126,7 +126,7 @@ def read_hints(tables: Tables, c: Cursor) -> OptimizationHintsAttr:
     """Hints by architecture, as a dictionary of dictionaries."""
     at = c.pos
     try:
-        return OptimizationHintsAttr(read_dictionary(tables, c))
+        return OptimizationHintsAttr.of(dict(read_dictionary(tables, c).entries))
     except ValueError as problem:
         c.fail(str(problem), at=at)
 

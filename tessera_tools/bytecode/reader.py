@@ -300,8 +300,6 @@ class BodyReader:
             block.append(op)
             if op.regions:
                 self._regions(op)
-            else:
-                values += op.results
 
     def _regions(self, outermost: Operation) -> None:
         """The regions of an op, and of all ops inside; then its results are values."""
@@ -319,7 +317,6 @@ class BodyReader:
                         c.fail(f"regions nest deeper than {MAX_REGIONS} levels")
                     stack.append(self._open(op))
                     break
-                values += op.results
             else:
                 del values[top.outside :]
                 if top.blocks:
@@ -353,7 +350,7 @@ class BodyReader:
         return block, count
 
     def operation(self) -> Operation:
-        """One op, with empty regions."""
+        """One op, with empty regions; its results become values, unless it has regions to be read first."""
         c, tables = self.c, self.tables
         at = c.pos
         number = c.varint()
@@ -383,7 +380,12 @@ class BodyReader:
         if self.locate:
             location = Located(location, c.file, c.base + at)
         regions = [Region() for _ in range(plan.region_count)] if plan.region_count else ()
-        return plan.op_class.create(operands, types, attributes, regions, (), location)
+        op = plan.op_class.create(operands, types, attributes, regions, (), location)
+        if not regions:
+            # What a later version added is no value of this file.
+            hidden = len(plan.hidden_results)
+            self.values += op.results[:-hidden] if hidden else op.results
+        return op
 
     def _operands(self, plan: OpPlan, flags: int, attributes: dict[str, Attribute]) -> list[Value]:
         c, values = self.c, self.values

@@ -34,7 +34,7 @@ from tessera_tools.bytecode.version import (
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, emit
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.bytecode_numbers import OPCODES
-from tessera_tools.dialects.cuda_tile.structure import Entry, Global, Module
+from tessera_tools.dialects.cuda_tile.structure import Entry, GetGlobal, Global, Module
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr
 from tessera_tools.ir.core import Block, Operation, Value
 
@@ -57,6 +57,10 @@ class Encoder:
         self.types = TypeWriter(version)
         self.constants = InternTable()
         self.debug = DebugWriter(self.strings, version)
+        self.variables: dict[str, Any] = {}
+        """The program's globals by name, in order."""
+        self.defined: dict[str, bytes] = {}
+        """Globals encoded so far."""
 
     def module(self, module: Operation) -> bytes:
         """The whole file."""
@@ -67,11 +71,16 @@ class Encoder:
             if not isinstance(op, Entry | Global):
                 raise _invalid(module, op, "only function and global ops are allowed in the body")
             (kernels if isinstance(op, Entry) else variables).append(op)
-        globals_ = self._globals(variables)
+        self.variables = {op.sym_name.value: op for op in variables}
         functions = Writer()
         functions.varint(len(kernels))
         for kernel in kernels:
             self._guarded(kernel, lambda kernel=kernel: self._function(functions, kernel))
+        globals_ = Writer()
+        globals_.varint(len(variables))
+        for name in self.variables:
+            self.define_global(name)
+            globals_.data += self.defined[name]
         out = Writer()
         out.data += MAGIC + bytes([self.version.major, self.version.minor, 0, 0])
         _section(out, FUNCTION, 8, functions)
@@ -97,12 +106,13 @@ class Encoder:
         except ValueError as problem:
             raise op.error(f"cannot be written: {problem}") from None
 
-    def _globals(self, variables: list[Any]) -> Writer:
-        w = Writer()
-        w.varint(len(variables))
-        for op in variables:
-            self._guarded(op, lambda op=op: self._global(w, op))
-        return w
+    def define_global(self, name: str) -> None:
+        """Encode a global, when it is first named."""
+        op = self.variables.get(name)
+        if op is not None and name not in self.defined:
+            w = Writer()
+            self._guarded(op, lambda: self._global(w, op))
+            self.defined[name] = bytes(w.data)
 
     def _global(self, w: Writer, op: Any) -> None:
         name = op.sym_name.value
@@ -179,6 +189,8 @@ class BodyWriter:
         if plan is None:
             raise self._refusal(op)
         e.debug.add(op.location)
+        if isinstance(op, GetGlobal):
+            e.define_global(op.name_.root)
         hidden = len(plan.hidden_results)
         results = op.results[: len(op.results) - hidden]
         # The frontend names the types before it writes anything else.

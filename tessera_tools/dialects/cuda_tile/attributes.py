@@ -16,7 +16,7 @@ from tessera_tools.ir.builtin_attributes import (
     attribute_key,
     float_text,
 )
-from tessera_tools.ir.types import I1, I32, INDEX
+from tessera_tools.ir.types import I1, I32, I64, INDEX
 from tessera_tools.opdef import AttrKind, EnumAttr, enum, integer_enum
 
 
@@ -198,6 +198,17 @@ class OptimizationHintsAttr(Attribute, name="cuda_tile.optimization_hints"):
                     f"expected dictionary attribute for optimization_hints entry `{key}` got value={entry}"
                 )
 
+    @classmethod
+    def of(cls, entries: dict[str, Attribute]) -> OptimizationHintsAttr:
+        """From hints by architecture. Numbers, which are written without their type, become i32 where they fit."""
+        made: dict[str, Attribute] = {}
+        for key, entry in entries.items():
+            if isinstance(entry, DictionaryAttr):
+                made[key] = DictionaryAttr(tuple((name, _sized(value)) for name, value in entry.entries))
+            else:
+                made[key] = entry
+        return cls(DictionaryAttr.of(made))
+
     def hint(self, architecture: str, name: str) -> Attribute | None:
         """A hint for an architecture such as "sm_90", or the default's; None if there is none."""
         for key in (architecture, "default"):
@@ -219,7 +230,7 @@ class OptimizationHintsAttr(Attribute, name="cuda_tile.optimization_hints"):
                 raise s.error(f"duplicate optimization_hints key `{key}`")
             s.expect("=")
             entries[key] = s.attribute()
-        return cls(DictionaryAttr.of(entries))
+        return cls.of(entries)
 
     def body(self) -> str:
         """`<sm_90 = {…}>`; numbers are written without their type."""
@@ -232,6 +243,12 @@ class OptimizationHintsAttr(Attribute, name="cuda_tile.optimization_hints"):
 
     def text(self) -> str:
         return f"#cuda_tile.optimization_hints{self.body()}"
+
+
+def _sized(value: Attribute) -> Attribute:
+    if isinstance(value, IntegerAttr) and value.type is I64 and -(1 << 31) <= value.value < 1 << 31:
+        return IntegerAttr(value.value, I32)
+    return value
 
 
 def _untyped(value: Attribute) -> str:

@@ -41,7 +41,7 @@ def read_hints(state: Any, node: Any) -> OptimizationHintsAttr:
                 f"expected dictionary attribute for optimization_hints entry `{key.text}` got value={hints}",
             )
         entries[key.text] = hints
-    return OptimizationHintsAttr(DictionaryAttr.of(entries))
+    return OptimizationHintsAttr.of(entries)
 
 
 def short_types(types: Any) -> str:

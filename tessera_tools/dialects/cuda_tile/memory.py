@@ -23,8 +23,9 @@ from tessera_tools.dialects.cuda_tile.views import (
     read_tail,
     wrong_keyword,
 )
+from tessera_tools.dialects.cuda_tile.types import NUMBERS, TileType
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, bit_width
+from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, bit_width
 from tessera_tools.opdef import (
     PURE,
     READ,
@@ -98,6 +99,8 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
             )
         if len(types) != len(values):
             raise state.error(values[0], f"{len(values)} operands present, but expected {len(types)}")
+        if len(values) == 2 and fields[1].arity == "optional" and not _may_mask(types[1]):
+            fields = [fields[0], fields[2]]  # a padding value without a mask: the element types decide
         for field, token, kind in zip(fields, values, types, strict=False):
             state.operand(field.name, token)
             state.types(field.name, [kind])
@@ -116,6 +119,10 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         p.write(p.names(values))
         write_pointer_tail(p, op, keyword=True)
         p.write(f" : {short_types(value_types(values))} -> {short_types(op.result_types)}")
+
+
+def _may_mask(kind: Type) -> bool:
+    return not isinstance(kind, TileType) or kind.element is I1 or kind.element not in NUMBERS
 
 
 def write_pointer_tail(p: Any, op: Any, *, keyword: bool) -> None:
