@@ -34,11 +34,12 @@ class Alloca(Op, name="cuda_tile.alloca", traits=(READ_WRITE,)):
     assembly = "`num_elem` `=` $num_elem `,` `alignment` `=` $alignment ($global^)? attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
-        if self.num_elem.value < 0:
-            raise self.error(
-                "attribute 'num_elem' failed to satisfy constraint: 64-bit signless integer attribute whose minimum "
-                "value is 0"
-            )
+        for key in ("num_elem", "alignment"):
+            if self.attributes[key].value < 0:  # type: ignore[attr-defined]
+                raise self.error(
+                    f"attribute '{key}' failed to satisfy constraint: 64-bit signless integer attribute whose minimum "
+                    "value is 0"
+                )
         alignment, pointee = self.alignment.value, self.result.type.element.pointee
         if alignment <= 0 or alignment & (alignment - 1):
             raise self.error("'alignment' must be power of two")

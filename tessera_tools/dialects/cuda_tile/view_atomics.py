@@ -6,10 +6,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE, MultimemReductionAttr
-from tessera_tools.dialects.cuda_tile.constraints import ANY_TILE, INT_TILE, TILE_VIEW, TOKEN_TYPE
+from tessera_tools.dialects.cuda_tile.constraints import (
+    ANY_TILE,
+    INT_TILE,
+    TILE_VIEW,
+    TOKEN_TYPE,
+    shape_of,
+    shape_text,
+)
 from tessera_tools.dialects.cuda_tile.formats import short_types, value_types
 from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mode
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
@@ -22,6 +29,7 @@ from tessera_tools.dialects.cuda_tile.views import (
     index_types,
     index_types_text,
     ordering_text,
+    read_keywords,
     read_ordering,
     read_tail,
     write_inbounds,
@@ -61,7 +69,7 @@ class AtomicViewSyntax(CustomDirective, name="AtomicViewSyntax"):
 
     def read(self, state: Any, node: Any) -> None:
         ordering, scope, view, indices, mode, value, tail, types, result_token = node
-        read_ordering(state, ordering, scope)
+        read_keywords(state, ordering, scope)
         indices = indices or []
         try:
             state.attribute("mode", ATOMIC_MODE.build(mode))
@@ -99,12 +107,15 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
     token = optional_operand(TOKEN_TYPE)
     inbounds = attribute(INBOUNDS, optional=True)
     result_token = result(TOKEN_TYPE)
+    orderings: ClassVar[tuple[str, ...]] = ("weak", "relaxed", "acquire", "release", "acq_rel")
     assembly = "custom<AtomicViewSyntax>"
 
     def verify_op(self) -> None:
         view = self.view.type
         if isinstance(view, GatherScatterViewType):
             raise self.error("gather_scatter_view is not supported; use partition_view instead")
+        if view.padding is not None:
+            raise self.error("views with padding_value are not supported for atomic reductions")
         tile, value = view.tile_type, self.value.type
         if tile.element is not value.element:
             raise self.error(
@@ -125,6 +136,16 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
                 "memory scope 'sys' is not supported for view-based atomic reductions; use 'tl_blk' or 'device' for "
                 "TMA compatibility"
             )
+        if len(self.index) != view.index_rank:
+            raise self.error(
+                f"expected {view.index_rank} index operand(s) for view with tile rank {view.index_rank}, "
+                f"got {len(self.index)}"
+            )
+        for i, index in enumerate(self.index):
+            if shape_of(index):
+                raise self.error(
+                    f"index operand {i} must be a scalar tile (rank 0), got shape {shape_text(shape_of(index))}"
+                )
         check_indices(self)
 
 
