@@ -215,7 +215,11 @@ class Format:
                     arguments.append(text)
                 elif kind == "end":
                     raise FormatError(f"{self.definition.name}: custom<{name}>( is not closed")
-        return Custom(CustomDirective.find(self.definition.op_class.__module__, name)(arguments))
+        try:
+            found = CustomDirective.find(self.definition.op_class.__module__, name)
+        except ValueError as problem:
+            raise FormatError(f"{self.definition.name}: {problem}") from None
+        return Custom(found(arguments))
 
     def _check(self) -> None:
         """Every attribute and type must be written or inferable; the attribute dictionary knows what to leave out."""
@@ -250,6 +254,7 @@ class Format:
                 dictionaries.append(directive)
         for dictionary in dictionaries:
             dictionary.elide = elide
+        self._check_lists(self.directives)
         if customs:
             return
         for field in self.definition.operands:
@@ -263,6 +268,25 @@ class Format:
             )
             if field.name not in covered and not inferred and not related:
                 raise FormatError(f"{self.definition.name}: nothing gives the type of result '{field.name}'")
+
+    def _check_lists(self, directives: list[Directive]) -> None:
+        """Refuse two lists in a row of which no reader can tell where the first ends."""
+        shown = [d for d in directives if not isinstance(d, Space)]
+        for index, directive in enumerate(shown):
+            if isinstance(directive, Group):
+                self._check_lists(directive.elements)
+                self._check_lists(directive.otherwise)
+            if not isinstance(directive, OperandRef | TypeOf) or directive.field.arity == "single":
+                continue
+            following = shown[index + 1 : index + 3]
+            comma = bool(following) and isinstance(following[0], Literal) and following[0].text == ","
+            if comma and directive.field.arity == "variadic":
+                following = following[1:]
+            if following and isinstance(following[0], type(directive)):
+                raise FormatError(
+                    f"{self.definition.name}: where '${directive.field.name}' ends and "
+                    f"'${following[0].field.name}' begins cannot be told; put other punctuation between them"
+                )
 
     # -- use
 

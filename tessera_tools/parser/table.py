@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,26 +24,14 @@ FORMAT = 4
 """Version of the JSON's shape."""
 
 
+class GrammarConflict(ValueError):
+    """The grammar can be read in two ways; the message names the ops whose format is to blame."""
+
+
 def make() -> dict[str, Any]:
-    """Build the table with Lark.  A conflict raises lark.exceptions.GrammarError, which names the rules."""
-    from lark import Lark
-    from lark.lexer import Lexer
-
-    class NoLexer(Lexer):
-        """Stands where Lark wants a lexer; ours runs with the table."""
-
-        __future_interface__ = 2
-
-        def __init__(self, conf: Any) -> None:
-            pass
-
-        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
-            return iter(())
-
+    """Build the table with Lark.  GrammarConflict where the grammar is not LALR(1)."""
     text, ops, defaults = read_grammar()
-    lark = Lark(
-        text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False
-    )
+    lark = _lark(text, ops)
     parse_table = lark.parser.parser._parse_table
     literals = {t.pattern.value: t.name for t in lark.terminals if t.pattern.type == "str"}
     rules: list[list[Any]] = []
@@ -82,6 +71,56 @@ def make() -> dict[str, Any]:
         "ops": ops,
         "defaults": defaults,
     }
+
+
+def _lark(text: str, ops: dict[str, str]) -> Any:
+    """Lark's parser for the grammar; GrammarConflict."""
+    from lark.exceptions import GrammarError
+
+    try:
+        return _build(text)
+    except GrammarError as conflict:
+        structure, _, alternatives = text.rpartition("?op:")
+        culprits = _smallest_conflict(structure, re.findall(r"\w+", alternatives))
+        names = [name for name, head in ops.items() if any(f"{rule}: {head} " in text for rule in culprits)]
+        raise GrammarConflict(f"the format of {', '.join(names)} is ambiguous: {conflict}") from None
+
+
+def _smallest_conflict(structure: str, rules: list[str]) -> list[str]:
+    """A small part of the ops' rules that conflicts already; by halves, so that it takes seconds."""
+    from lark.exceptions import GrammarError
+
+    while len(rules) > 1:
+        middle = len(rules) // 2
+        for half in (rules[:middle], rules[middle:]):
+            try:
+                _build(f"{structure}?op: {' | '.join({'generic': 0} | dict.fromkeys(half))}\n")
+            except GrammarError:
+                rules = half
+                break
+        else:
+            break
+    return rules
+
+
+def _build(text: str) -> Any:
+    from lark import Lark
+    from lark.lexer import Lexer
+
+    class NoLexer(Lexer):
+        """Stands where Lark wants a lexer; ours runs with the table."""
+
+        __future_interface__ = 2
+
+        def __init__(self, conf: Any) -> None:
+            pass
+
+        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+            return iter(())
+
+    return Lark(
+        text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False
+    )
 
 
 def parse_table_rules(parse_table: Any) -> list[Any]:
