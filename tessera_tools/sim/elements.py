@@ -1,0 +1,83 @@
+"""Elements of matrices for the tensor-core instructions: bit patterns in registers or memory → float64 values.
+
+    b32 registers, bytes ──split(raw, bits)──▶ one pattern per element ──Element.values──▶ float64, exactly
+
+float64 holds every value of every element type, and every product of two elements, without rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.rounding import FORMATS, decode
+
+__all__ = ["ELEMENTS", "Element", "split"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element type. `bits` is what an element takes in a register; `values` maps patterns to float64."""
+
+    name: str
+    bits: int
+    values: Callable[[Array], Array]
+
+    @property
+    def packed(self) -> int:
+        """Elements in a 32-bit register (1 for f64, which has registers of its own)."""
+        return max(1, 32 // self.bits)
+
+
+def split(raw: Array, bits: int) -> Array:
+    """A contiguous unsigned array, seen as patterns of `bits` bits, low ones first: the last axis grows."""
+    if bits >= 8:
+        return raw.view(f"<u{bits // 8}")
+    octets = raw.view(np.uint8)
+    if bits == 1:
+        return np.unpackbits(octets, axis=-1, bitorder="little")
+    nibbles = np.empty((*octets.shape, 2), np.uint8)
+    np.bitwise_and(octets, 15, out=nibbles[..., 0])
+    np.right_shift(octets, 4, out=nibbles[..., 1])
+    return nibbles.reshape(*octets.shape[:-1], -1)
+
+
+def _float(name: str, *, shift: int = 0) -> Callable[[Array], Array]:
+    """`shift`: padding bits below the pattern."""
+    source = FORMATS[name]
+    if shift:
+        return lambda patterns: decode(patterns >> np.uint8(shift), source)
+    return lambda patterns: decode(patterns, source)
+
+
+def _table() -> dict[str, Element]:
+    found = [
+        Element("f16", 16, _float("f16")),
+        Element("bf16", 16, _float("bf16")),
+        # The low 13 bits of a tf32 operand are ignored (PTX ISA, "mma").
+        Element("tf32", 32, _float("tf32")),
+        Element("f32", 32, _float("f32")),
+        Element("s32", 32, lambda patterns: patterns.view(np.int32).astype(np.float64)),
+        Element("f64", 64, lambda patterns: patterns.view(np.float64)),
+        Element("u8", 8, lambda patterns: patterns.astype(np.float64)),
+        Element("s8", 8, lambda patterns: patterns.view(np.int8).astype(np.float64)),
+        Element("u4", 4, lambda patterns: patterns.astype(np.float64)),
+        Element("s4", 4, lambda patterns: (patterns << np.uint8(4)).view(np.int8).astype(np.float64) / 16),
+        Element("b1", 1, lambda patterns: patterns.astype(np.float64)),
+        Element("e4m3", 8, _float("e4m3")),
+        Element("e5m2", 8, _float("e5m2")),
+        Element("e3m2", 8, _float("e3m2")),
+        Element("e2m3", 8, _float("e2m3")),
+        # mma takes e2m1 in the middle of a byte, two padding bits on each side.
+        Element("e2m1", 8, _float("e2m1", shift=2)),
+    ]
+    return {element.name: element for element in found}
+
+
+ELEMENTS: dict[str, Element] = _table()
+"""Every element type by its PTX name."""

@@ -1,0 +1,255 @@
+"""cp.async and its groups (PTX ISA, "cp.async", "cp.async.commit_group", "cp.async.wait_group").
+
+    cp.async ──▶ the open group ──commit_group──▶ a closed group ──wait_group N──▶ the bytes are there
+
+The copies of a warp are kept here and not with the cluster's engine: nothing but the thread's own wait, or the
+mbarrier that cp.async.mbarrier.arrive names, ends them. They write through the generic proxy.
+In the mode `late` a copy reads its source when it lands, in the mode `early` when it is issued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.access import load, parts
+from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.instructions.memory import count_access
+from tessera_tools.sim.memory import LANDING, compact
+from tessera_tools.sim.program import Immediate
+from tessera_tools.sim.types import TYPES
+from tessera_tools.sim.warp import Mask, Warp, mask_of
+
+__all__ = ["Copies", "copies"]
+
+Array = np.ndarray[Any, Any]
+
+_LEVELS = ("L2::64B", "L2::128B", "L2::256B")
+
+
+@dataclass(eq=False, slots=True)
+class Copy:
+    """One cp.async of a warp, in flight. `units` index `memory`'s views of `width` bytes, a row per lane."""
+
+    lanes: Mask
+    group: Array
+    """For each of the 32 lanes: the number of its group."""
+    destinations: list[tuple[Any, Mask, Array]]
+    """(shared memory, lanes, unit indices)."""
+    width: int
+    values: Array
+    """Compact rows, as read when the copy was issued."""
+    source: Callable[[], Array | None] | None
+    """Reads the source again, in the mode `late`."""
+
+
+@dataclass(slots=True)
+class Copies:
+    """The copies of a warp that no wait has ended, in order, and how many groups each lane has closed."""
+
+    closed: Array = field(default_factory=lambda: np.zeros(32, np.int64))
+    pending: list[Copy] = field(default_factory=list[Copy])
+
+    def issue(self, warp: Warp, copy: Copy) -> None:
+        """Begin a copy: early, the bytes are there at once; late, they are poison until it lands."""
+        self.pending.append(copy)
+        late = not warp.cta.cluster.engine.early
+        for memory, lanes, units in copy.destinations:
+            addresses = np.zeros(32, np.uint64)
+            addresses[lanes.array] = units.astype(np.uint64) * np.uint64(copy.width)
+            values = _part(copy.lanes, lanes, copy.values)
+            if late:
+                values = np.full_like(values, np.iinfo(values.dtype).max)
+            memory.store(warp, lanes, addresses, copy.width, values)
+            if late:
+                memory.states[copy.width][units] |= _LANDING[copy.width]
+
+    def land(self, warp: Warp, wanted: Callable[[Copy], bool], *, record: bool = True) -> None:
+        """End the copies that are `wanted`. `record`: their writes count as made now, by the warp."""
+        left: list[Copy] = []
+        late = not warp.cta.cluster.engine.early
+        for copy in self.pending:
+            if not wanted(copy):
+                left.append(copy)
+                continue
+            values = copy.source() if late and copy.source is not None else None
+            if values is None:
+                values = copy.values
+            for memory, lanes, units in copy.destinations:
+                if late:
+                    memory.states[copy.width][units] &= ~_LANDING[copy.width]
+                    memory.views[copy.width][units] = _part(copy.lanes, lanes, values)
+                if record:
+                    racing = memory.history.store(warp, lanes, units, copy.width)
+                    if racing is not None:
+                        warp.report(
+                            "race",
+                            f"a cp.async of {copy.width} bytes to byte {int(units[racing[0]]) * copy.width} of "
+                            f"{memory.name} ends here: no barrier orders it after another thread's access",
+                            lanes,
+                        )
+        self.pending = left
+
+
+_LANDING = {width: np.dtype(f"<u{min(width, 8)}").type(int.from_bytes(bytes([LANDING]) * min(width, 8), "little"))
+            for width in (4, 8, 16)}  # fmt: skip
+
+
+def _part(whole: Mask, lanes: Mask, values: Array) -> Array:
+    """The rows of `lanes` among the compact rows of `whole`."""
+    return values if lanes.bits == whole.bits else values[lanes.array[whole.array]]
+
+
+def copies(warp: Warp) -> Copies:
+    """The state of a warp's cp.async groups."""
+    found = warp.state.get("cp.async")
+    if found is None:
+        found = warp.state["cp.async"] = Copies()
+    return found
+
+
+@instruction("cp.async.ca", "cp.async.cg")
+def cp_async(ctx: Context) -> Execute:
+    """cp.async.{ca,cg}.shared.global{hints} [dst], [src], cp-size {, src-size | ignore-src} {, cache-policy}."""
+    wide_only = ctx.inst.modifiers[1] == "cg"
+    ctx.choose("shared", "shared::cta")
+    ctx.choose("global")
+    for level in _LEVELS:
+        ctx.flag(level)
+    hinted = ctx.flag("L2::cache_hint")
+    operands = ctx.operands(3, 4, 5)
+    if len(operands) - hinted not in (3, 4):
+        raise ctx.error(
+            f"has {len(operands)} operands; expected 3 or 4, and a cache policy with .L2::cache_hint"
+        )
+    size = operands[2]
+    if not isinstance(size, Immediate) or size.value not in ((16,) if wide_only else (4, 8, 16)):
+        raise ctx.error("needs a copy size of 16" + (" bytes" if wide_only else ", 8 or 4 bytes"))
+    width = int(size.value)
+    destination, origin = ctx.address(operands[0]), ctx.address(operands[1])
+    size_port: int | None = None
+    ignore: tuple[int, bool] | None = None
+    if len(operands) - hinted == 4:
+        extra = operands[3]
+        name = getattr(extra, "name", "")
+        register = ctx.inst.scope.register(name) if name else None
+        if register is not None and register.type.kind == "p":
+            ignore = ctx.predicate(extra)
+        else:
+            size_port = ctx.read(extra, TYPES["u32"])
+    line = ctx.inst.line
+    dtype = np.dtype(f"<u{min(width, 8)}")
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        to, source = destination(warp), origin(warp)
+        sizes = np.full(32, width, np.int64)
+        if size_port is not None:
+            sizes = warp.ports[size_port].astype(np.int64)
+            if (sizes[mask.array] > width).any():
+                warp.report("illegal", f"a source size above the copy size of {width} bytes", mask)
+                sizes = np.minimum(sizes, width)
+        elif ignore is not None:
+            sizes = np.where(warp.ports[ignore[0]] ^ ignore[1], 0, width)
+        if warp.stats is not None:
+            reading = mask_of((sizes > 0) & mask.array)
+            if reading.count:
+                count_access(warp, reading, "cp.async.global", line, source, width)
+            warp.stats.shared_access(line, to[mask.array], width)
+        if (sizes[mask.array] == width).all():
+            values = load(warp, mask, "global", source, width)
+            again = _reader(warp, mask, source, width)
+        else:
+            values, again = _filled(warp, mask, source, sizes, width, dtype), None
+        state = copies(warp)
+        found = []
+        for memory, part, own in parts(warp, mask, "shared", to):
+            found.append((memory, part, memory.units(warp, part, compact(part, own), width)))
+        state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again))
+
+    return execute
+
+
+def _reader(warp: Warp, mask: Mask, addresses: Array, width: int) -> Callable[[], Array | None]:
+    """Reads the source once more, without checks; None where it is not one allocation."""
+    wanted = compact(mask, addresses).copy()
+    memory = warp.cta.cluster.launch.memory
+
+    def again() -> Array | None:
+        region = memory.find(int(wanted[0]))
+        if (
+            region is None
+            or int(wanted.min()) < region.base
+            or int(wanted.max()) + width > region.base + region.size
+        ):
+            return None
+        units = (wanted - np.uint64(region.base)) // np.uint64(width)
+        return region.views[width][units.astype(np.intp)]
+
+    return again
+
+
+def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, dtype: Any) -> Array:
+    """The first `sizes` bytes of each lane's source, then zeros; what is not read need not exist."""
+    octets = np.zeros((32, width), np.uint8)
+    whole = mask_of((sizes == width) & mask.array)
+    if whole.count:
+        octets[whole.array] = load(warp, whole, "global", addresses, width).view(np.uint8).reshape(-1, width)
+    partial = (sizes > 0) & (sizes < width) & mask.array
+    for byte in range(width):
+        some = mask_of(partial & (sizes > byte))
+        if some.count:
+            octets[some.array, byte] = load(warp, some, "global", addresses + np.uint64(byte), 1)
+    values = octets.view(dtype)
+    return compact(mask, values if width > 8 else values[:, 0])
+
+
+@instruction("cp.async.commit_group")
+def commit_group(ctx: Context) -> Execute:
+    """cp.async.commit_group: closes the group of the copies issued since the last one."""
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        copies(warp).closed[mask.lanes] += 1
+
+    return execute
+
+
+@instruction("cp.async.wait_group")
+def wait_group(ctx: Context) -> Execute:
+    """cp.async.wait_group n: at most the n latest groups of the thread stay in flight."""
+    (count,) = ctx.operands(1)
+    if not isinstance(count, Immediate):
+        raise ctx.error("needs a number of groups")
+    most = int(count.value)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        state = copies(warp)
+        if state.pending:
+            limit = state.closed - most
+            state.land(warp, lambda copy: _due(copy, mask, limit))
+
+    return execute
+
+
+def _due(copy: Copy, mask: Mask, limit: Array) -> bool:
+    """Whether some lane of `mask` waits for it; lanes of one copy land together."""
+    if copy.lanes.full and mask.full:
+        return bool((copy.group < limit).any())
+    both = copy.lanes.array & mask.array
+    return bool((copy.group < limit)[both].any())
+
+
+@instruction("cp.async.wait_all")
+def wait_all(ctx: Context) -> Execute:
+    """cp.async.wait_all: every copy of the thread has landed, in a group or not."""
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        state = copies(warp)
+        if state.pending:
+            state.land(warp, lambda copy: bool(copy.lanes.bits & mask.bits))
+
+    return execute

@@ -1,0 +1,104 @@
+"""D = A × B + C as the tensor cores of the simulated GPU do it, and how D is rounded.
+
+    A [K, …, M], B [K, …, N], C […, M, N], all float64 ──multiply_accumulate──▶ float64 ──Accumulator.pack──▶ D
+
+PTX leaves the order and the precision of the sum open. Here: every product is exact; C and the products for
+k = 0, 1, … are added in this order in float64; the sum is rounded to D's type once per instruction, to nearest
+even. Sums of integers are exact. f64 is a chain of fused multiply-adds over k, each rounded (PTX ISA, "mma").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.elements import ELEMENTS
+from tessera_tools.sim.wide import fma
+
+__all__ = [
+    "ACCUMULATORS",
+    "Accumulator",
+    "fma_chain",
+    "integer_product",
+    "multiply_accumulate",
+    "saturate_s32",
+]
+
+Array = np.ndarray[Any, Any]
+_LARGE = 1 << 17
+
+
+def multiply_accumulate(a: Array, b: Array, c: Array) -> Array:
+    """Σ over k, in ascending order, on top of C. a: [K, …, M], b: [K, …, N], c: […, M, N]."""
+    left, right = a[..., :, None], b[..., None, :]
+    if c.size * len(a) > _LARGE:
+        total = c.astype(np.float64)
+        term = np.empty_like(total)
+        for k in range(len(a)):
+            np.multiply(left[k], right[k], out=term)
+            total += term
+        return total
+    terms = np.empty((len(a) + 1, *c.shape))
+    terms[0] = c
+    np.multiply(left, right, out=terms[1:])
+    # Along the outermost axis NumPy adds plane after plane.
+    return np.add.reduce(terms, axis=0)
+
+
+def fma_chain(a: Array, b: Array, c: Array, rounding: str = "rn") -> Array:
+    """As `multiply_accumulate`, with a rounding after each fused multiply-add."""
+    total = c
+    for k in range(len(a)):
+        x, y = np.broadcast_arrays(a[k][..., :, None], b[k][..., None, :])
+        total = fma(x, y, total, rounding)
+    return total
+
+
+def integer_product(a: Array, b: Array, c: Array) -> Array:
+    """As `multiply_accumulate` for integers, whose sums are exact in any order."""
+    return np.matmul(np.moveaxis(a, 0, -1), np.moveaxis(b, 0, -2)) + c
+
+
+def _pack_f32(total: Array) -> Array:
+    rounded = total.astype(np.float32)
+    return np.where(np.isnan(rounded), np.uint32(0x7FFFFFFF), rounded.view(np.uint32))
+
+
+def _pack_f16(total: Array) -> Array:
+    rounded = total.astype(np.float16)
+    return np.where(np.isnan(rounded), np.uint16(0x7FFF), rounded.view(np.uint16))
+
+
+def _pack_s32(total: Array) -> Array:
+    return total.astype(np.int64).astype(np.uint32)
+
+
+def saturate_s32(total: Array) -> Array:
+    """Integers clamped to s32 (.satfinite)."""
+    return np.clip(total, -(2.0**31), 2.0**31 - 1).astype(np.int64).astype(np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """The type of C or D: how its patterns become float64, and how a sum becomes patterns."""
+
+    name: str
+    bits: int
+    values: Callable[[Array], Array]
+    pack: Callable[[Array], Array]
+
+    @property
+    def packed(self) -> int:
+        return max(1, 32 // self.bits)
+
+
+ACCUMULATORS: dict[str, Accumulator] = {
+    "f16": Accumulator("f16", 16, ELEMENTS["f16"].values, _pack_f16),
+    "f32": Accumulator("f32", 32, ELEMENTS["f32"].values, _pack_f32),
+    "f64": Accumulator("f64", 64, ELEMENTS["f64"].values, lambda total: total.view(np.uint64)),
+    "s32": Accumulator("s32", 32, ELEMENTS["s32"].values, _pack_s32),
+}
+"""A NaN result has the one pattern that the tensor cores give, 0x7FFFFFFF or 0x7FFF."""
