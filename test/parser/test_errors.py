@@ -105,7 +105,10 @@ def test_a_value_of_an_isolated_region_is_not_seen_outside() -> None:
 
 
 def test_a_forward_reference_of_another_type_names_both() -> None:
-    text = 'func.func @f() {\n  cf.br ^b\n^a:\n  "test.use"(%x) : (i32) -> ()\n  return\n^b:\n  %x = arith.constant 1 : i64\n  cf.br ^a\n}'
+    text = (
+        'func.func @f() {\n  cf.br ^b\n^a:\n  "test.use"(%x) : (i32) -> ()\n  return\n^b:\n'
+        "  %x = arith.constant 1 : i64\n  cf.br ^a\n}"
+    )
     ((line, column, message),) = errors(text, allow_unregistered=True)
     assert (line, column) == (4, 14) and "'i32' vs 'i64'" in message
 
@@ -212,12 +215,27 @@ def test_a_long_unclosed_string_is_an_error_soon() -> None:
 
 SMALL = {
     "function": 'func.func @f(%a: i32 {x.y = "s"}) -> i32 {\n  %0 = arith.addi %a, %a : i32\n  return %0 : i32\n}\n',
-    "blocks": "func.func @f(%c: i1) {\n  cf.cond_br %c, ^a, ^b\n^a:  // one\n  return\n^b:\n  cf.br ^a\n} loc(#l)\n#l = loc(\"f\":1:2)\n",
-    "generic": '%0:2 = "t.a"() <{p = dense<[1, 2]> : tensor<2xi32>}> ({\n^b(%x: i1):\n  "t.b"(%x)[^b] : (i1) -> ()\n}) {k} : () -> (i1, f32)\n',
-    "types": "#m = affine_map<(d0)[s0] -> (d0 * 2 + s0)>\nfunc.func private @f(memref<?x4xf32, #m, 3>, vector<[4]xf32>, tensor<*xf32>, !llvm.struct<(i32)>)\n",
-    "loop": "func.func @f(%n: index) {\n  scf.for %i = %n to %n step %n {\n    %x = arith.constant 1.5e0 : f32\n  }\n  return\n}\n",
-    "tile": "cuda_tile.module @m {\n  entry @k(%p: tile<ptr<f32>>) {\n    %c = constant <i32: 4> : tile<i32>\n    return\n  }\n}\n",
-}  # fmt: skip
+    "blocks": (
+        "func.func @f(%c: i1) {\n  cf.cond_br %c, ^a, ^b\n^a:  // one\n  return\n^b:\n"
+        '  cf.br ^a\n} loc(#l)\n#l = loc("f":1:2)\n'
+    ),
+    "generic": (
+        '%0:2 = "t.a"() <{p = dense<[1, 2]> : tensor<2xi32>}> ({\n^b(%x: i1):\n'
+        '  "t.b"(%x)[^b] : (i1) -> ()\n}) {k} : () -> (i1, f32)\n'
+    ),
+    "types": (
+        "#m = affine_map<(d0)[s0] -> (d0 * 2 + s0)>\n"
+        "func.func private @f(memref<?x4xf32, #m, 3>, vector<[4]xf32>, tensor<*xf32>, !llvm.struct<(i32)>)\n"
+    ),
+    "loop": (
+        "func.func @f(%n: index) {\n  scf.for %i = %n to %n step %n {\n"
+        "    %x = arith.constant 1.5e0 : f32\n  }\n  return\n}\n"
+    ),
+    "tile": (
+        "cuda_tile.module @m {\n  entry @k(%p: tile<ptr<f32>>) {\n"
+        "    %c = constant <i32: 4> : tile<i32>\n    return\n  }\n}\n"
+    ),
+}
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -33,19 +33,36 @@ module {
 """
 
 VALUES = {
-    "splats": "dense<1> : tensor<4xi32>, dense<true> : vector<4xi1>, dense<1.5> : tensor<2x2xf16>, dense<-1> : tensor<i8>",
-    "nested": "dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>, dense<[true, false]> : tensor<2xi1>, dense<> : tensor<0x2xf32>",
+    "splats": (
+        "dense<1> : tensor<4xi32>, dense<true> : vector<4xi1>, "
+        "dense<1.5> : tensor<2x2xf16>, dense<-1> : tensor<i8>"
+    ),
+    "nested": (
+        "dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>, dense<[true, "
+        "false]> : tensor<2xi1>, dense<> : tensor<0x2xf32>"
+    ),
     "complex": "dense<(1.0,2.0)> : tensor<2xcomplex<f32>>, dense<[(1,2),(3,4)]> : tensor<2xcomplex<i32>>",
     "hex strings": 'dense<"0x0100000002000000"> : tensor<2xi32>, dense<"0x0000803F"> : tensor<3xf32>',
     "hex numbers": "0x7FC00001 : f32, 0xFF800000 : f32, 0x10 : i32, dense<0x7FC0> : tensor<2xbf16>",
-    "arrays": "array<i64: 1, -2>, array<i1: true, false>, array<f32: 1.0, 0x7FC00000>, array<i8>, [1, 2.5, @a, i32, []]",
+    "arrays": (
+        "array<i64: 1, -2>, array<i1: true, false>, array<f32: 1.0, "
+        "0x7FC00000>, array<i8>, [1, 2.5, @a, i32, []]"
+    ),
     "resources": "dense_resource<blob> : tensor<4xf32>",
     "symbols": '@a, @a::@b, @"odd name"::@"q\\22uote"',
     "strings": '"\\09tab \\"quoted\\" \\5C \\FF", "text" : i32, ""',
-    "affine": "affine_map<(d0, d1)[s0] -> (d1 + s0 * 4, d0 floordiv 2, d1 mod 3 - 1)>, affine_set<(d0) : (d0 - 4 >= 0, d0 == 0)>",
-    "memrefs": "memref<2x?xf32, strided<[?, 1], offset: 4>, 3>, memref<4x4xf32, affine_map<(d0, d1) -> (d1, d0)>>, memref<*xf32, 1>",
+    "affine": (
+        "affine_map<(d0, d1)[s0] -> (d1 + s0 * 4, d0 floordiv 2, d1 mod 3 - 1)>, "
+        "affine_set<(d0) : (d0 - 4 >= 0, d0 == 0)>"
+    ),
+    "memrefs": (
+        "memref<2x?xf32, strided<[?, 1], offset: 4>, 3>, memref<4x4xf32, "
+        "affine_map<(d0, d1) -> (d1, d0)>>, memref<*xf32, 1>"
+    ),
     "vectors and tensors": 'vector<2x[4]xf16>, vector<f32>, tensor<?x4xf32, "encoding">, tensor<*xindex>, tensor<f32>',
-    "functions and tuples": "() -> (), (i32) -> f32, (i1, i2) -> (i3, (i4) -> i5), tuple<>, tuple<i1, tuple<f64>>, none",
+    "functions and tuples": (
+        "() -> (), (i32) -> f32, (i1, i2) -> (i3, (i4) -> i5), tuple<>, tuple<i1, tuple<f64>>, none"
+    ),
     "numbers": "1, 1 : index, -7 : si8, 200 : ui8, 1.5, 1.0e-45 : f32, -0.0 : f64, 3.140625 : bf16, unit, true",
     "other dialects": '#foo<"a" + b>, #foo.bar<[1, {a}]>, !foo<"x", !y>, !foo.bar, #foo.bar<x -> y>, {a = 1, "b c"}',
 }

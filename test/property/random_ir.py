@@ -22,8 +22,30 @@ from tessera_tools.opdef.constraints import Derived, SameAs
 from tessera_tools.opdef.dialect import all_dialects, find_op
 from tessera_tools.parser import parse_attribute, parse_type
 
-TYPE_TEXTS = ["i1", "i8", "i16", "i32", "i64", "i128", "index", "f16", "bf16", "f32", "f64", "tf32", "f8E4M3FN", "f8E5M2", "none", "complex<f32>", "tuple<i32,f32>", "si8", "ui16", "vector<4xi1>", "vector<4xi32>", "vector<4xf32>", "vector<8xf16>", "vector<2x4xf32>", "vector<4xindex>", "vector<[4]xf32>", "vector<2xf16>", "vector<16xf32>", "vector<4x8xf32>", "vector<i32>", "vector<2xbf16>", "vector<2xf32>", "vector<4xi8>", "vector<2xi16>", "vector<4xi64>", "tensor<4xi1>", "tensor<4xi32>", "tensor<4xf32>", "tensor<?x4xf32>", "tensor<*xf32>", "tensor<2x4xf16>", "tensor<4xindex>", "tensor<16x16xf16>", "tensor<4xi64>", "tensor<16x16xf32>", "memref<4xf32>", "memref<4x8xf32>", "memref<?xf32>", "memref<?x?xf32>", "memref<*xf32>", "memref<4xi32>", "memref<f32>", "memref<4xi64>", "memref<4x8xf32,strided<[?,1],offset:?>>", "memref<16xf16,3>", "memref<4xf32,#gpu.address_space<workgroup>>", "memref<8xi8>", "!llvm.ptr", "!llvm.ptr<1>", "!llvm.ptr<3>", "!llvm.ptr<7>", "!llvm.struct<(i32,f32)>", "!llvm.array<4xi32>", "!llvm.struct<(i32,i32,i32,i32)>", "!llvm.struct<(f32,f32,f32,f32)>", "!llvm.struct<(i32,i32)>", "!llvm.struct<(i32,i1)>", '!llvm.struct<"name",(i32)>', "!llvm.token", "!llvm.metadata", "!llvm.struct<(i64,i1)>", "!llvm.struct<(vector<2xf16>,vector<2xf16>)>", "!llvm.struct<(f64,f64)>", "!llvm.ptr<6>", "!llvm.ptr<4>", "!llvm.ptr<5>", "!llvm.struct<(f32,i1)>", "!llvm.struct<(i8,i1)>", "!llvm.ptr<2>", "!llvm.void", "!llvm.func<i32(i32)>", "!cuda_tile.tile<i32>", "!cuda_tile.tile<i1>", "!cuda_tile.tile<f32>", "!cuda_tile.tile<4xi32>", "!cuda_tile.tile<4xf32>", "!cuda_tile.tile<4xi1>", "!cuda_tile.tile<16x16xf16>", "!cuda_tile.tile<16x16xf32>", "!cuda_tile.tile<ptr<f32>>", "!cuda_tile.token", "!cuda_tile.tile<4xptr<f32>>", "!cuda_tile.tile<4xptr<i32>>", "!cuda_tile.tile<i64>", "!cuda_tile.tile<4xi64>", "!cuda_tile.tile<f16>", "!cuda_tile.tile<16x16xi8>", "!cuda_tile.tile<16x16xi32>", "!cuda_tile.tile<4xf16>", "!cuda_tile.tile<ptr<i32>>", "!cuda_tile.tile<i16>", "!cuda_tile.tile<4x4xf32>", "!cuda_tile.tile<4xi8>", "!cuda_tile.tile<8xf32>", "!cuda_tile.tile<ptr<i8>>", "!cuda_tile.tile<4xf64>", "!cuda_tile.tensor_view<?xf32,strides=[1]>", "!cuda_tile.tensor_view<64x64xf32,strides=[64,1]>", "!cuda_tile.tile<8xi32>", "!cuda_tile.partition_view<tile=(4x4),tensor_view<64x64xf32,strides=[64,1]>>", "!gpu.async.token", "!nv_tileaa.mem_token", "!nv_tileaa.memref<4xf32>"]
-"""Types that operands and results are drawn from."""
+TYPE_TEXTS = """
+i1 i8 i16 i32 i64 i128 index f16 bf16 f32 f64 tf32 f8E4M3FN f8E5M2 none complex<f32> tuple<i32,f32> si8 ui16
+vector<4xi1> vector<4xi32> vector<4xf32> vector<8xf16> vector<2x4xf32> vector<4xindex> vector<[4]xf32>
+vector<2xf16> vector<16xf32> vector<4x8xf32> vector<i32> vector<2xbf16> vector<2xf32> vector<4xi8> vector<2xi16>
+vector<4xi64> tensor<4xi1> tensor<4xi32> tensor<4xf32> tensor<?x4xf32> tensor<*xf32> tensor<2x4xf16>
+tensor<4xindex> tensor<16x16xf16> tensor<4xi64> tensor<16x16xf32> memref<4xf32> memref<4x8xf32> memref<?xf32>
+memref<?x?xf32> memref<*xf32> memref<4xi32> memref<f32> memref<4xi64> memref<4x8xf32,strided<[?,1],offset:?>>
+memref<16xf16,3> memref<4xf32,#gpu.address_space<workgroup>> memref<8xi8> !llvm.ptr !llvm.ptr<1> !llvm.ptr<3>
+!llvm.ptr<7> !llvm.struct<(i32,f32)> !llvm.array<4xi32> !llvm.struct<(i32,i32,i32,i32)>
+!llvm.struct<(f32,f32,f32,f32)> !llvm.struct<(i32,i32)> !llvm.struct<(i32,i1)> !llvm.struct<"name",(i32)>
+!llvm.token !llvm.metadata !llvm.struct<(i64,i1)> !llvm.struct<(vector<2xf16>,vector<2xf16>)>
+!llvm.struct<(f64,f64)> !llvm.ptr<6> !llvm.ptr<4> !llvm.ptr<5> !llvm.struct<(f32,i1)> !llvm.struct<(i8,i1)>
+!llvm.ptr<2> !llvm.void !llvm.func<i32(i32)> !cuda_tile.tile<i32> !cuda_tile.tile<i1> !cuda_tile.tile<f32>
+!cuda_tile.tile<4xi32> !cuda_tile.tile<4xf32> !cuda_tile.tile<4xi1> !cuda_tile.tile<16x16xf16>
+!cuda_tile.tile<16x16xf32> !cuda_tile.tile<ptr<f32>> !cuda_tile.token !cuda_tile.tile<4xptr<f32>>
+!cuda_tile.tile<4xptr<i32>> !cuda_tile.tile<i64> !cuda_tile.tile<4xi64> !cuda_tile.tile<f16>
+!cuda_tile.tile<16x16xi8> !cuda_tile.tile<16x16xi32> !cuda_tile.tile<4xf16> !cuda_tile.tile<ptr<i32>>
+!cuda_tile.tile<i16> !cuda_tile.tile<4x4xf32> !cuda_tile.tile<4xi8> !cuda_tile.tile<8xf32>
+!cuda_tile.tile<ptr<i8>> !cuda_tile.tile<4xf64> !cuda_tile.tensor_view<?xf32,strides=[1]>
+!cuda_tile.tensor_view<64x64xf32,strides=[64,1]> !cuda_tile.tile<8xi32>
+!cuda_tile.partition_view<tile=(4x4),tensor_view<64x64xf32,strides=[64,1]>> !gpu.async.token
+!nv_tileaa.mem_token !nv_tileaa.memref<4xf32>
+"""
+"""Types that operands and results are drawn from, without white space inside."""
 
 ATTRIBUTE_TEXTS = """
 unit; true; false; "text"; "@odd \\"name\\""; ""; [1, 2]; [0]; [1]; []; [0, 1]; [1, 0]; [[0, 1], [2]]; {a = 1, b}; {};
@@ -44,7 +66,8 @@ affine_map<(d0, d1) -> (d1, d0)>; affine_map<(d0, d1) -> (d0, d1)>; affine_map<(
 strided<[1], offset: ?>; dense_resource<key> : tensor<4xf32>; loc("file":1:2); opaque<"a">;
 #llvm.constant_range<i32, 0, 32>; #llvm.target_features<["+a"]>; #llvm.dereferenceable<bytes = 4>;
 #llvm.vscale_range<minRange = 1 : i32, maxRange = 16 : i32>; #llvm.zero; #llvm.undef; #llvm.poison; #ub.poison;
-#llvm.memory_effects<other = none, argMem = read, inaccessibleMem = none>; [#llvm.mlir.module_flag<error, "a", 1 : i32>];
+#llvm.memory_effects<other = none, argMem = read, inaccessibleMem = none>;
+[#llvm.mlir.module_flag<error, "a", 1 : i32>];
 [#gpu.address_space<global>]; #cuda_tile.same_elements<[1]>; #cuda_tile.bounded<0, 4>; #cuda_tile.div_by<16>;
 #cuda_tile.optimization_hints<sm_100 = {num_cta_in_cga = 2}>; #nvvm.shape<m = 16, n = 8, k = 16>;
 #nvvm.shape<m = 16, n = 8, k = 8>; #nvvm.shape<m = 16, n = 8, k = 32>; #nvvm.shape<m = 64, n = 8, k = 16>;
@@ -58,7 +81,7 @@ strided<[1], offset: ?>; dense_resource<key> : tensor<4xf32>; loc("file":1:2); o
 @cache
 def type_pool() -> tuple[Type, ...]:
     """The types to draw from."""
-    return tuple(parse_type(text) for text in TYPE_TEXTS)
+    return tuple(parse_type(text) for text in TYPE_TEXTS.split())
 
 
 def _enumerations(cls: type[EnumAttr]) -> list[type[EnumAttr]]:
@@ -70,7 +93,7 @@ def _enumerations(cls: type[EnumAttr]) -> list[type[EnumAttr]]:
 
 @cache
 def attribute_pool() -> tuple[Attribute, ...]:
-    """The attributes to draw from: those of `ATTRIBUTE_TEXTS`, small integers of every type, all enumerations' cases."""
+    """The attributes to draw from: `ATTRIBUTE_TEXTS`, small integers of every type, all enumerations' cases."""
     list(all_dialects())
     pool: list[Attribute] = []
     for text in ATTRIBUTE_TEXTS.split(";"):
@@ -272,7 +295,7 @@ class Generator:
 
 
 def _verify(op: Operation) -> None:
-    """The op's declared constraints, its traits but for what its parent must be, and its own check; then what it holds."""
+    """The op's declared constraints, its traits but for what its parent must be, its own check; then what it holds."""
     declared: Any = getattr(op, "verify_declared", None)
     if declared is not None:
         declared()
