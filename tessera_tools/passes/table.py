@@ -43,6 +43,9 @@ PASSES: dict[str, Row] = {
     "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "drop private symbols that nobody refers to"),
     # On cuda_tile
     "cuda-tile-lint": Row("cuda_tile.cuda_tile_lint:CudaTileLint", "remarks on what will be slow or surprising"),
+    "cuda-tile-rename-symbol": Row(
+        "cuda_tile.cuda_tile_rename_symbol:CudaTileRenameSymbol", "rename a kernel or global, with its linkage name"
+    ),
     "fuse-fma": Row("cuda_tile.fuse_fma:FuseFMA", "fuse products with what they are added to (changes roundings)"),
     "loop-split": Row("cuda_tile.loop_split:LoopSplit", "split loops where a condition on their counter changes"),
     "synthesize-debug-info-scopes": Row(

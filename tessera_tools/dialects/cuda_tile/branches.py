@@ -19,7 +19,7 @@ from tessera_tools.dialects.cuda_tile.structure import Return
 from tessera_tools.dialects.cuda_tile.types import TileType, i1_like
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
-from tessera_tools.ir.core import Operation, Region, Value
+from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import I1
 
@@ -351,8 +351,8 @@ class IfInIf(RewritePattern):
         values = list(given)
         chosen: list[int] = []
         for i, value in enumerate(given):
-            if value.defining_op is inner:
-                position = inner.results.index(value)
+            if isinstance(value, OpResult) and value.op is inner:
+                position = value.index
                 if inner_no[position] is not other[i]:
                     return "the two else regions give different values"
                 values[i] = (yielded(inner.thenRegion) or [])[position]
@@ -362,13 +362,15 @@ class IfInIf(RewritePattern):
                 chosen.append(i)
         rewriter.set_before(op)
         both = rewriter.insert(AndI(op.condition, inner.condition, location=op.location)).result
-        selected = {i: make_select(rewriter, op.condition, given[i], other[i]) for i in chosen}
+        selected: dict[int, Value] = {
+            i: make_select(rewriter, op.condition, given[i], other[i]) for i in chosen
+        }
         made = new_if(rewriter, op, both, op.result_types)
         move(inner.thenRegion, made.thenRegion, rewriter)
         set_yield(made.thenRegion, values, rewriter)
         if other:
             move(op.elseRegion, made.elseRegion, rewriter)
-        results = [selected.get(i, result) for i, result in enumerate(made.results)]
+        results: list[Value] = [selected.get(i, result) for i, result in enumerate(made.results)]
         rewriter.replace_op(op, results)
         return True
 

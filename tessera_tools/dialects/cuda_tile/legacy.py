@@ -177,7 +177,19 @@ def upgrade_legacy(module: Operation) -> bool:
         if _is_legacy(entry):
             found = True
             _Upgrade(entry).run()
+    if LegacyTensorViewType._instances or LegacyPartitionViewType._instances:
+        _refuse_older_types(module)
     return found
+
+
+def _refuse_older_types(module: Operation) -> None:
+    """Nothing but the ops of the older spelling, which are gone now, has its types. Raises DiagnosticError."""
+    for op in module.walk():
+        for result in op.results:
+            if isinstance(result.type, LegacyTensorViewType):
+                raise op.error(f"has the type '{result.type}': expected 'strides' behind its element type")
+            if isinstance(result.type, LegacyPartitionViewType):
+                raise op.error(f"has the type '{result.type}': expected 'tile' and a tensor_view in it")
 
 
 def _entries(op: Operation) -> Iterator[Entry]:
@@ -230,7 +242,10 @@ class _Upgrade:
         for op in list(block.operations):
             rule = self.rules.get(type(op))
             if rule is not None:
-                rule(op)
+                try:
+                    rule(op)
+                except ValueError as problem:  # of a type that today's dialect refuses
+                    raise op.error(str(problem)) from None
             elif op.name.startswith("arith."):
                 self._arith(op)
             else:

@@ -14,16 +14,14 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     check_same_shape,
     shape_of,
 )
-from tessera_tools.dialects.cuda_tile.formats import short_types, value_types
+from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types, wrong_keyword
+from tessera_tools.dialects.cuda_tile.types import NUMBERS, TileType
 from tessera_tools.dialects.cuda_tile.views import (
     TAIL_GRAMMAR,
     check_ordering,
     ordering_text,
-    read_keywords,
     read_tail,
-    wrong_keyword,
 )
-from tessera_tools.dialects.cuda_tile.types import NUMBERS, TileType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, bit_width
 from tessera_tools.opdef import (

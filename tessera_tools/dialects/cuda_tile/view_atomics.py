@@ -17,7 +17,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     shape_of,
     shape_text,
 )
-from tessera_tools.dialects.cuda_tile.formats import short_types, value_types
+from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types
 from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mode
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
 from tessera_tools.dialects.cuda_tile.views import (
@@ -29,7 +29,6 @@ from tessera_tools.dialects.cuda_tile.views import (
     index_types,
     index_types_text,
     ordering_text,
-    read_keywords,
     read_ordering,
     read_tail,
     write_inbounds,

@@ -303,30 +303,6 @@ TAIL_GRAMMAR = (
 )
 
 
-def read_keywords(state: Any, ordering: Any, scope: Any) -> None:
-    """The two keywords at the head of a memory op on pointers; whether they fit is for the verifier to say."""
-    for key, kind, token in (
-        ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
-        ("memory_scope", MEMORY_SCOPE, scope),
-    ):
-        if token is None:
-            continue
-        try:
-            state.attribute(key, kind.build(token))
-        except ValueError:
-            cases = ("tl_blk", "device", "sys") if token is scope else state.definition.op_class.orderings
-            raise wrong_keyword(state, token, key, cases) from None
-
-
-def wrong_keyword(state: Any, token: Any, key: str, cases: Any) -> Any:
-    """The error for a keyword that is none of an attribute's."""
-    return state.error(
-        token,
-        "expected string or keyword containing one of the following enum values for attribute "
-        f"'{key}' [{', '.join(cases)}]",
-    )
-
-
 def read_ordering(state: Any, ordering: Any, scope: Any) -> None:
     """The two keywords at the head of a memory op on views."""
     for key, kind, token in (

@@ -125,7 +125,8 @@ def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
     if rows and view.tile[rows[-1]] * size < SECTOR_BYTES:
         yield Finding(
             "short-rows",
-            f"a tile takes {int(view.tile[rows[-1]] * size)} bytes of each row, memory is read {SECTOR_BYTES} at a time",
+            f"a tile takes {int(view.tile[rows[-1]] * size)} bytes of each row, memory is read {SECTOR_BYTES} at a "
+            "time",
             "make the tile longer along the dimension whose stride is 1",
         )
     ragged = any(
@@ -272,14 +273,18 @@ def _loaded(value: Value) -> Value | None:
 
 def arithmetic(op: Any, scope: Scope) -> Iterator[Finding]:
     """Arithmetic that is a subroutine, element by element."""
-    if isinstance(op, DivF | Sqrt) and op.result.type.shape and element_type(op.result.type) is F32:
-        if op.rounding_mode.value not in ("approx", "full"):
-            modes = "rounding<full> or rounding<approx>" if isinstance(op, DivF) else "rounding<approx>"
-            yield Finding(
-                "exact-rounding",
-                "an exactly rounded result takes a subroutine for each element",
-                f"{modes} is faster",
-            )
+    if (
+        isinstance(op, DivF | Sqrt)
+        and op.result.type.shape
+        and element_type(op.result.type) is F32
+        and op.rounding_mode.value not in ("approx", "full")
+    ):
+        modes = "rounding<full> or rounding<approx>" if isinstance(op, DivF) else "rounding<approx>"
+        yield Finding(
+            "exact-rounding",
+            "an exactly rounded result takes a subroutine for each element",
+            f"{modes} is faster",
+        )
     if isinstance(op, DivI | RemI) and op.result.type.shape:
         divisor = scope.facts.divisor(op.rhs)
         if not isinstance(op.rhs.defining_op, Constant) or divisor & (divisor - 1):

@@ -31,7 +31,10 @@ def refusal(text: str) -> str:
 def test_scopes_of_the_kernel_are_taken_and_printed_through_aliases() -> None:
     done = run(["-", "--mlir-print-debuginfo"], stdin=kernel("k", "#in_sub", "#in_block").encode())
     out = done.stdout.decode()
-    assert '#di_lexical_block = #cuda_tile.di_lexical_block<scope = #di_subprogram, file = #di_file, line = 2' in out
+    assert (
+        "#di_lexical_block = #cuda_tile.di_lexical_block<scope = #di_subprogram, file = #di_file, line = 2"
+        in out
+    )
     again = run(["-", "--mlir-print-debuginfo"], stdin=done.stdout)
     assert again.stdout == done.stdout
 
@@ -40,12 +43,27 @@ def test_scopes_of_the_kernel_are_taken_and_printed_through_aliases() -> None:
     ("name", "own", "inner", "message"),
     [
         ("x", "#in_sub", "unknown", 'Function name "x" does not match subprogram scope linkage name "k".'),
-        ("k", "#in_block", "unknown", "Function location must have cuda_tile.di_subprogram debug info scope."),
+        (
+            "k",
+            "#in_block",
+            "unknown",
+            "Function location must have cuda_tile.di_subprogram debug info scope.",
+        ),
         ("k", "callsite(#in_sub at #in_sub)", "unknown", "Function location must not be a CallSiteLoc."),
-        ("k", "unknown", "#in_block", "Operation has debug info scope, but function debug info scope is undefined."),
+        (
+            "k",
+            "unknown",
+            "#in_block",
+            "Operation has debug info scope, but function debug info scope is undefined.",
+        ),
         ("k", "#in_sub", "#in_other", "Operation debug info scope does not match function debug info scope"),
         ("k", "#in_sub", 'fused["a":1:1, #in_other]', "Operation debug info scope does not match function"),
-        ("k", "#in_sub", 'callsite("a":1:1 at "f"(#in_other))', "Operation debug info scope does not match function"),
+        (
+            "k",
+            "#in_sub",
+            'callsite("a":1:1 at "f"(#in_other))',
+            "Operation debug info scope does not match function",
+        ),
     ],
 )
 def test_a_scope_that_does_not_fit_is_refused(name: str, own: str, inner: str, message: str) -> None:

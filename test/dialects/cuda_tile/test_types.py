@@ -81,7 +81,9 @@ ATTRIBUTES = {
 }
 
 
-@pytest.mark.parametrize("text", [*ATTRIBUTES, "#cuda_tile.rounding<zero>", "#cuda_tile.padding_value<neg_inf>"])
+@pytest.mark.parametrize(
+    "text", [*ATTRIBUTES, "#cuda_tile.rounding<zero>", "#cuda_tile.padding_value<neg_inf>"]
+)
 def test_attributes_read_back_as_they_are_printed(text: str) -> None:
     attribute = parse_attribute(text)
     assert str(attribute) == text
@@ -99,5 +101,7 @@ def test_hints_of_an_architecture_come_before_the_default_ones() -> None:
 
 
 def test_hints_that_are_no_dictionary_are_refused() -> None:
-    with pytest.raises(DiagnosticError, match="expected dictionary attribute for optimization_hints entry `sm_90`"):
+    with pytest.raises(
+        DiagnosticError, match="expected dictionary attribute for optimization_hints entry `sm_90`"
+    ):
         parse_attribute("#cuda_tile.optimization_hints<sm_90 = 2>")
