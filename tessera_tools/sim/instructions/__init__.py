@@ -13,6 +13,8 @@ FAMILIES = (
     "calls",
     "barriers",
     "memory",
+    "atomics",
+    "warps",
     "async_copy",
     "matrix_copy",
     "mma",

@@ -80,3 +80,31 @@ def trap(ctx: Context) -> Execute:
         raise StopLaunch
 
     return execute
+
+
+@instruction("brkpt")
+def brkpt(ctx: Context) -> Execute:
+    """brkpt: suspends the launch for a debugger; here it ends it, with a finding."""
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        warp.report("trap", "the kernel executed a breakpoint", mask)
+        raise StopLaunch
+
+    return execute
+
+
+@instruction("nanosleep")
+def nanosleep(ctx: Context) -> Execute:
+    """nanosleep.u32 t: the warp's turn passes on; no time is simulated."""
+    ctx.type("u32")
+    ctx.read(ctx.operands(1)[0], TYPES["u32"])
+    return lambda warp, mask: None
+
+
+@instruction("pmevent")
+def pmevent(ctx: Context) -> Execute:
+    """pmevent{.mask} a: triggers performance monitors, of which there are none here."""
+    ctx.flag("mask")
+    ctx.operands(1)
+    return lambda warp, mask: None

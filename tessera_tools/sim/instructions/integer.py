@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.decode import Context, Execute, instruction
-from tessera_tools.sim.instructions import floating
+from tessera_tools.sim.instructions import floating, integer_more
 from tessera_tools.sim.instructions.common import computed, elementwise
-from tessera_tools.sim.types import TYPES, Type
+from tessera_tools.sim.types import TYPES, UNSIGNED, Type
 
 _INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")
 
@@ -26,6 +26,10 @@ def is_integer(ctx: Context) -> bool:
 @instruction("add", "sub", "mul", "mad", "min", "max")
 def arithmetic(ctx: Context) -> Execute:
     """add, sub, mul, mad, min, max: integer here, everything else in the floating-point family."""
+    if _types(ctx) in ("u16x2", "s16x2"):
+        return integer_more.packed(ctx)
+    if any(modifier == "cc" for modifier in ctx.remaining()):
+        return integer_more.carried(ctx)
     if not is_integer(ctx):
         return floating.arithmetic(ctx)
     return {"add": _add, "sub": _add, "mul": _mul, "mad": _mul, "min": _min, "max": _min}[ctx.inst.opcode](
@@ -53,12 +57,46 @@ def _add(ctx: Context) -> Execute:
 
 def _min(ctx: Context) -> Execute:
     """min/max.type d, a, b."""
-    if ctx.flag("relu"):
-        raise ctx.error("has .relu, which belongs to packed types")
+    relu = ctx.flag("relu")
     type = ctx.type()
+    if relu and type.name != "s32":
+        raise ctx.error(f"has .relu for {type}; expected .s32 or .s16x2")
     target, first, second = ctx.operands(3)
     ufunc = np.minimum if ctx.inst.opcode == "min" else np.maximum
-    return elementwise(ufunc, ctx.write(target, type), ctx.read(first, type), ctx.read(second, type))
+    d, a, b = ctx.write(target, type), ctx.read(first, type), ctx.read(second, type)
+    if relu:
+        return computed(lambda x, y: np.maximum(ufunc(x, y), 0), d, a, b)
+    return elementwise(ufunc, d, a, b)
+
+
+def divide(ctx: Context) -> Execute:
+    """div/rem.type d, a, b: toward zero. By zero PTX leaves the result open; here all ones, and a for rem."""
+    type = ctx.type(*_INTEGERS)
+    target, first, second = ctx.operands(3)
+    d, a, b = ctx.write(target, type), ctx.read(first, type), ctx.read(second, type)
+    unsigned = UNSIGNED[type.bits]
+    quotient = ctx.inst.opcode == "div"
+
+    def compute(x: Any, y: Any) -> Any:
+        ux, uy = x.view(unsigned), y.view(unsigned)
+        if type.signed:
+            ux = np.where(x < 0, ~ux + unsigned(1), ux)
+            uy = np.where(y < 0, ~uy + unsigned(1), uy)
+        zero = uy == 0
+        divisor = np.where(zero, unsigned(1), uy)
+        result = ux // divisor if quotient else ux % divisor
+        if type.signed:
+            negative = (x < 0) ^ (y < 0) if quotient else x < 0
+            result = np.where(negative, ~result + unsigned(1), result)
+        return np.where(zero, ~unsigned(0) if quotient else x.view(unsigned), result).view(type.dtype)
+
+    return computed(compute, d, a, b)
+
+
+@instruction("rem")
+def rem(ctx: Context) -> Execute:
+    """rem.type d, a, b: what is left of a division toward zero; its sign is that of a."""
+    return divide(ctx)
 
 
 def wider(type: Type) -> Type:

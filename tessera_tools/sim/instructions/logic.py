@@ -1,4 +1,4 @@
-"""Logic and shifts (PTX ISA, "Logic and Shift Instructions"), bfe (PTX ISA, "bfe")."""
+"""Logic and shifts (PTX ISA, "Logic and Shift Instructions"), bfe, prmt (PTX ISA, "bfe", "prmt")."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.decode import Context, Execute, instruction
-from tessera_tools.sim.instructions.common import computed, elementwise
+from tessera_tools.sim.instructions.common import computed, elementwise, put
+from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.types import TYPES
+from tessera_tools.sim.warp import Mask, Warp
 
 _UFUNCS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
@@ -79,3 +81,119 @@ def bfe(ctx: Context) -> Execute:
         ctx.read(position, u32),
         ctx.read(length, u32),
     )
+
+
+@instruction("cnot")
+def cnot(ctx: Context) -> Execute:
+    """cnot.type d, a: 1 where a is 0, else 0."""
+    type = ctx.type("b16", "b32", "b64")
+    target, source = ctx.operands(2)
+    return computed(lambda x: (x == 0).astype(type.dtype), ctx.write(target, type), ctx.read(source, type))
+
+
+def lookup(table: int) -> Any:
+    """The function of three rows whose truth table is `table` (PTX ISA, "lop3": bit a·4 + b·2 + c)."""
+
+    def compute(a: Any, b: Any, c: Any) -> Any:
+        result = np.zeros_like(a)
+        for index in range(8):
+            if table >> index & 1:
+                term = a if index & 4 else ~a
+                term = term & (b if index & 2 else ~b)
+                result |= term & (c if index & 1 else ~c)
+        return result
+
+    quick: dict[int, Any] = {
+        0x80: lambda a, b, c: a & b & c,
+        0xFE: lambda a, b, c: a | b | c,
+        0x96: lambda a, b, c: a ^ b ^ c,
+        0xEA: lambda a, b, c: (a & b) | c,
+        0xF8: lambda a, b, c: a | (b & c),
+        0xCA: lambda a, b, c: (a & b) | (~a & c),
+        0x78: lambda a, b, c: a ^ (b & c),
+        0x6A: lambda a, b, c: (a & b) ^ c,
+    }
+    return quick.get(table, compute)
+
+
+@instruction("lop3")
+def lop3(ctx: Context) -> Execute:
+    """lop3{.or,.and}.b32 d{|p}, a, b, c, table{, q}: any function of three bits; p = (d != 0) or/and q."""
+    combine = ctx.choose("or", "and", default="")
+    type = ctx.type("b32")
+    operands = ctx.operands(6 if combine else 5)
+    table = operands[4]
+    if not isinstance(table, Immediate) or not 0 <= int(table.value) <= 255:
+        raise ctx.error("needs an immediate truth table from 0 to 255")
+    function = lookup(int(table.value))
+    sources = [ctx.read(operand, type) for operand in operands[1:4]]
+    target, result = ctx.pair(operands[0])
+    d = ctx.write(target, type)
+    if not combine:
+        return computed(function, d, *sources)
+    if result is None:
+        raise ctx.error("needs a predicate behind its destination")
+    p = ctx.write(result, TYPES["pred"])
+    q, negated = ctx.predicate(operands[5])
+    either = combine == "or"
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        row = function(*[warp.ports[source] for source in sources])
+        given = warp.ports[q] ^ negated
+        put(warp, mask, p, (row != 0) | given if either else (row != 0) & given)
+        put(warp, mask, d, row)
+
+    return execute
+
+
+@instruction("shf")
+def shf(ctx: Context) -> Execute:
+    """shf.{l,r}.{clamp,wrap}.b32 d, a, b, c: the pair b:a shifted; the high word of it left, the low word right."""
+    left = ctx.choose("l", "r") == "l"
+    wrap = ctx.choose("clamp", "wrap") == "wrap"
+    type = ctx.type("b32")
+    target, low, high, amount = ctx.operands(4)
+
+    def compute(a: Any, b: Any, c: Any) -> Any:
+        n = (c & np.uint32(31) if wrap else np.minimum(c, np.uint32(32))).astype(np.uint64)
+        both = b.astype(np.uint64) << np.uint64(32) | a
+        return ((both << n) >> np.uint64(32) if left else both >> n).astype(np.uint32)
+
+    sources = ctx.read(low, type), ctx.read(high, type), ctx.read(amount, TYPES["u32"])
+    return computed(compute, ctx.write(target, type), *sources)
+
+
+_PERMUTATIONS: dict[str, Any] = {
+    "f4e": lambda n: [(n + k) for k in range(4)],
+    "b4e": lambda n: [(n - k) % 8 for k in range(4)],
+    "rc8": lambda n: [n] * 4,
+    "ecl": lambda n: [max(k, n) for k in range(4)],
+    "ecr": lambda n: [min(k, n) for k in range(4)],
+    "rc16": lambda n: [2 * (n & 1), 2 * (n & 1) + 1] * 2,
+}
+
+
+@instruction("prmt")
+def prmt(ctx: Context) -> Execute:
+    """prmt.b32{.mode} d, a, b, c: bytes of b:a chosen by c's nibbles (its top bit: copies of the sign), or by mode."""
+    type = ctx.type("b32")
+    mode = ctx.choose(*_PERMUTATIONS, default="default")
+    target, *operands = ctx.operands(4)
+    sources = [ctx.read(operand, type) for operand in operands]
+    shifts = np.arange(0, 16, 4, dtype=np.uint32)
+    table = None
+    if mode != "default":
+        table = np.array([_PERMUTATIONS[mode](n) for n in range(4)], np.intp)
+
+    def compute(a: Any, b: Any, c: Any) -> Any:
+        pair = np.empty((32, 2), np.uint32)
+        pair[:, 0], pair[:, 1] = a, b
+        pool = pair.view(np.uint8)
+        if table is not None:
+            return np.take_along_axis(pool, table[c & 3], 1).view(np.uint32)[:, 0]
+        nibbles = (c[:, None] >> shifts) & 15
+        chosen = np.take_along_axis(pool, (nibbles & 7).astype(np.intp), 1)
+        signs = np.where(chosen & 0x80, np.uint8(255), np.uint8(0))
+        return np.where(nibbles & 8, signs, chosen).view(np.uint32)[:, 0]
+
+    return computed(compute, ctx.write(target, type), *sources)

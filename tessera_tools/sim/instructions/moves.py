@@ -134,11 +134,3 @@ def isspacep(ctx: Context) -> Execute:
         return inside & ((row >> np.uint64(24)) & np.uint64(0xFFFF) == 0) if own else inside
 
     return computed(test, d, a)
-
-
-@instruction("activemask")
-def activemask(ctx: Context) -> Execute:
-    """activemask.b32 d: the lanes that run this instruction now."""
-    ctx.type("b32")
-    destination = ctx.write(ctx.operands(1)[0], TYPES["u32"])
-    return lambda warp, mask: put(warp, mask, destination, np.uint32(mask.bits))

@@ -1,0 +1,209 @@
+"""shfl, vote, match, redux, activemask, elect (PTX ISA, "Data Movement…: shfl.sync", "Parallel Synchronization").
+
+The .sync forms wait for the lanes of their member mask; none of them orders memory. A member that names a lane
+which has exited, or leaves out a lane that runs it, is the finding `illegal`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.instructions.common import put
+from tessera_tools.sim.instructions.floating import element_of, extreme
+from tessera_tools.sim.program import Operand
+from tessera_tools.sim.types import TYPES
+from tessera_tools.sim.warp import Mask, Warp, mask_of
+
+Array = Any
+_LANES = np.arange(32, dtype=np.int64)
+
+
+def _members(ctx: Context, operand: Operand) -> int:
+    """The port of a member mask, which the lanes then wait for."""
+    port = ctx.read(operand, TYPES["u32"])
+    ctx.collective(port)
+    return port
+
+
+def _check(warp: Warp, mask: Mask, port: int) -> None:
+    """Every lane must be in its own mask, and all masks must be the same."""
+    members = int(warp.ports[port][mask.first])
+    if mask.bits & ~members:
+        warp.report("illegal", f"lanes {mask.bits & ~members:#010x} run it, and are not in the mask {members:#010x}",
+                    mask_of(mask.bits & ~members))  # fmt: skip
+
+
+@instruction("shfl.sync", "shfl")
+def shfl(ctx: Context) -> Execute:
+    """shfl.sync.mode.b32 d{|p}, a, b, c, membermask: a from another lane; p is whether the lane was in range."""
+    mode = ctx.choose("up", "down", "bfly", "idx")
+    type = ctx.type("b32")
+    synchronous = "sync" in ctx.inst.modifiers
+    operands = ctx.operands(5 if synchronous else 4)
+    target, predicate = ctx.pair(operands[0])
+    u32 = TYPES["u32"]
+    d, a = ctx.write(target, type), ctx.read(operands[1], type)
+    b, c = ctx.read(operands[2], u32), ctx.read(operands[3], u32)
+    p = ctx.write(predicate, TYPES["pred"]) if predicate is not None else None
+    members = _members(ctx, operands[4]) if synchronous else None
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        ports = warp.ports
+        if members is not None:
+            _check(warp, mask, members)
+        step = ports[b].astype(np.int64) & 31
+        control = ports[c].astype(np.int64)
+        clamp, segment = control & 31, control >> 8 & 31
+        highest = (_LANES & segment) | (clamp & ~segment & 31)
+        lowest = _LANES & segment
+        if mode == "up":
+            source = _LANES - step
+            inside = source >= highest
+        elif mode == "down":
+            source = _LANES + step
+            inside = source <= highest
+        elif mode == "bfly":
+            source = _LANES ^ step
+            inside = source <= highest
+        else:
+            source = lowest | (step & ~segment & 31)
+            inside = source <= highest
+        source = np.where(inside, source, _LANES)
+        missing = ~mask.array[source] & mask.array
+        if missing.any():
+            lane = int(source[np.flatnonzero(missing)[0]])
+            warp.report("illegal", f"reads from lane {lane}, which does not take part", mask_of(missing))
+        row = ports[a][source]
+        put(warp, mask, d, row)
+        if p is not None:
+            put(warp, mask, p, inside)
+
+    return execute
+
+
+@instruction("vote.sync", "vote")
+def vote(ctx: Context) -> Execute:
+    """vote.sync.{all,any,uni}.pred p, {!}a, mask; vote.sync.ballot.b32 d, {!}a, mask."""
+    mode = ctx.choose("all", "any", "uni", "ballot")
+    type = ctx.type("b32" if mode == "ballot" else "pred")
+    synchronous = "sync" in ctx.inst.modifiers
+    operands = ctx.operands(3 if synchronous else 2)
+    d = ctx.write(operands[0], type)
+    a, negated = ctx.predicate(operands[1])
+    members = _members(ctx, operands[2]) if synchronous else None
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        if members is not None:
+            _check(warp, mask, members)
+        bits = mask_of(warp.ports[a]).bits
+        bits = (~bits if negated else bits) & mask.bits
+        value: Any = np.uint32(bits)
+        if mode == "all":
+            value = bits == mask.bits
+        elif mode == "any":
+            value = bits != 0
+        elif mode == "uni":
+            value = bits in (0, mask.bits)
+        put(warp, mask, d, value)
+
+    return execute
+
+
+@instruction("match.any.sync", "match.all.sync")
+def match(ctx: Context) -> Execute:
+    """match.{any,all}.sync.type d{|p}, a, membermask: the lanes with the same value as mine; all of them or none."""
+    every = "all" in ctx.inst.modifiers
+    type = ctx.type("b32", "b64")
+    operands = ctx.operands(3)
+    target, predicate = ctx.pair(operands[0])
+    if predicate is not None and not every:
+        raise ctx.error("has a predicate, which only match.all gives")
+    d, a = ctx.write(target, TYPES["b32"]), ctx.read(operands[1], type)
+    p = ctx.write(predicate, TYPES["pred"]) if predicate is not None else None
+    members = _members(ctx, operands[2])
+    weights = np.uint64(1) << _LANES.astype(np.uint64)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        _check(warp, mask, members)
+        row = warp.ports[a]
+        if every:
+            same = bool((row[mask.array] == row[mask.first]).all())
+            put(warp, mask, d, np.uint32(mask.bits if same else 0))
+            if p is not None:
+                put(warp, mask, p, same)
+            return
+        equal = (row[:, None] == row[None, :]) & mask.array
+        put(warp, mask, d, (equal * weights).sum(axis=1).astype(np.uint32))
+
+    return execute
+
+
+_REDUCTIONS: dict[str, Any] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}  # fmt: skip
+
+
+@instruction("redux.sync")
+def redux(ctx: Context) -> Execute:
+    """redux.sync.op.type d, a, membermask: of u32 and s32, of bits, and min/max{.abs}{.NaN} of f32."""
+    op = ctx.choose(*_REDUCTIONS)
+    if op in ("and", "or", "xor"):
+        type = ctx.type("b32")
+    else:
+        type = ctx.type("u32", "s32", *(("f32",) if op != "add" else ()))
+    magnitude, propagate = (ctx.flag("abs"), ctx.flag("NaN")) if type.name == "f32" else (False, False)
+    target, source, membermask = ctx.operands(3)
+    d, a = ctx.write(target, type), ctx.read(source, type)
+    members = _members(ctx, membermask)
+    if type.name == "f32":
+        element = element_of(type)
+        pick = extreme(element, op == "max", propagate)
+
+        def floats(warp: Warp, mask: Mask) -> None:
+            _check(warp, mask, members)
+            patterns = element.patterns(warp.ports[a])[mask.array]
+            if magnitude:
+                patterns = patterns & ~element.sign
+            result = patterns[:1]
+            for index in range(1, len(patterns)):
+                result = pick(result, patterns[index : index + 1])
+            put(warp, mask, d, element.row(pick(result, result)))
+
+        return floats
+    reduce = _REDUCTIONS[op].reduce
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        _check(warp, mask, members)
+        put(warp, mask, d, reduce(warp.ports[a][mask.array], dtype=type.dtype))
+
+    return execute
+
+
+@instruction("elect.sync")
+def elect(ctx: Context) -> Execute:
+    """elect.sync d|p, membermask: p is true in one lane, the lowest; d is that lane (`_` may stand for it)."""
+    operands = ctx.operands(2)
+    target, predicate = ctx.pair(operands[0])
+    if predicate is None:
+        raise ctx.error("needs a predicate behind its destination")
+    d, p = ctx.write(target, TYPES["b32"]), ctx.write(predicate, TYPES["pred"])
+    members = _members(ctx, operands[1])
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        _check(warp, mask, members)
+        put(warp, mask, d, np.uint32(mask.first))
+        put(warp, mask, p, _LANES == mask.first)
+
+    return execute
+
+
+@instruction("activemask")
+def activemask(ctx: Context) -> Execute:
+    """activemask.b32 d: the lanes that run this instruction now."""
+    ctx.type("b32")
+    destination = ctx.write(ctx.operands(1)[0], TYPES["u32"])
+    return lambda warp, mask: put(warp, mask, destination, np.uint32(mask.bits))
