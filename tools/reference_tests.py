@@ -42,6 +42,8 @@ ROUND_TRIP = (
 FLAG_NAMES = {"cuda-tile-opt": "tessera-opt", "cuda-tile-translate": "tessera-translate"}
 PASS_NAMES = {"--test-debuginfo-update-symbol-name": "--cuda-tile-rename-symbol"}
 """Passes of the reference's test library, by ours that do the same."""
+REFERENCE_VERSION = "13.3"
+"""The bytecode version that the reference writes unless told: its newest."""
 DROPPED = {"tessera-translate": ("no-implicit-module",)}
 """Options that our command has no use for: bytecode has no module around the kernel module to begin with."""
 
@@ -212,6 +214,12 @@ def run_command(argv: Sequence[str], stdin: bytes, folder: str) -> Outcome:
     kept = [a for a in rest if a.lstrip("-") not in DROPPED.get(ours, ())]
     for theirs, name_ in PASS_NAMES.items():
         kept = [a.replace(theirs, name_, 1) if a.startswith(theirs) else a for a in kept]
+    if any(a.lstrip("-") == "cudatilebc-to-mlir" for a in kept):
+        kept.append("--cuda-tile-module")  # ours leaves it out, as tileirdisasm does; the reference prints it
+    if any(a.lstrip("-") == "mlir-to-cudatilebc" for a in kept) and not any(
+        "bytecode-version" in a for a in kept
+    ):
+        kept.append(f"--bytecode-version={REFERENCE_VERSION}")
     import importlib
 
     module = importlib.import_module("tessera_tools.cli." + ("opt" if ours == "tessera-opt" else "translate"))
@@ -234,12 +242,28 @@ def _round_trip(argv: Sequence[str], stdin: bytes, folder: str) -> Outcome:
 
 
 def _diff(files: Sequence[str]) -> Outcome:
-    """`diff -B`: the same lines but for empty ones."""
+    """`diff -B`: the same lines but for empty ones, and for the names of values."""
     import difflib
 
-    left, right = ([row for row in Path(f).read_text("utf-8").split("\n") if row.strip()] for f in files)
+    left, right = ([row for row in _without_names(Path(f)).split("\n") if row.strip()] for f in files)
     lines = list(difflib.unified_diff(left, right, *files, lineterm="", n=0))
     return Outcome(int(left != right), "\n".join(lines[2:]).encode())
+
+
+def _without_names(file: Path) -> str:
+    """The program in a file with the names that the printer makes: bytecode has none, and the reference keeps none."""
+    from tessera_tools.ir.printing import print_op
+    from tessera_tools.parser import parse_module
+
+    text = file.read_text("utf-8")
+    module = parse_module(text, file.name)
+    for op in (module, *module.walk()):
+        for value in (
+            *op.results,
+            *(a for region in op.regions for block in region.blocks for a in block.arguments),
+        ):
+            value.name_hint = None
+    return print_op(module, debuginfo="loc(" in text)
 
 
 def _filecheck(argv: list[str], stdin: bytes, folder: str) -> Outcome:
