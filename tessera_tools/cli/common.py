@@ -84,6 +84,7 @@ def as_process(command: Command) -> NoReturn:
     # IR is one large web of references that stays until the end: looking through it for garbage again and again
     # took a third of the time at 100,000 operations. What passes erase is still found, once in a while.
     gc.set_threshold(1_000_000, 50, 1000)
+    _open_standard_streams()
     status = guarded(lambda: command(sys.argv[1:]))
     try:
         sys.stdout.flush()
@@ -98,6 +99,25 @@ def as_process(command: Command) -> NoReturn:
         sys.stderr.flush()
     # Nothing is left to be done: the interpreter's orderly end only costs time (20 ms with a large module).
     os._exit(status)
+
+
+def _open_standard_streams() -> None:
+    """Give each standard stream that the caller closed a descriptor that refuses its use.
+
+    Otherwise the next file or pipe that is opened would take its number, and Python's stream for it is None.
+    """
+    for number, (name, mode, refusing) in enumerate(
+        (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDONLY))
+    ):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                opened = os.open(os.devnull, refusing)
+                if opened != number:
+                    os.dup2(opened, number)
+                    os.close(opened)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def guarded(body: Callable[[], int]) -> int:
@@ -189,14 +209,15 @@ def use_color(choice: str) -> bool:
 
 def read_input(path: str) -> tuple[str, bytes]:
     """The name that positions show, and the bytes; `-` is stdin. Raises DiagnosticError when it cannot be read."""
-    if path == "-":
-        return "<stdin>", sys.stdin.buffer.read()
     try:
+        if path == "-":
+            return "<stdin>", sys.stdin.buffer.read()
         with open(path, "rb") as file:
             return path, file.read()
     except OSError as failure:
         reason = failure.strerror or str(failure)
-        message = f"cannot open input file '{path}': {reason[:1].lower()}{reason[1:]}"
+        shown = "<stdin>" if path == "-" else path
+        message = f"cannot open input file '{shown}': {reason[:1].lower()}{reason[1:]}"
         raise DiagnosticError(Diagnostic("error", None, message)) from None
 
 

@@ -81,6 +81,22 @@ Examples:
 """
 
 
+MAX_SECONDS = 1e6
+"""The longest time limit, eleven days: waiting functions of the system take no infinity."""
+
+
+class _Seconds(click.FloatRange):
+    """A time limit; infinity and what is no number are none."""
+
+    name = "number of seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if seconds != seconds:
+            self.fail(f"{value!r} is not a valid {self.name}", param, ctx)
+        return seconds
+
+
 def _command() -> click.Command:
     params: list[click.Parameter] = [
         click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
@@ -94,7 +110,7 @@ def _command() -> click.Command:
     for name, (metavar, text, _) in VALUES.items():
         kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
         if name.endswith("timeout"):
-            kind = click.FloatRange(min=0, min_open=True)
+            kind = _Seconds(min=0, min_open=True, max=MAX_SECONDS)
         params.append(click.Option(names.get(name, [f"--{name}"]), type=kind, metavar=metavar, help=text))
     return click.Command(
         "tessera-translate",

@@ -122,7 +122,7 @@ class Session:
         if kind != "mlir":
             self.doing = "compiling"
             return compile_text(
-                text, kind, options, worker=self.worker, timing=self.timing, on_stage=self._save
+                text, kind, options, worker=self.worker, timing=self.timing, on_stage=self._save, name=name
             )
         self.doing = "parsing"
         with self.timing.scope("Parser"):

@@ -221,7 +221,7 @@ custom_body: region -> present | -> absent
         if form == "present":
             if arguments[0] == "typed":
                 raise state.error(
-                    symbol, "a function with a body needs a name for each argument, as in '%arg0: i32'"
+                    None, "a function with a body needs a name for each argument, as in '%arg0: i32'"
                 )
             state.region("body", children[0], named)
 

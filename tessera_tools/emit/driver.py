@@ -357,7 +357,8 @@ def compile_module(
     try:
         run.lower(module, tuple(observers), on_failure)
         run.kernels = kernels_of_module(module)
-        ir = run.llvm_ir(module, "lines" if options.lineinfo else "none")
+        # Directives alone: a line table makes LLVM write `.target …, debug`, which ptxas refuses to optimize.
+        ir = run.llvm_ir(module, "directives" if options.lineinfo else "none")
         run.from_llvm_ir(ir, None if options.lineinfo else lambda: run.llvm_ir(module, "directives"))
     finally:
         if worker is None and run._worker is not None:
@@ -373,13 +374,19 @@ def compile_text(
     worker: Worker | None = None,
     timing: Timing | None = None,
     on_stage: Callable[[Stage, str | bytes], str | None] | None = None,
+    name: str | None = None,
 ) -> Compiled:
-    """Compile LLVM IR (`kind` "llvmir") or PTX ("ptx"). Raises DiagnosticError as `compile_module` does."""
+    """Compile LLVM IR (`kind` "llvmir") or PTX ("ptx"); `name` is the file that errors in the text are shown in.
+
+    Raises DiagnosticError as `compile_module` does.
+    """
     if FORMATS.index(options.until) < FORMATS.index(kind):
         raise DiagnosticError(
             *ToolError(f"the input is {kind}; it cannot be turned back into {options.until}").diagnostics
         )
     run = _Run(options, worker, timing, on_stage)
+    if name is not None:
+        run.saved[kind] = name
     try:
         if kind == "llvmir":
             run.from_llvm_ir(text, None)

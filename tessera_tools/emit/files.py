@@ -50,7 +50,8 @@ class OutputSet:
         # A symbolic link keeps being one: its target is what is replaced.
         final = os.path.realpath(path)
         try:
-            mode = os.stat(final).st_mode
+            # By its own name: /dev/stdout leads to a pipe, of which `final` is no name.
+            mode = os.stat(path).st_mode
         except OSError:
             mode = None
         if mode is not None and stat.S_ISDIR(mode):
@@ -167,11 +168,12 @@ def _write_stdout(raw: bytes) -> None:
         sys.stdout.flush()
         binary.write(raw)
         binary.flush()
-    except BrokenPipeError:
-        # Python would complain once more when it flushes stdout at its own end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as failure:
-        raise _unwritable("<stdout>", failure) from None
+        # What is left in the buffer would fail once more when stdout is flushed at the end.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(failure, BrokenPipeError):
+            raise _unwritable("<stdout>", failure) from None
 
 
 def _unwritable(path: str, failure: OSError) -> ToolError:

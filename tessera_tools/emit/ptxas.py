@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tessera_tools.diagnostics import Diagnostic, HasStart, Position
 from tessera_tools.emit.errors import ToolError
@@ -143,7 +143,7 @@ class Ptxas:
             command += [*options, source, "-o", output]
             finished = self._run(command, time_limit)
             if not finished.succeeded:
-                raise _refusal(finished, ptx, ptx_name)
+                raise _refusal(finished, ptx, ptx_name, source)
             report = parse_report(finished.text)
             try:
                 with open(output, "rb") as file:
@@ -181,9 +181,13 @@ class Ptxas:
         return finished
 
 
-def _refusal(finished: Finished, ptx: str, ptx_name: str | None) -> ToolError:
-    """The error for a ptxas that ended with a status other than 0: all its errors, each at its place."""
-    messages = parse_report(finished.text).messages
+def _refusal(finished: Finished, ptx: str, ptx_name: str | None, source: str) -> ToolError:
+    """The error for a ptxas that ended with a status other than 0: all its errors, each at its place.
+
+    `source` is the temporary file that it read, which no message should name.
+    """
+    shown = ptx_name or "kernel.ptx"
+    messages = [replace(m, text=m.text.replace(source, shown)) for m in parse_report(finished.text).messages]
     errors = [message for message in messages if message.severity in ("error", "fatal")]
     # `Ptx assembly aborted due to errors` adds nothing to the errors themselves.
     errors = [message for message in errors if "aborted due to errors" not in message.text] or errors

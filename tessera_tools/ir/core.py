@@ -458,7 +458,7 @@ class Block:
     def predecessors(self) -> list[Block]:
         """The blocks of the same region that branch here, once each, in order."""
         assert self.parent is not None
-        return [b for b in self.parent.blocks if self in b.successors]
+        return [b for b in self.parent.blocks if (last := b._last) is not None and self in last.successors]
 
     def split_before(self, op: Operation) -> Block:
         """Move `op` and all that follow into a new block right after this one, and return it."""

@@ -373,14 +373,15 @@ class Printer:
         self.write("{\n")
         self._indent += 1
         indent = "  " * self._indent
+        predecessors = _predecessors(region)
         for number, block in enumerate(region.blocks):
             if (
                 number
                 or (arguments and block.arguments)
-                or _is_target(block)
+                or block in predecessors  # no verified op branches to its entry, but the text must still say it
                 or (empty_label and block.first_op is None)
             ):
-                self._label(block, arguments or number != 0)
+                self._label(block, arguments or number != 0, predecessors.get(block, []) if number else None)
             last = block.last_op
             for op in block:
                 if (
@@ -398,7 +399,8 @@ class Printer:
         self.write("  " * self._indent + "}")
         self._space, self._punctuation = True, False
 
-    def _label(self, block: Block, arguments: bool) -> None:
+    def _label(self, block: Block, arguments: bool, predecessors: list[Block] | None) -> None:
+        """`^bb1(%a : i32):  // pred: ^bb0`, the predecessors unless None."""
         self.write("  " * (self._indent - 1) + self.block_name(block))
         if block.arguments and arguments:
             self.write("(")
@@ -407,8 +409,7 @@ class Printer:
                 self.argument(argument)
             self.write(")")
         self.write(":")
-        if block.parent is not None and block is not block.parent.blocks[0]:
-            predecessors = block.predecessors()
+        if predecessors is not None:
             if not predecessors:
                 self.write("  // no predecessors")
             elif len(predecessors) == 1:
@@ -433,9 +434,14 @@ def _prints_bare(module: Operation) -> bool:
     return block.first_op is not None and all(op.name.partition(".")[0] in _BARE_NAMES for op in block)
 
 
-def _is_target(block: Block) -> bool:
-    """Whether an entry block is branched to (which no verified op allows, but the text must still say it)."""
-    return bool(block.parent is not None and len(block.parent.blocks) > 1 and block.predecessors())
+def _predecessors(region: Region) -> dict[Block, list[Block]]:
+    """The predecessors of each block that has some, once each, in order; none where the region has one block."""
+    found: dict[Block, list[Block]] = {}
+    if len(region.blocks) > 1:
+        for block in region.blocks:
+            for target in dict.fromkeys(block.successors):
+                found.setdefault(target, []).append(block)
+    return found
 
 
 def _is_terminator(op: Operation) -> bool:

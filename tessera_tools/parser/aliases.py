@@ -8,6 +8,10 @@ from typing import Any
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.parser.source import Source
 
+MAX_TEXT = 1 << 24
+"""How many characters an alias may stand for: thirty aliases that each name the one before twice are a text of
+gigabytes."""
+
 _DEFINITION = re.compile(r"^[ \t]*([#!])([A-Za-z_$][\w$]*)[ \t]*=(?!=)", re.MULTILINE)
 
 
@@ -15,7 +19,7 @@ class Aliases:
     """The aliases of one file, by sigil and name.  A value is read when it is first asked for, so that a use may come
     before the definition (as MLIR prints locations)."""
 
-    __slots__ = ("_places", "_reading", "_values", "allow_unregistered", "source")
+    __slots__ = ("_places", "_reading", "_sizes", "_values", "allow_unregistered", "source")
 
     def __init__(self, source: Source, allow_unregistered: bool = False) -> None:
         self.source = source
@@ -23,7 +27,10 @@ class Aliases:
         self._places: dict[str, int] = {}
         """Where the value of each alias stands."""
         self._values: dict[str, Any] = {}
-        self._reading: set[str] = set()
+        self._reading: dict[str, int] = {}
+        """What is being read, with the characters that the aliases in it stand for so far."""
+        self._sizes: dict[str, int] = {}
+        """How many characters each value has when the aliases in it are written out."""
         for match in _DEFINITION.finditer(source.text):
             self._places.setdefault(match.group(1) + match.group(2), match.end())
 
@@ -50,6 +57,10 @@ class Aliases:
             raise self.source.error(start, f"undefined {noun} alias '{alias}'; define it with '{alias} = …'")
         if alias not in self._values:
             self._read(alias, start, depth)
+        for outer in list(self._reading)[-1:]:
+            self._reading[outer] += self._sizes[alias]
+            if self._reading[outer] > MAX_TEXT:
+                raise self.source.error(start, f"alias '{outer}' stands for more than {MAX_TEXT} characters")
         return self._values[alias]
 
     def _read(self, alias: str, start: int, depth: int) -> int:
@@ -57,13 +68,14 @@ class Aliases:
 
         if alias in self._reading:
             raise self.source.error(start, f"alias '{alias}' is defined by itself")
-        self._reading.add(alias)
+        self._reading[alias] = 0
         try:
             scanner = Scanner(
                 self.source, self._places[alias], aliases=self, allow_unregistered=self.allow_unregistered
             )
             scanner.depth = depth
             self._values[alias] = scanner.type() if alias[0] == "!" else scanner.attribute()
+            self._sizes[alias] = self._reading[alias] + scanner.at - self._places[alias]
         finally:
-            self._reading.discard(alias)
+            del self._reading[alias]
         return scanner.at

@@ -72,3 +72,11 @@ def test_a_long_error_line_is_shortened(tmp_path: Path) -> None:
     result = run("tessera-opt", "wide.mlir", cwd=tmp_path)
     assert result.exit_code == 1
     assert len(result.stderr) < 5000
+
+
+def test_a_chain_of_10000_blocks(tmp_path: Path) -> None:
+    chain = "".join(f"  cf.br ^bb{i}\n^bb{i}:\n" for i in range(1, 10_001))
+    (tmp_path / "chain.mlir").write_text(f"func.func @f() {{\n{chain}  func.return\n}}\n")
+    result = run("tessera-opt", "--canonicalize", "chain.mlir", cwd=tmp_path)
+    assert result.exit_code == 0, result.stderr[:2000]
+    assert b"cf.br" not in result.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from refusal import refuse_text, run
 
 FUNCTION = "func.func @f(%a: i32, %b: i64) {\n  BODY\n  func.return\n}\n"
@@ -76,3 +77,32 @@ def test_truncation_at_every_byte(tmp_path: Path) -> None:
         source.write_text(text[:length])
         result = run("tessera-opt", "cut.mlir", cwd=tmp_path)
         assert result.exit_code == 0 or b"cut.mlir:" in result.stderr, text[:length]
+
+
+def test_a_long_number_among_dense_elements(tmp_path: Path) -> None:
+    text = f"func.func private @f() attributes {{a = array<i64: {'9' * 5000}>}}\n"
+    refuse_text(text, "bad.mlir:1:51: error: number is too long", tmp_path)
+
+
+def test_a_body_behind_arguments_without_names(tmp_path: Path) -> None:
+    refuse_text(
+        "func.func @f(i32) {\n  func.return\n}\n", "bad.mlir:1:1: .*needs a name for each argument", tmp_path
+    )
+
+
+@pytest.mark.parametrize(("kind", "pair"), [("!", "tuple<{0}, {0}>"), ("#", "[{0}, {0}]")])
+def test_aliases_that_stand_for_gigabytes(kind: str, pair: str, tmp_path: Path) -> None:
+    lines = [f"{kind}a{i} = {pair.format(f'{kind}a{i - 1}')}" for i in range(1, 41)]
+    text = "\n".join([f"{kind}a0 = {'i32' if kind == '!' else '1 : i32'}", *lines, ""])
+    refuse_text(text, "stands for more than", tmp_path)
+
+
+def test_a_stride_of_zero_in_the_older_spelling(tmp_path: Path) -> None:
+    text = """cuda_tile.module @m {
+  cuda_tile.entry @f(%p: !cuda_tile.ptr<f32>, %n: i32) {
+    %v = cuda_tile.tensor_view %p, shape = [%n], stride = [0] : !cuda_tile.tensor_view<64xf32>
+    cuda_tile.return
+  }
+}
+"""
+    refuse_text(text, "bad.mlir:3:.*strictly positive constant strides", tmp_path)

@@ -9,6 +9,7 @@ import pytest
 from refusal import refused, run
 
 from harness import Result
+from oracles import require_tool
 
 KERNEL = """\
 module attributes {gpu.container_module} {
@@ -100,3 +101,44 @@ def test_an_unknown_gpu_name(tmp_path: Path) -> None:
     (tmp_path / "kernel.mlir").write_text(KERNEL)
     result = run("tessera-translate", "--mlir-to-ptx", "--gpu-name=sm_91", "kernel.mlir", cwd=tmp_path)
     refused(result, "sm_91", positioned=False)
+
+
+def test_llvm_ir_that_llvm_refuses(tmp_path: Path) -> None:
+    text = b"define void @f() {\n  ret i32 0\n}\n"
+    result = run("tessera-translate", "--mlir-to-ptx", cwd=tmp_path, stdin=text)
+    refused(result, "<stdin>:2:7: error: LLVM does not read its IR")
+
+
+def test_ptx_that_ptxas_refuses(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    text = b".version 8.0\n.target sm_80\n.address_size 64\n.entry f() { add.bogus %r1; }\n"
+    result = run("tessera-translate", "--mlir-to-cubin", cwd=tmp_path, stdin=text)
+    refused(result, "<stdin>:4:1: error: ptxas: Unknown modifier")
+
+
+def test_ptx_without_a_version_is_named_as_the_user_knows_it(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    result = run("tessera-translate", "--mlir-to-cubin", "k.ptx", cwd=_with_ptx(tmp_path, ".target sm_80\n"))
+    (tmp_path / "k.ptx").unlink()
+    refused(result, "at start of file 'k.ptx'")
+
+
+def _with_ptx(folder: Path, text: str) -> Path:
+    (folder / "k.ptx").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
+@pytest.mark.parametrize("option", ["--ptxas-timeout", "--llvm-timeout"])
+def test_a_time_limit_that_is_none(option: str, seconds: str, tmp_path: Path) -> None:
+    result = run(
+        "tessera-translate", "--mlir-to-cubin", f"{option}={seconds}", cwd=tmp_path, stdin=KERNEL.encode()
+    )
+    refused(result, f"Invalid value for '{option}'", positioned=False)
+
+
+def test_nvdisasm_that_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_tool("ptxas")
+    monkeypatch.setenv("TESSERA_NVDISASM", "/bin/true")
+    result = run("tessera-translate", "--mlir-to-sass", cwd=tmp_path, stdin=KERNEL.encode())
+    refused(result, "wrote nothing", positioned=False)

@@ -94,7 +94,8 @@ def test_resource_usage() -> None:
     require_tool("ptxas")
     _, err = translate("--mlir-to-cubin", "--gpu-name=sm_80", "--resource-usage")
     assert re.search(
-        r"kernel 'vector_add' for sm_80: \d+ registers, 0 bytes smem, .* 0 bytes spill stores, 0 bytes spill loads", err
+        r"kernel 'vector_add' for sm_80: \d+ registers, 0 bytes smem, .* 0 bytes spill stores, 0 bytes spill loads",
+        err,
     )
 
 
@@ -109,8 +110,16 @@ def test_timing_is_split_by_tool() -> None:
 
 def test_lineinfo_reaches_ptxas(tmp_path: Path) -> None:
     require_tool("ptxas")
-    translate("--mlir-to-cubin", "--lineinfo", "-O0", "-o", "a.cubin", cwd=tmp_path)
+    translate("--mlir-to-cubin", "--lineinfo", "-o", "a.cubin", cwd=tmp_path)
     assert (tmp_path / "a.cubin").exists()
+
+
+def test_lineinfo_names_source_lines_in_optimized_sass(tmp_path: Path) -> None:
+    require_tool("nvdisasm")
+    require_tool("ptxas")
+    source = Path(__file__).resolve().parents[2] / "examples" / "vector_add.mlir"
+    text, _ = translate("--mlir-to-sass", "--lineinfo", str(source), cwd=tmp_path)
+    assert re.search(rb'//## File ".*", line \d+', text)
 
 
 @pytest.mark.parametrize(

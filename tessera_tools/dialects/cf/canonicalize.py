@@ -148,7 +148,8 @@ class AssertTrue(RewritePattern):
 
 
 canonicalizers = (
-    ConstantCondition, SameDestination, ThroughEmptyBlock, MergeWithOnlyPredecessor, ConditionIsKnownBehind,
+    # Merging goes first: a chain of n blocks is then n merges, not each block's way through all that follow.
+    ConstantCondition, SameDestination, MergeWithOnlyPredecessor, ThroughEmptyBlock, ConditionIsKnownBehind,
     SwitchOnConstant, AssertTrue,
 )  # fmt: skip
 """The patterns of the dialect."""
