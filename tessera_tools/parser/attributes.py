@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir import builtin_attributes as ba
@@ -81,8 +80,8 @@ class AttributeScanner(TypeScanner):
             return self.guarded(lambda: ba.FloatAttr(floats.parse(literal, keyword), type), start)
         if is_float:
             raise self.error(f"floating point value not valid for type {type}", start)
-        value = int(literal, 0 if "x" in literal else 10)
-        return self.guarded(partial(_integer_attribute, value, type), start)
+        value, kind = int(literal, 0 if "x" in literal else 10), type
+        return self.guarded(lambda: _integer_attribute(value, kind), start)
 
     def _word_attribute(self, type: Type | None, start: int) -> Attribute:
         match = WORD.match(self.text, start)
