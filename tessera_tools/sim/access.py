@@ -15,9 +15,10 @@ from tessera_tools.sim.memory import BASE, REMOTE_SHIFT, WINDOWS, compact
 from tessera_tools.sim.warp import Mask, mask_of
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.machine import Cta
     from tessera_tools.sim.warp import Warp
 
-__all__ = ["SPACES", "load", "memory_of", "parts", "store"]
+__all__ = ["SPACES", "check_remote", "load", "memory_of", "parts", "store"]
 
 Array = np.ndarray[Any, Any]
 
@@ -79,7 +80,9 @@ def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
         if rank == 0:
             result.append((warp.cta.shared, part, offsets))
         elif rank <= len(ctas):
-            result.append((ctas[int(rank) - 1].shared, part, offsets))
+            cta = ctas[int(rank) - 1]
+            check_remote(warp, part, cta)
+            result.append((cta.shared, part, offsets))
         else:
             warp.report(
                 "out-of-bounds",
@@ -87,6 +90,26 @@ def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
                 part,
             )
     return result
+
+
+def check_remote(warp: Warp, mask: Mask, cta: Cta) -> None:
+    """Distributed shared memory may be used from when its CTA has started until it has exited.
+
+    (CUDA C++ Programming Guide, "Distributed Shared Memory": a cluster barrier sees to both.)
+    """
+    if cta is warp.cta:
+        return
+    clocks = warp.cta.cluster.clocks
+    first = cta.warps[0].rank
+    if clocks.known[warp.rank][first : first + len(cta.warps)].max() <= clocks.begin:
+        warp.report(
+            "race",
+            f"access to shared memory of CTA {cta.index}, and nothing says that it has started: a cluster barrier "
+            "does",
+            mask,
+        )
+    if cta.ended:
+        warp.report("race", f"access to shared memory of CTA {cta.index}, which has exited", mask)
 
 
 def load(warp: Warp, mask: Mask, space: str, addresses: Array, width: int, strong: bool = False) -> Array:

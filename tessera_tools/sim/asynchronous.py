@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.memory import LANDING, POISON, READING, UNINITIALIZED
+from tessera_tools.sim.memory import LANDING, POISON, READING, UNFENCED, UNINITIALIZED
 
 __all__ = ["Engine", "Operation"]
 
@@ -29,7 +29,10 @@ class Operation:
     `land()` moves the bytes and signals whatever is to be signalled; it runs once. `writes` and `reads` are
     (memory with a `state`, byte offsets as an index array or slice): the bytes that nobody else may touch.
     `what` names the operation in reports (`cp.async at line 12`). `on_demand` is False for operations that only
-    `Engine.complete` may land.
+    `Engine.complete` may land. `wanted()` is True while somebody waits for just this operation: of those that may
+    land by themselves, these go first, so that one nobody waits for stays in flight. With `poison` off, the
+    destination keeps its content until then (a reduction). `report(kind, message)` reports at the instruction
+    that issued it.
     """
 
     what: str
@@ -38,6 +41,9 @@ class Operation:
     reads: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
     on_demand: bool = True
     landed: bool = False
+    wanted: Callable[[], bool] | None = None
+    poison: bool = True
+    report: Callable[[str, str], None] | None = None
 
 
 class Engine:
@@ -53,12 +59,15 @@ class Engine:
         if self.early:
             operation.landed = True
             for memory, where in operation.writes:
-                memory.state[where] &= ~np.uint8(UNINITIALIZED)
+                memory.state[where] &= ~np.uint8(UNINITIALIZED | UNFENCED)
             operation.land()
             return operation
         for memory, where in operation.writes:
-            memory.data[where] = POISON
-            memory.state[where] = (memory.state[where] & ~np.uint8(UNINITIALIZED)) | np.uint8(LANDING)
+            if operation.poison:
+                memory.data[where] = POISON
+            memory.state[where] = (memory.state[where] & ~np.uint8(UNINITIALIZED | UNFENCED)) | np.uint8(
+                LANDING
+            )
         for memory, where in operation.reads:
             memory.state[where] |= np.uint8(READING)
         self.pending.append(operation)
@@ -72,7 +81,19 @@ class Engine:
 
     def land_one(self) -> bool:
         """Land one operation that may land by itself, chosen at random; False if there is none."""
+        if self.land_wanted():
+            return True
         able = [operation for operation in self.pending if operation.on_demand]
+        if not able:
+            return False
+        self._land(able[int(self.random.integers(len(able)))])
+        return True
+
+    def land_wanted(self) -> bool:
+        """Land one operation that somebody waits for, chosen at random; False if there is none."""
+        able = [
+            operation for operation in self.pending if operation.wanted is not None and operation.wanted()
+        ]
         if not able:
             return False
         self._land(able[int(self.random.integers(len(able)))])

@@ -20,7 +20,7 @@ from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.machine import Cluster, StopLaunch
-from tessera_tools.sim.memory import SHARED_START, Allocations, Buffer
+from tessera_tools.sim.memory import EARLIER, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class Launch:
         self.progress = 0
         """Counts waits that ended and operations that landed: a launch that waits without any is stuck."""
         self.clock = 0
+        self.state: dict[str, Any] = {}
+        """What instruction families keep per launch, by family name."""
         self.functions = module.reachable(entry)
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
@@ -226,6 +228,11 @@ class Launch:
 
     def run(self) -> Result:
         """Run every cluster. Never raises for what the kernel does."""
+        for region in self.memory.regions:
+            if self.module.async_proxy or region.state is not None:
+                # What a kernel that ran before has stored needs no fence: only EARLIER outlives a launch.
+                state = region.flags()
+                state &= np.uint8(EARLIER)
         with np.errstate(all="ignore"), suppress(StopLaunch):
             self._run()
         return Result(self.findings, self.stats, "".join(self.output), self.executed)

@@ -8,6 +8,7 @@ Every choice comes from the launch's seeded generator, so a seed names one sched
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,13 +23,17 @@ from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.launch import Launch
 
-__all__ = ["Cluster", "Cta", "StopLaunch"]
+__all__ = ["CTA_ENDS", "Cluster", "Cta", "StopLaunch"]
 
 _UNTIL_BLOCKED = 4096
 _EXPIRIES = 200
 """Rounds of expired waits without any progress after which the cluster counts as stuck."""
 _LAND_ANYWAY = 20_000
 """Warp instructions after which an operation lands though some warp could still run: it may be spinning."""
+
+
+CTA_ENDS: list[Callable[[Cta], None]] = []
+"""What instruction families check when the last thread of a CTA has exited."""
 
 
 class StopLaunch(Exception):
@@ -47,6 +52,8 @@ class Cta:
         self.index = (x, y, z)
         self.number = x + launch.grid[0] * (y + launch.grid[1] * z)
         self.shared = Shared(launch.shared_size)
+        self.ended = False
+        """Whether every thread has exited."""
         self.stats = launch.stats
         self.state: dict[str, Any] = {}
         count = -(-launch.threads // 32)
@@ -108,8 +115,11 @@ class Cluster:
 
     def run_some(self) -> bool:
         """Run one warp for a while; False when every thread has exited."""
-        self.warps = [warp for warp in self.warps if warp.splits]
-        if not self.warps:
+        left = [warp for warp in self.warps if warp.splits]
+        if len(left) != len(self.warps):
+            self.warps = left
+            self._end_ctas()
+        if not left:
             return False
         order = self.random.permutation(len(self.warps))
         for index in order:
@@ -125,6 +135,16 @@ class Cluster:
                 return True
         self._idle()
         return True
+
+    def _end_ctas(self) -> None:
+        """Whose last thread has exited: its shared memory is gone, which nobody may still use."""
+        for cta in self.ctas:
+            if not cta.ended and not any(warp.splits for warp in cta.warps):
+                cta.ended = True
+                for end in CTA_ENDS:
+                    end(cta)
+        if not self.warps:
+            self.engine.complete(self.engine.pending)
 
     def run(self, warp: Warp, split: Split, quantum: int) -> None:
         """Run `warp`, first at `split`, for at most `quantum` instructions."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASE",
+    "EARLIER",
     "LANDING",
     "POISON",
     "READING",
@@ -54,9 +55,9 @@ REMOTE_SHIFT = 24
 SHARED_START = 1024
 """Where a CTA's shared memory begins: the system keeps the first KiB, so that null is no valid address."""
 
-UNINITIALIZED, LANDING, READING, UNFENCED = 1, 2, 4, 8
+UNINITIALIZED, LANDING, READING, UNFENCED, EARLIER = 1, 2, 4, 8, 16
 """State of a byte: never written; an asynchronous write is in flight; an asynchronous read is in flight;
-written through the generic proxy with no proxy fence since."""
+written through the generic proxy with no proxy fence since; of an earlier kernel that may still run."""
 POISON = 0xFF
 """Every byte of a value that is not there yet or does not exist: NaN in each float type."""
 
@@ -92,6 +93,8 @@ class Region:
         self.scratch = rounded
         self.data = np.full(rounded + _PADDING, fill, np.uint8)
         self.views = views_of(self.data)
+        self.states: dict[int, Array] = {}
+        """Views of the flags per byte, where the memory keeps them."""
 
     @property
     def bytes(self) -> Array:
@@ -127,6 +130,52 @@ class Region:
         self.data[self.scratch :] = POISON
         return np.where(outside | askew, np.uint64(self.scratch), offsets)
 
+    def check_load(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
+        """Report what may not be read: the `width`-byte units `index` of a memory that keeps flags."""
+        state = self.states[width].take(index, 0)
+        seen = int(_or(state, None)) if state.size else 0
+        fill = _FILL[min(width, 8)]
+        if seen & fill * EARLIER and "griddepcontrol.wait" not in warp.state:
+            warp.report(
+                "race",
+                f"read of {width} bytes of {self.name}, which an earlier kernel may still write: no "
+                "griddepcontrol.wait before",
+                mask,
+            )
+        if seen & fill * (UNINITIALIZED | LANDING):
+            for flag, kind, text in (
+                (UNINITIALIZED, "uninitialized", "never written"),
+                (
+                    LANDING,
+                    "in-flight",
+                    "still being written by an asynchronous operation that was not waited for",
+                ),
+            ):
+                bad = (state & state.dtype.type(fill * flag)).reshape(len(state), -1).any(axis=1)
+                if bad.any():
+                    at = int(index[np.flatnonzero(bad)[0]]) * width
+                    warp.report(
+                        kind,
+                        f"read of {width} bytes at byte {at} of {self.name}: {text}",
+                        mask_of(_bits(mask, bad)),
+                    )
+
+    def check_store(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
+        """Report what may not be written."""
+        state = self.states[width].take(index, 0)
+        seen = int(_or(state, None)) if state.size else 0
+        fill = _FILL[min(width, 8)]
+        if seen & fill * (LANDING | READING):
+            bad = (state & state.dtype.type(fill * (LANDING | READING))).reshape(len(state), -1).any(axis=1)
+            at = int(index[np.flatnonzero(bad)[0]]) * width
+            what = "written" if seen & fill * LANDING else "read"
+            warp.report(
+                "in-flight",
+                f"write of {width} bytes at byte {at} of {self.name}, still being {what} by an asynchronous "
+                "operation that was not waited for",
+                mask_of(_bits(mask, bad)),
+            )
+
 
 _SHIFT = {width: np.uint64(width.bit_length() - 1) for width in (1, 2, 4, 8, 16, 32)}
 
@@ -152,6 +201,15 @@ class Buffer(Region):
         super().__init__(name, base, raw.nbytes)
         self.dtype, self.shape = raw.dtype, raw.shape
         self.data[: raw.nbytes] = raw.reshape(-1).view(np.uint8)
+        self.state: Array | None = None
+        """Flags per byte, once somebody needs them (`flags`): the async proxy does, plain kernels do not."""
+
+    def flags(self) -> Array:
+        """The flags per byte, from now on kept."""
+        if self.state is None:
+            self.state = np.zeros(len(self.data), np.uint8)
+            self.states = views_of(self.state)
+        return self.state
 
     @property
     def address(self) -> int:
@@ -234,6 +292,8 @@ class Allocations:
     def _note_load(
         self, warp: Warp, mask: Mask, region: Buffer, index: Array, width: int, strong: bool
     ) -> None:
+        if region.state is not None:
+            region.check_load(warp, mask, index, width)
         history = self._history(warp, region)
         racing = history.load(warp, mask, index, width, strong) if history is not None else None
         if racing is not None:
@@ -242,6 +302,9 @@ class Allocations:
     def _note_store(
         self, warp: Warp, mask: Mask, region: Buffer, index: Array, width: int, values: Array, strong: bool
     ) -> None:
+        if region.state is not None:
+            region.check_store(warp, mask, index, width)
+            region.states[width][index] = _UNFENCED[width]
         history = self._history(warp, region)
         racing = history.store(warp, mask, index, width, strong) if history is not None else None
         if racing is not None:
@@ -319,43 +382,6 @@ class _Watched(Region):
         self.state = np.full(len(self.data), UNINITIALIZED, np.uint8)
         self.state[self.scratch :] = 0
         self.states = views_of(self.state)
-
-    def check_load(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
-        state = self.states[width].take(index, 0)
-        seen = int(_or(state, None)) if state.size else 0
-        fill = _FILL[min(width, 8)]
-        if seen & fill * (UNINITIALIZED | LANDING):
-            for flag, kind, text in (
-                (UNINITIALIZED, "uninitialized", "never written"),
-                (
-                    LANDING,
-                    "in-flight",
-                    "still being written by an asynchronous operation that was not waited for",
-                ),
-            ):
-                bad = (state & state.dtype.type(fill * flag)).reshape(len(state), -1).any(axis=1)
-                if bad.any():
-                    at = int(index[np.flatnonzero(bad)[0]]) * width
-                    warp.report(
-                        kind,
-                        f"read of {width} bytes at byte {at} of {self.name}: {text}",
-                        mask_of(_bits(mask, bad)),
-                    )
-
-    def check_store(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
-        state = self.states[width].take(index, 0)
-        seen = int(_or(state, None)) if state.size else 0
-        fill = _FILL[min(width, 8)]
-        if seen & fill * (LANDING | READING):
-            bad = (state & state.dtype.type(fill * (LANDING | READING))).reshape(len(state), -1).any(axis=1)
-            at = int(index[np.flatnonzero(bad)[0]]) * width
-            what = "written" if seen & fill * LANDING else "read"
-            warp.report(
-                "in-flight",
-                f"write of {width} bytes at byte {at} of {self.name}, still being {what} by an asynchronous "
-                "operation that was not waited for",
-                mask_of(_bits(mask, bad)),
-            )
 
 
 class Local(_Watched):

@@ -39,6 +39,8 @@ class Module:
         self.variables: dict[int, Buffer] = {}
         """id of a .global or .const Variable → where it stands."""
         self.local_size = 0
+        self.async_proxy = False
+        """Whether an instruction reads or writes global memory through the async proxy."""
         self.defined = [function for function in program.functions.values() if function.is_defined]
         for function in self.defined:
             self._frame(function)

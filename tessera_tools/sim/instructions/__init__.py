@@ -19,5 +19,13 @@ FAMILIES = (
     "matrix_copy",
     "mma",
     "wmma",
+    "wgmma",
+    "mbarrier",
+    "proxy",
+    "cluster",
+    "bulk",
+    "bulk_tensor",
+    "tensormap",
+    "scheduling",
 )
 """Modules of this folder, in the order of the PTX ISA where that helps; their order has no effect."""

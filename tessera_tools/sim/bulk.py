@@ -1,0 +1,215 @@
+"""Copies of the async proxy in flight: into shared memory with an mbarrier, out of it with bulk groups.
+
+    copy_in ──▶ in flight ──▶ bytes land in shared memory, complete_tx on the mbarrier
+    copy_out ──▶ the source is read (wait_group.read) ──▶ the destination is written (wait_group)
+
+A copy out is two operations in flight, so that late mode keeps source and destination apart. Source: PTX ISA,
+"Asynchronous copy", "cp.async.bulk".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.sim.asynchronous import Operation
+from tessera_tools.sim.findings import Finding
+from tessera_tools.sim.machine import CTA_ENDS
+from tessera_tools.sim.mbarrier import MBarrier
+from tessera_tools.sim.proxies import async_read, async_write, mark
+from tessera_tools.sim.warp import Mask, Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.machine import Cta
+
+__all__ = ["Groups", "Out", "copy_in", "copy_out", "groups", "reporter"]
+
+Array = np.ndarray[Any, Any]
+
+
+def reporter(warp: Warp, mask: Mask) -> Callable[[str, str], None]:
+    """A function that reports a finding at the instruction that runs now, whenever it is called."""
+    launch = warp.cta.cluster.launch
+    instruction = launch.module.program.instructions[warp.split.pc]
+    cta, thread = warp.cta.index, warp.cta.thread(32 * warp.index + mask.first)
+
+    def report(kind: str, message: str) -> None:
+        launch.findings.add(
+            Finding(
+                kind,
+                message,
+                instruction.line,
+                instruction.name,
+                str(instruction.location or ""),
+                launch.entry.name,
+                cta,
+                thread,
+            )
+        )
+
+    return report
+
+
+def copy_in(
+    warp: Warp,
+    mask: Mask,
+    what: str,
+    cta: Cta,
+    where: Any,
+    fetch: Callable[[], Array],
+    barrier: MBarrier,
+    amount: int,
+    *,
+    source: tuple[Any, Any] | None = None,
+    combine: Callable[[Array, Array], Array] | None = None,
+) -> None:
+    """Start a copy into the bytes `where` of the shared memory of `cta`; `amount` bytes complete on `barrier`.
+
+    `fetch()` gives the bytes when they land. `source` is what stays in use meanwhile (memory, offsets). With
+    `combine(old, new)` it is a reduction.
+    """
+    cluster = warp.cta.cluster
+    shared = cta.shared
+    async_write(warp, mask, shared, where, what, reduces=combine is not None)
+    if source is not None:
+        async_read(warp, mask, *source, what)
+
+    def land() -> None:
+        record, seen = cluster.clocks.act(barrier.agent)
+        content = fetch()
+        shared.data[where] = combine(shared.data[where], content) if combine is not None else content
+        mark(warp, shared, where, record, write=True)
+        if source is not None:
+            mark(warp, *source, record, write=False)
+        barrier.complete(amount, seen)
+
+    cluster.engine.issue(
+        Operation(
+            what,
+            land,
+            writes=[(shared, where)],
+            reads=[source] if source is not None else [],
+            wanted=lambda: barrier.waiting > 0,
+            poison=combine is None,
+            report=reporter(warp, mask),
+        )
+    )
+
+
+@dataclass(slots=True, eq=False)
+class Out:
+    """A copy out of shared memory: its two halves, and what a thread must acquire to come after each."""
+
+    read: Operation
+    write: Operation
+    seen: list[Array] = field(default_factory=list[Array])
+
+
+@dataclass(slots=True)
+class Groups:
+    """The bulk async-groups of one thread: those committed, oldest first, and the one that is open."""
+
+    committed: list[list[Out]] = field(default_factory=list[list[Out]])
+    open: list[Out] = field(default_factory=list[Out])
+
+
+def groups(warp: Warp, lane: int) -> Groups:
+    """The groups of a lane."""
+    found = warp.state.setdefault("bulk groups", {})
+    if lane not in found:
+        found[lane] = Groups()
+    return found[lane]
+
+
+def copy_out(
+    warp: Warp,
+    mask: Mask,
+    what: str,
+    source: tuple[Any, Any],
+    target: tuple[Any, Any],
+    *,
+    combine: Callable[[Array, Array], Array] | None = None,
+    pick: Array | None = None,
+) -> None:
+    """Start a copy from shared memory to a global allocation; it joins the lane's open group.
+
+    `source` and `target` are (memory, byte offsets); `pick` selects the bytes of the source, in order, that go to
+    the target (those inside the tensor). With `combine(old, new)` it is a reduction.
+    """
+    cluster = warp.cta.cluster
+    shared, taken = source
+    region, given = target
+    region.flags()
+    async_read(warp, mask, shared, taken, what)
+    if combine is None:
+        async_write(warp, mask, region, given, what)
+    agent = warp.state.get("bulk agent")
+    if agent is None:
+        agent = warp.state["bulk agent"] = cluster.clocks.agent()
+    held: list[Array] = []
+    out: Out
+
+    def read() -> None:
+        content = shared.data[taken].reshape(-1)
+        held.append(content[pick] if pick is not None else content.copy())
+        record, seen = cluster.clocks.act(agent)
+        mark(warp, shared, taken, record, write=False)
+        out.seen.append(seen)
+
+    def write() -> None:
+        cluster.engine.complete([out.read])
+        region.data[given] = combine(region.data[given], held[0]) if combine is not None else held[0]
+        held.clear()
+        record, seen = cluster.clocks.act(agent)
+        if combine is None:
+            mark(warp, region, given, record, write=True)
+        out.seen.append(seen)
+
+    report = reporter(warp, mask)
+    out = Out(
+        Operation(what, read, reads=[(shared, taken)], report=report),
+        Operation(what, write, writes=[(region, given)] if combine is None else [], report=report),
+    )
+    cluster.engine.issue(out.read)
+    cluster.engine.issue(out.write)
+    groups(warp, mask.first).open.append(out)
+
+
+def _end_of_cta(cta: Cta) -> None:
+    """Shared memory ends with its CTA: nothing in flight may need it, nor another CTA have just used it."""
+    cluster = cta.cluster
+    for operation in cluster.engine.pending:
+        held = any(memory is cta.shared for memory, _ in operation.reads)
+        target = any(memory is cta.shared for memory, _ in operation.writes)
+        if (held or target) and operation.report is not None:
+            operation.report(
+                "asynchronous",
+                f"the threads of CTA {cta.index} exited while {operation.what} still "
+                f"{'reads' if held else 'writes'} its shared memory; wait for it first",
+            )
+    if len(cluster.ctas) == 1:
+        return
+    history = cta.shared.history
+    ranks = [warp.rank for warp in cta.warps]
+    known = cluster.clocks.known[ranks].max(axis=0)
+    for records, done in ((history.read, "read"), (history.written, "write")):
+        threads = (records & np.uint64(0x7FFF)).astype(np.intp) >> 5
+        when = (records >> np.uint64(16)).view(np.int64)
+        late = (when > known[threads]) & ((threads < ranks[0]) | (threads > ranks[-1]))
+        late &= threads < cluster.clocks.warps
+        if late.any():
+            at = int(np.flatnonzero(late)[0]) * history.grain
+            warp = cta.warps[0]
+            warp.split.pc = min(warp.split.pc, len(cluster.launch.module.code)) - 1
+            warp.report(
+                "race",
+                f"the threads of CTA {cta.index} exited, and nothing orders a {done} of byte {at} of its shared "
+                "memory by another CTA before that: end with a cluster barrier",
+            )
+            return
+
+
+CTA_ENDS.append(_end_of_cta)

@@ -1,0 +1,223 @@
+"""mbarrier instructions (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.instructions.common import put
+from tessera_tools.sim.mbarrier import MAXIMUM, MBarrier, create, destroy, lookup
+from tessera_tools.sim.program import Name, Operand
+from tessera_tools.sim.types import TYPES
+from tessera_tools.sim.warp import Mask, Warp, mask_of
+
+_POLLS = 32
+"""Failed tests of one object after which a copy that it awaits lands: the tests may be a loop that never blocks."""
+_EARLY = 0.125
+"""How often try_wait gives up at once, as its time limit allows."""
+
+
+def _space(ctx: Context, *, cluster: bool = True) -> str:
+    spaces = ("shared", "shared::cta", "shared::cluster") if cluster else ("shared", "shared::cta")
+    space = ctx.choose(*spaces, default="generic")
+    return "shared" if space == "shared::cta" else space
+
+
+def _lanes(mask: Mask) -> list[tuple[int, Mask]]:
+    return [(lane, mask_of(1 << lane)) for lane in map(int, mask.lanes)]
+
+
+@instruction("mbarrier.init")
+def init(ctx: Context) -> Execute:
+    """mbarrier.init{.shared{::cta}}.b64 [addr], count."""
+    space = _space(ctx, cluster=False)
+    ctx.type("b64")
+    target, source = ctx.operands(2)
+    address, count = ctx.address(target), ctx.read(source, TYPES["u32"])
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        addresses, counts = address(warp), warp.ports[count]
+        for lane, one in _lanes(mask):
+            create(warp, one, space, int(addresses[lane]), int(counts[lane]))
+
+    return execute
+
+
+@instruction("mbarrier.inval")
+def inval(ctx: Context) -> Execute:
+    """mbarrier.inval{.shared{::cta}}.b64 [addr]."""
+    space = _space(ctx, cluster=False)
+    ctx.type("b64")
+    address = ctx.address(ctx.operands(1)[0])
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        addresses = address(warp)
+        for lane, one in _lanes(mask):
+            destroy(warp, one, space, int(addresses[lane]))
+
+    return execute
+
+
+@instruction("mbarrier.arrive", "mbarrier.arrive_drop")
+def arrive(ctx: Context) -> Execute:
+    """mbarrier.arrive{_drop}{.expect_tx}{.noComplete}{.sem}{.scope}{.space}.b64 state|_, [addr]{, count}."""
+    drop = "arrive_drop" in ctx.inst.modifiers
+    expects = ctx.flag("expect_tx")
+    no_complete = ctx.flag("noComplete")
+    relaxed = ctx.choose("release", "relaxed", default="release") == "relaxed"
+    ctx.choose("cta", "cluster", default="cta")
+    space = _space(ctx)
+    ctx.type("b64")
+    operands = list(ctx.operands())
+    target: Operand | None = None
+    if operands and not hasattr(operands[0], "base"):
+        target = operands.pop(0)
+    if not 1 <= len(operands) <= 2 or (len(operands) == 1 and (expects or no_complete)):
+        raise ctx.error("needs an address" + (" and a count" if expects or no_complete else ""))
+    sink = target is None or (isinstance(target, Name) and target.name == "_")
+    if space == "shared::cluster" and not sink:
+        raise ctx.error("gives no state for .shared::cluster; write to '_'")
+    address = ctx.address(operands[0])
+    amount = ctx.read(operands[1], TYPES["u32"]) if len(operands) == 2 else None
+    destination = ctx.write(target, TYPES["b64"]) if target is not None and not sink else None
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        addresses = address(warp)
+        amounts = warp.ports[amount] if amount is not None else None
+        seen = None if relaxed else warp.cta.cluster.clocks.release(warp)
+        states = np.zeros(32, np.uint64)
+        for lane, one in _lanes(mask):
+            barrier = lookup(warp, one, space, int(addresses[lane]))
+            if barrier is None:
+                continue
+            if destination is not None and barrier.cta is not warp.cta:
+                warp.report("mbarrier", f"arrive at {barrier.place}, of another CTA, gives no state", one)
+            states[lane] = barrier.token()
+            value = int(amounts[lane]) if amounts is not None else 1
+            count = 1 if expects else value
+            if expects:
+                barrier.expect(warp, one, _signed(value))
+            if not 1 <= count <= MAXIMUM:
+                warp.report("mbarrier", f"arrive with a count of {count}; expected 1 to {MAXIMUM}", one)
+            elif no_complete and count >= barrier.pending:
+                warp.report("mbarrier", f".noComplete at {barrier.place} completes its phase", one)
+            else:
+                barrier.arrive(warp, one, count, seen, drop=drop)
+        if destination is not None:
+            put(warp, mask, destination, states)
+
+    return execute
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >> 31 else value
+
+
+@instruction("mbarrier.expect_tx", "mbarrier.complete_tx")
+def transaction(ctx: Context) -> Execute:
+    """mbarrier.{expect_tx,complete_tx}{.relaxed}{.scope}{.space}.b64 [addr], bytes."""
+    completes = "complete_tx" in ctx.inst.modifiers
+    ctx.choose("relaxed", default="relaxed")
+    ctx.choose("cta", "cluster", default="cta")
+    space = _space(ctx)
+    ctx.type("b64")
+    target, source = ctx.operands(2)
+    address, amount = ctx.address(target), ctx.read(source, TYPES["u32"])
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        addresses, amounts = address(warp), warp.ports[amount]
+        for lane, one in _lanes(mask):
+            barrier = lookup(warp, one, space, int(addresses[lane]))
+            if barrier is None:
+                continue
+            if completes:
+                barrier.complete(_signed(int(amounts[lane])), None)
+            else:
+                barrier.expect(warp, one, _signed(int(amounts[lane])))
+
+    return execute
+
+
+@instruction("mbarrier.pending_count")
+def pending_count(ctx: Context) -> Execute:
+    """mbarrier.pending_count.b64 count, state: the pending arrivals that an opaque state tells of."""
+    ctx.type("b64")
+    target, source = ctx.operands(2)
+    destination, state = ctx.write(target, TYPES["u32"]), ctx.read(source, TYPES["u64"])
+    return lambda warp, mask: put(warp, mask, destination, warp.ports[state] & np.uint64(MAXIMUM))
+
+
+@instruction("mbarrier.test_wait", "mbarrier.try_wait")
+def wait(ctx: Context) -> Execute:
+    """mbarrier.{test_wait,try_wait}{.parity}{.sem}{.scope}{.space}.b64 p, [addr], state|parity {, time}."""
+    blocking = "try_wait" in ctx.inst.modifiers
+    by_parity = ctx.flag("parity")
+    relaxed = ctx.choose("acquire", "relaxed", default="acquire") == "relaxed"
+    ctx.choose("cta", "cluster", default="cta")
+    space = _space(ctx, cluster=False)
+    ctx.type("b64")
+    operands = ctx.operands(*((3, 4) if blocking else (3,)))
+    destination = ctx.write(operands[0], TYPES["pred"])
+    address = ctx.address(operands[1])
+    phase = ctx.read(operands[2], TYPES["u32" if by_parity else "u64"])
+    ctx.blocks()
+
+    def execute(warp: Warp, mask: Mask) -> Any:
+        addresses, phases = address(warp), warp.ports[phase]
+        tests: list[tuple[int, MBarrier, int]] = []
+        for lane, one in _lanes(mask):
+            barrier = lookup(warp, one, space, int(addresses[lane]))
+            if barrier is not None:
+                wanted = int(phases[lane])
+                if barrier.cta is not warp.cta:
+                    warp.report("mbarrier", f"a wait at {barrier.place}, of another CTA", one)
+                if not by_parity:
+                    _check_state(warp, one, barrier, wanted >> 32)
+                elif wanted > 1:
+                    warp.report("mbarrier", f"the parity is {wanted}; expected 0 or 1", one)
+                tests.append((lane, barrier, wanted & 1 if by_parity else wanted >> 32))
+
+        def passed(barrier: MBarrier, wanted: int) -> bool:
+            # While phase k is incomplete, parity k & 1 is what waits for it; the other is that of phase k-1.
+            return (barrier.phase & 1 if by_parity else barrier.phase & 0xFFFFFFFF) != wanted
+
+        def finish(warp: Warp, mask: Mask) -> None:
+            row = np.ones(32, np.bool_)
+            for lane, barrier, wanted in tests:
+                row[lane] = passed(barrier, wanted)
+                if row[lane] and not relaxed and barrier.released is not None:
+                    warp.cta.cluster.clocks.acquire(warp, barrier.released)
+            put(warp, mask, destination, row)
+
+        def ready() -> bool:
+            return all(passed(barrier, wanted) for _, barrier, wanted in tests)
+
+        late = [(barrier, wanted) for _, barrier, wanted in tests if not passed(barrier, wanted)]
+        if not late:
+            finish(warp, mask)
+            return None
+        barrier, wanted = late[0]
+        cluster = warp.cta.cluster
+        if not blocking or cluster.launch.random.random() < _EARLY:
+            barrier.polled += 1
+            if barrier.polled % _POLLS == 0:
+                barrier.waiting += 1
+                cluster.engine.land_wanted()
+                barrier.waiting -= 1
+            finish(warp, mask)
+            return None
+        return barrier.wait(ready, finish, f"{'parity' if by_parity else 'phase'} {wanted}", timed=True)
+
+    return execute
+
+
+def _check_state(warp: Warp, mask: Mask, barrier: MBarrier, phase: int) -> None:
+    if not 0 <= barrier.phase - phase <= 1:
+        warp.report(
+            "mbarrier",
+            f"a state of phase {phase} of {barrier.place}, which is in phase {barrier.phase}; a state is good for "
+            "the phase it was given in, until the next one ends",
+            mask,
+        )

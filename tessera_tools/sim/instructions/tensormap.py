@@ -1,0 +1,132 @@
+"""tensormap.replace, tensormap.cp_fenceproxy (PTX ISA, "Tensormap Replace", "tensormap.cp_fenceproxy")."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.instructions.bulk import global_bytes, shared_bytes
+from tessera_tools.sim.mbarrier import resolve
+from tessera_tools.sim.program import Immediate
+from tessera_tools.sim.tensor_map import ELEMENTS, SIZE
+from tessera_tools.sim.tensormap_proxy import changed
+from tessera_tools.sim.types import TYPES
+from tessera_tools.sim.warp import Mask, Warp, mask_of
+
+_VECTORS = {"box_dim": 5, "global_dim": 5, "global_stride": 4, "element_stride": 5}
+"""Fields that take an ordinal, and how many they have."""
+_CHOICES = {
+    "elemtype": (5, len(ELEMENTS)),
+    "interleave_layout": (7, 3),
+    "swizzle_mode": (8, 4),
+    "fill_mode": (10, 2),
+    "swizzle_atomicity": (11, 4),
+}
+"""Fields of one byte that take an immediate: where, and how many values there are."""
+
+
+def _encode(field: str, ordinal: int, value: int) -> tuple[int, bytes]:
+    """Where a field stands in the 128 bytes, and the new bytes (sim/tensor_map.py)."""
+    if field == "global_address":
+        return 16, struct.pack("<Q", value)
+    if field == "rank":
+        # The rank is given as one less (PTX ISA: "zero-based").
+        return 6, bytes([value + 1 & 0xFF])
+    if field == "box_dim":
+        return 64 + 2 * ordinal, struct.pack("<H", value & 0xFFFF)
+    if field == "global_dim":
+        return 24 + 4 * ordinal, struct.pack("<I", value - 1 & 0xFFFFFFFF)
+    if field == "global_stride":
+        return 44 + 5 * ordinal, (value & (1 << 40) - 1).to_bytes(5, "little")
+    if field == "element_stride":
+        return 74 + ordinal, bytes([value & 0xFF])
+    return _CHOICES[field][0], bytes([value])
+
+
+@instruction("tensormap.replace")
+def replace(ctx: Context) -> Execute:
+    """tensormap.replace.tile.field{.space}.b1024.type [map]{, ordinal}, value: change one field of a map."""
+    ctx.choose("tile")
+    field = ctx.choose("global_address", "rank", *_VECTORS, *_CHOICES)
+    space = ctx.choose("global", "shared::cta", default="generic")
+    ctx.choose("b1024")
+    type = ctx.type("b64" if field in ("global_address", "global_stride") else "b32")
+    operands = list(ctx.operands(3 if field in _VECTORS else 2))
+    address = ctx.address(operands[0])
+    ordinal = 0
+    if field in _VECTORS:
+        which = operands[1]
+        if not isinstance(which, Immediate) or not 0 <= int(which.value) < _VECTORS[field]:
+            raise ctx.error(f"needs an ordinal from 0 to {_VECTORS[field] - 1}")
+        ordinal = int(which.value)
+    if field in _CHOICES:
+        literal = operands[-1]
+        limit = _CHOICES[field][1]
+        if not isinstance(literal, Immediate) or not 0 <= int(literal.value) < limit:
+            raise ctx.error(f"needs a number from 0 to {limit - 1} for .{field}")
+    source = ctx.read(operands[-1], TYPES["u64"] if type.bits == 64 else TYPES["u32"])
+    what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
+    ctx.module.async_proxy = True
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        addresses, values = address(warp), warp.ports[source]
+        for lane in map(int, mask.lanes):
+            one = mask_of(1 << lane)
+            where = int(addresses[lane])
+            own = "shared" if space == "shared::cta" else space
+            at, raw = _encode(field, ordinal, int(values[lane]))
+            if space == "shared::cta" or (space == "generic" and resolve(warp, own, where) is not None):
+                place = shared_bytes(warp, one, own, where, SIZE, 64, what)
+                if place is None:
+                    continue
+                memory, begin = place[0].shared, place[1]
+            else:
+                memory, begin = global_bytes(warp, one, where, SIZE, what), where
+                if memory is None:
+                    continue
+                begin -= memory.base
+                changed(warp, where, released=False)
+            if bytes(memory.data[begin : begin + 4]) != b"TSRA":
+                warp.report("illegal", f"{what}: no tensor map there", one)
+                continue
+            memory.data[begin + at : begin + at + len(raw)] = np.frombuffer(raw, np.uint8)
+
+    return execute
+
+
+@instruction("tensormap.cp_fenceproxy")
+def cp_fenceproxy(ctx: Context) -> Execute:
+    """tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [d], [s], 128."""
+    ctx.choose("global")
+    ctx.choose("shared::cta")
+    ctx.choose("tensormap::generic")
+    ctx.choose("release")
+    ctx.choose("cta", "cluster", "gpu", "sys")
+    ctx.choose("sync")
+    ctx.choose("aligned")
+    ctx.aligned()
+    target, source, size = ctx.operands(3)
+    if not isinstance(size, Immediate) or size.value != SIZE:
+        raise ctx.error(f"has a size other than {SIZE}")
+    to, at = ctx.address(target), ctx.address(source)
+    what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
+    ctx.module.async_proxy = True
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        lane = mask.first
+        where = int(to(warp)[lane])
+        place = shared_bytes(warp, mask, "shared", int(at(warp)[lane]), SIZE, 128, what)
+        region = global_bytes(warp, mask, where, SIZE, what)
+        if place is None or region is None:
+            return
+        shared, offset = place[0].shared, place[1]
+        # The warp reads the map as four bytes a lane, so that an unordered change of it is found.
+        words = np.arange(offset, offset + SIZE, 4, dtype=np.uint64)
+        if mask.full:
+            shared.load(warp, mask, words, 4)
+        region.data[where - region.base : where - region.base + SIZE] = shared.data[offset : offset + SIZE]
+        changed(warp, where, released=True)
+
+    return execute

@@ -1,0 +1,261 @@
+"""mbarrier objects: phases, pending arrivals and transaction bytes (PTX ISA, "mbarrier").
+
+    init(n) ──▶ pending = n, bytes = 0 ── arrive: pending - 1 ── expect_tx: bytes + b ── complete_tx: bytes - b
+                                      ──▶ both 0: the phase is complete, the next begins with n pending
+
+The object of a CTA's shared memory is kept beside the memory; its 8 bytes hold a pattern by which a store that
+destroys it is noticed. Instructions, `cp.async.mbarrier.arrive` and copies of the async proxy all come here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, UNINITIALIZED
+from tessera_tools.sim.races import late_records
+from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.machine import Cta
+
+__all__ = ["MAXIMUM", "MBarrier", "create", "destroy", "lookup", "resolve"]
+
+Array = np.ndarray[Any, Any]
+
+MAXIMUM = (1 << 20) - 1
+"""Largest count of arrivals, and of bytes (PTX ISA, "Contents of the mbarrier object")."""
+_PATTERN = np.frombuffer(b"MBARRIER", np.uint8)
+
+
+@dataclass(eq=False, slots=True)
+class MBarrier:
+    """One live object at `offset` of the shared memory of `cta`. `phase` counts the phases that are complete."""
+
+    cta: Cta
+    offset: int
+    count: int
+    """Arrivals that the next phase expects."""
+    pending: int
+    agent: int
+    """Who writes for the copies that signal this object (sim/races.py)."""
+    initializer: tuple[int, int]
+    """Rank of the warp that initialized it, and its clock then."""
+    thread: int
+    tx: int = 0
+    phase: int = 0
+    seen: Array | None = None
+    """What had happened before the arrivals of this phase."""
+    released: Array | None = None
+    """The same of the last complete phase."""
+    waiting: int = 0
+    """Splits that stand at a wait."""
+    polled: int = 0
+    """Failed tests since the last progress."""
+    fenced: bool = False
+    """A fence has made the initialization visible to the async proxy, or to the cluster."""
+    visible: set[int] = field(default_factory=set[int])
+    """Ranks of warps that have come to know of the initialization by a fence and a relaxed cluster barrier."""
+    arrivals: list[str] = field(default_factory=list[str])
+    """Who has arrived in this phase, for the deadlock report."""
+
+    @property
+    def place(self) -> str:
+        return f"the mbarrier at shared byte {self.offset} of CTA {self.cta.index}"
+
+    def missing(self) -> str:
+        """What the current phase lacks."""
+        text = f"{self.pending} of {self.count} arrivals"
+        if self.tx > 0:
+            text += f" and {self.tx} bytes"
+        text += " missing"
+        if self.tx < 0:
+            text += f"; {-self.tx} bytes came that no expect_tx announced"
+        if self.arrivals:
+            text += f"; arrived: {', '.join(self.arrivals[-4:])}"
+        return text
+
+    def describe(self) -> str:
+        """Phase, its parity, and what it lacks."""
+        return f"{self.place}: phase {self.phase} (parity {self.phase & 1}) is incomplete: {self.missing()}"
+
+    def token(self) -> int:
+        """The opaque state that arrive gives: the phase above, the pending count below."""
+        return (self.phase & 0xFFFFFFFF) << 32 | self.pending
+
+    def arrive(self, warp: Warp, mask: Mask, count: int, seen: Array | None, *, drop: bool = False) -> None:
+        """Count down the pending arrivals; `seen` is what the arriving warp released, None if relaxed."""
+        if count > self.pending:
+            warp.report(
+                "mbarrier",
+                f"{count} arrivals at {self.place}, whose phase {self.phase} awaits only {self.pending}",
+                mask,
+            )
+            return
+        if drop:
+            self.count -= count
+        self.pending -= count
+        line = warp.cta.cluster.launch.module.program.instructions[warp.split.pc].line
+        self.arrivals.append(f"warp {warp.index} at PTX line {line}")
+        self._see(seen)
+        self.advance()
+
+    def expect(self, warp: Warp, mask: Mask, amount: int) -> None:
+        """expect_tx: the phase awaits so many bytes more."""
+        self.tx += amount
+        if abs(self.tx) > MAXIMUM:
+            warp.report(
+                "mbarrier", f"{self.place} awaits {self.tx} bytes; at most {MAXIMUM} are allowed", mask
+            )
+
+    def complete(self, amount: int, seen: Array | None) -> None:
+        """complete_tx: so many bytes have come."""
+        self.tx -= amount
+        self._see(seen)
+        self.advance()
+
+    def _see(self, seen: Array | None) -> None:
+        if seen is not None:
+            self.seen = seen if self.seen is None else np.maximum(self.seen, seen)
+
+    def advance(self) -> None:
+        """End the phase if nothing is missing."""
+        if self.pending == 0 and self.tx == 0:
+            self.phase += 1
+            self.pending = self.count
+            self.released, self.seen = self.seen, None
+            self.polled = 0
+            self.arrivals = []
+            self.cta.cluster.launch.progress += 1
+
+    def wait(self, ready: Any, finish: Any, text: str, *, timed: bool) -> Wait:
+        """A Wait for `ready()`; `text` says what for (`parity 1`)."""
+        self.waiting += 1
+
+        def done(warp: Warp, mask: Mask) -> None:
+            self.waiting -= 1
+            finish(warp, mask)
+
+        return Wait(ready, lambda: f"{text} of {self.describe()}", done, timed=timed)
+
+
+def resolve(warp: Warp, space: str, address: int) -> tuple[Cta, int] | None:
+    """The CTA whose shared memory holds the address, and the offset there; None if it is not shared memory."""
+    from tessera_tools.sim.memory import BASE, window_of
+
+    if space == "generic":
+        if window_of(address) != "shared":
+            return None
+        address -= BASE["shared"]
+        space = "shared::cluster"
+    rank, offset = address >> REMOTE_SHIFT, address & ((1 << REMOTE_SHIFT) - 1)
+    ctas = warp.cta.cluster.ctas
+    if rank == 0:
+        return warp.cta, offset
+    if space != "shared::cluster" or rank > len(ctas):
+        return None
+    return ctas[rank - 1], offset
+
+
+def _objects(warp: Warp) -> dict[tuple[int, int], MBarrier]:
+    return warp.cta.cluster.state.setdefault("mbarrier", {})
+
+
+def _place(warp: Warp, mask: Mask, space: str, address: int) -> tuple[Cta, int] | None:
+    """CTA and offset of a well-placed object's address; otherwise a finding, and None."""
+    found = resolve(warp, space, address)
+    if found is None:
+        warp.report("mbarrier", f"{address:#x} is no address of shared memory of this cluster", mask)
+        return None
+    cta, offset = found
+    if offset % 8:
+        warp.report("misaligned", f"an mbarrier at shared byte {offset}; expected a multiple of 8", mask)
+        return None
+    if not SHARED_START <= offset <= cta.shared.size - 8:
+        warp.report(
+            "out-of-bounds",
+            f"an mbarrier at byte {offset} of shared memory, which has {cta.shared.size}",
+            mask,
+        )
+        return None
+    return found
+
+
+def create(warp: Warp, mask: Mask, space: str, address: int, count: int) -> None:
+    """mbarrier.init."""
+    found = _place(warp, mask, space, address)
+    if found is None:
+        return
+    cta, offset = found
+    objects = _objects(warp)
+    if not 1 <= count <= MAXIMUM:
+        warp.report("mbarrier", f"mbarrier.init with a count of {count}; expected 1 to {MAXIMUM}", mask)
+        return
+    if (cta.rank, offset) in objects:
+        warp.report(
+            "mbarrier", f"mbarrier.init of a live object at shared byte {offset}; mbarrier.inval first", mask
+        )
+    one = mask_of(1 << mask.first)
+    cta.shared.store(warp, one, np.full(32, offset, np.uint64), 8, _PATTERN.view(np.uint64))
+    cta.shared.state[offset : offset + 8] = 0
+    clocks = warp.cta.cluster.clocks
+    thread = int(warp.records[mask.first]) & 0x7FFF
+    objects[cta.rank, offset] = MBarrier(
+        cta, offset, count, count, clocks.agent(), (warp.rank, int(clocks.now)), thread
+    )
+
+
+def destroy(warp: Warp, mask: Mask, space: str, address: int) -> None:
+    """mbarrier.inval: the bytes may be used for something else."""
+    barrier = lookup(warp, mask, space, address)
+    if barrier is not None:
+        if barrier.waiting:
+            warp.report("mbarrier", f"mbarrier.inval of {barrier.place}, where {barrier.waiting} wait", mask)
+        del _objects(warp)[barrier.cta.rank, barrier.offset]
+        shared = barrier.cta.shared
+        at = slice(barrier.offset, barrier.offset + 8)
+        shared.data[at], shared.state[at] = 0xFF, UNINITIALIZED
+
+
+def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = False) -> MBarrier | None:
+    """The live object at an address, if the warp may use it; otherwise a finding, and None.
+
+    With `engine`, an operation of the async proxy will signal it, which a fence after the init must allow.
+    """
+    found = _place(warp, mask, space, address)
+    if found is None:
+        return None
+    cta, offset = found
+    barrier = _objects(warp).get((cta.rank, offset))
+    if barrier is None:
+        warp.report(
+            "mbarrier", f"shared byte {offset} of CTA {cta.index} holds no mbarrier: not initialized", mask
+        )
+        return None
+    if not np.array_equal(cta.shared.data[offset : offset + 8], _PATTERN):
+        warp.report("mbarrier", f"{barrier.place} was overwritten", mask)
+        cta.shared.data[offset : offset + 8] = _PATTERN
+    if warp.rank not in barrier.visible:
+        history = cta.shared.history
+        record = history.written[offset // history.grain]
+        thread = int(warp.records[mask.first]) & 0x7FFF
+        if late_records(warp, record[None], thread)[0]:
+            warp.report(
+                "race",
+                f"{barrier.place}: nothing orders its initialization by another thread before this use",
+                mask,
+            )
+        else:
+            # Once ordered, always ordered; a new object at this place is another MBarrier.
+            barrier.visible.add(warp.rank)
+    if engine and not barrier.fenced:
+        barrier.fenced = True
+        warp.report(
+            "proxy",
+            f"{barrier.place} was initialized through the generic proxy; an operation of the async proxy needs "
+            "fence.mbarrier_init or fence.proxy.async in between",
+            mask,
+        )
+    return barrier

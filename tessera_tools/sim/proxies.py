@@ -1,0 +1,165 @@
+"""The async proxy: what it may read and write, and the fences between it and the generic proxy.
+
+    st (generic) ──UNFENCED──▶ fence.proxy.async ──▶ barrier ──▶ copy, wgmma: `async_read`, `async_write`
+
+A fence covers the stores that are ordered before it: the thread's own, and those that it knows by a barrier
+(PTX ISA, "Proxies", "Causality Order": the fence stands on the path from one access to the other). When an
+operation of the async proxy has completed, its results are visible to the generic proxy without a fence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.sim.memory import LANDING, READING, UNFENCED, UNINITIALIZED
+from tessera_tools.sim.races import History, late_records
+from tessera_tools.sim.warp import Mask, Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.memory import Region
+
+__all__ = ["async_read", "async_write", "fence_async", "history_of", "mark"]
+
+Array = np.ndarray[Any, Any]
+Where = Any
+"""Byte offsets in a memory: a slice, or an index array."""
+
+
+def history_of(warp: Warp, memory: Any) -> History | None:
+    """Who touched the memory: a CTA's shared memory, or a global allocation as this cluster knows it."""
+    found = getattr(memory, "history", None)
+    return found if found is not None else warp.cta.cluster.histories.get(memory.base)
+
+
+def _grains(history: History, where: Where) -> Any:
+    grain = history.grain
+    if isinstance(where, slice):
+        return slice(where.start // grain, -(-where.stop // grain))
+    if grain == 1 or not len(where):
+        return where
+    found = where // grain
+    # Bytes of one grain stand side by side.
+    return found[np.concatenate(([True], found[1:] != found[:-1]))]
+
+
+def mark(warp: Warp, memory: Any, where: Where, record: np.uint64, *, write: bool) -> None:
+    """Note an access of the async proxy, for the race detector."""
+    history = history_of(warp, memory)
+    if history is not None:
+        (history.written if write else history.read)[_grains(history, where)] = record
+
+
+def _first(where: Where, bad: Array) -> int:
+    at = int(np.flatnonzero(bad)[0])
+    return where.start + at if isinstance(where, slice) else int(where[at])
+
+
+def async_read(warp: Warp, mask: Mask, memory: Region, where: Where, what: str) -> None:
+    """Check the bytes that an operation which is issued now will read: written, fenced, ordered, not in flight."""
+    state = getattr(memory, "state", None)
+    if state is not None:
+        states = state[where]
+        seen = int(np.bitwise_or.reduce(states, axis=None)) if states.size else 0
+        for flag, kind, text in (
+            (UNINITIALIZED, "uninitialized", "which was never written"),
+            (LANDING, "in-flight", "which an asynchronous operation still writes"),
+            (
+                UNFENCED,
+                "proxy",
+                "which was stored through the generic proxy with no fence.proxy.async since that orders it",
+            ),
+        ):
+            if seen & flag:
+                at = _first(where, states & flag != 0)
+                warp.report(kind, f"{what} reads byte {at} of {memory.name}, {text}", mask)
+    _ordered(warp, mask, memory, where, what, writes=False)
+
+
+def async_write(
+    warp: Warp, mask: Mask, memory: Region, where: Where, what: str, *, reduces: bool = False
+) -> None:
+    """Check the bytes that an operation which is issued now will write: nobody else may still use them.
+
+    With `reduces`, it reads them first; other reductions may be in flight there.
+    """
+    state = getattr(memory, "state", None)
+    if state is not None:
+        states = state[where]
+        seen = int(np.bitwise_or.reduce(states, axis=None)) if states.size else 0
+        flags = READING if reduces else LANDING | READING
+        if seen & flags:
+            at = _first(where, states & flags != 0)
+            done = "written" if seen & LANDING and not reduces else "read"
+            warp.report(
+                "in-flight",
+                f"{what} writes byte {at} of {memory.name}, still being {done} by an asynchronous operation that "
+                "was not waited for",
+                mask,
+            )
+        if seen & UNFENCED:
+            at = _first(where, states & UNFENCED != 0)
+            warp.report(
+                "proxy",
+                f"{what} writes byte {at} of {memory.name}, which was stored through the generic proxy with no "
+                "fence.proxy.async since that orders it",
+                mask,
+            )
+        if reduces and seen & UNINITIALIZED:
+            at = _first(where, states & UNINITIALIZED != 0)
+            warp.report(
+                "uninitialized", f"{what} reads byte {at} of {memory.name}, which was never written", mask
+            )
+    if not reduces:
+        _ordered(warp, mask, memory, where, what, writes=True)
+
+
+def _ordered(warp: Warp, mask: Mask, memory: Region, where: Where, what: str, *, writes: bool) -> None:
+    history = history_of(warp, memory)
+    if history is None:
+        return
+    grains = _grains(history, where)
+    thread = int(warp.records[mask.first]) & 0x7FFF
+    for records, other in ((history.written, "write"), (history.read, "read"))[: 1 + writes]:
+        found = records[grains]
+        if not found.size or int(found.max()) < warp.limit:
+            continue
+        late = late_records(warp, found, thread)
+        if late.any():
+            first = int(np.flatnonzero(late)[0])
+            at = (grains.start + first if isinstance(grains, slice) else int(grains[first])) * history.grain
+            warp.report(
+                "race",
+                f"{what} {'writes' if writes else 'reads'} byte {at} of {memory.name}: no barrier orders it after "
+                f"another thread's {other}",
+                mask,
+            )
+            return
+
+
+def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
+    """fence.proxy.async by the lanes: stores that are ordered before it become visible to the async proxy."""
+    cluster = warp.cta.cluster
+    memories: list[Any] = []
+    if "shared" in spaces:
+        memories += [cta.shared for cta in cluster.ctas]
+        for barrier in cluster.state.get("mbarrier", {}).values():
+            rank, when = barrier.initializer
+            if rank == warp.rank or cluster.clocks.known[warp.rank][rank] >= when:
+                barrier.fenced = True
+    if "global" in spaces:
+        memories += [region for region in cluster.launch.memory.regions if region.state is not None]
+    for memory in memories:
+        history = history_of(warp, memory)
+        dirty = np.flatnonzero(memory.state & UNFENCED)
+        if not len(dirty):
+            continue
+        if history is not None:
+            records = history.written[dirty // history.grain]
+            # The lanes of this warp that run the fence cover their own stores.
+            late = late_records(warp, records, -1)
+            own = records.astype(np.intp) & 0x7FFF
+            mine = (own >> 5 == warp.rank) & mask.array[own & 31]
+            dirty = dirty[~late | mine]
+        memory.state[dirty] &= ~np.uint8(UNFENCED)

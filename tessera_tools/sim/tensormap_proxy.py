@@ -1,0 +1,130 @@
+"""Tensor maps in memory, and the proxy through which copies read them.
+
+    tensormap.replace (generic) ──▶ release: fence or cp_fenceproxy ──▶ fence …acquire [map] ──▶ copy
+
+A map that the host wrote needs no fence. One that the kernel changed is visible to copies of a CTA once a thread
+of it has acquired the version that was released (PTX ISA, "membar, fence": .proxy.tensormap).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.memory import UNFENCED, WINDOWS
+from tessera_tools.sim.proxies import history_of
+from tessera_tools.sim.races import late_records
+from tessera_tools.sim.tensor_map import SIZE, TensorMap, TensorMapError
+from tessera_tools.sim.warp import Mask, Warp
+
+__all__ = ["acquire", "changed", "read_map", "release"]
+
+
+@dataclass(slots=True)
+class _Versions:
+    """A map that the kernel has changed: how often, up to which version it was released, who acquired which."""
+
+    written: int = 0
+    writer: tuple[Any, int, int] | None = None
+    """Cluster, rank and clock of the warp that changed it last."""
+    released: int = 0
+    acquired: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])
+
+
+def _table(warp: Warp) -> dict[int, _Versions]:
+    return warp.cta.cluster.launch.state.setdefault("tensormap", {})
+
+
+def changed(warp: Warp, address: int, *, released: bool) -> None:
+    """The generic proxy has written the map at a global address; `released`: with a fence of its own."""
+    versions = _table(warp).setdefault(address, _Versions())
+    versions.written += 1
+    versions.writer = (warp.cta.cluster, warp.rank, int(warp.cta.cluster.clocks.now))
+    if released:
+        versions.released = versions.written
+
+
+def release(warp: Warp, mask: Mask) -> None:
+    """fence.proxy.tensormap::generic.release: changes that are ordered before it."""
+    cluster = warp.cta.cluster
+    for versions in _table(warp).values():
+        if versions.writer is None or versions.writer[0] is not cluster:
+            continue
+        _, rank, clock = versions.writer
+        if rank == warp.rank or cluster.clocks.known[warp.rank][rank] >= clock:
+            versions.released = versions.written
+    # Maps that were written by plain stores.
+    for region in cluster.launch.memory.regions:
+        if region.state is None:
+            continue
+        history = history_of(warp, region)
+        dirty = np.flatnonzero(region.state & UNFENCED)
+        if history is not None and len(dirty):
+            dirty = dirty[~late_records(warp, history.written[dirty // history.grain], -1)]
+        region.state[dirty] &= ~np.uint8(UNFENCED)
+
+
+def acquire(warp: Warp, address: int) -> None:
+    """fence.proxy.tensormap::generic.acquire [address]: the CTA sees what was released."""
+    versions = _table(warp).get(address)
+    if versions is not None:
+        versions.acquired[warp.cta.index] = versions.released
+
+
+def read_map(warp: Warp, mask: Mask, address: int, what: str) -> TensorMap | None:
+    """The map that a copy names by a generic address; a finding and None if there is none."""
+    launch = warp.cta.cluster.launch
+    space = WINDOWS.get(address >> 40)
+    memories: dict[str | None, Any] = {
+        "global": launch.memory,
+        "param": launch.parameters,
+        "const": launch.module.constants,
+    }
+    if space not in memories:
+        where = f"{space or 'unmapped'} memory"
+        warp.report(
+            "illegal", f"{what}: its tensor map is in {where}; expected .param, .const or .global", mask
+        )
+        return None
+    region = memories[space].find(address)
+    if region is None or address + SIZE > region.base + region.size:
+        warp.report("out-of-bounds", f"{what}: no tensor map of 128 bytes at {address:#x}", mask)
+        return None
+    if address % 64:
+        warp.report(
+            "misaligned", f"{what}: its tensor map is at {address:#x}; expected a multiple of 64", mask
+        )
+    begin = address - region.base
+    versions = _table(warp).get(address)
+    if versions is not None and versions.acquired.get(warp.cta.index) != versions.written:
+        lacks = "released by fence.proxy.tensormap" if versions.released != versions.written else "acquired"
+        warp.report(
+            "proxy",
+            f"{what}: the kernel changed its tensor map, and the change was not {lacks}: release it, then "
+            "fence.proxy.tensormap::generic.acquire before the copy",
+            mask,
+        )
+    elif region.state is not None and (region.state[begin : begin + SIZE] & UNFENCED).any():
+        warp.report(
+            "proxy",
+            f"{what}: the kernel stored to its tensor map with no fence.proxy.tensormap since",
+            mask,
+        )
+    raw = region.data[begin : begin + SIZE].tobytes()
+    cache = launch.state.setdefault("tensor maps", {})
+    tensor = cache.get(raw)
+    if tensor is None:
+        try:
+            tensor = TensorMap.decode(raw)
+            tensor.check()
+            if tensor.atomicity:
+                raise TensorMapError(
+                    f"the tensor map has swizzle atomicity {tensor.atomicity}; expected 16 bytes (0)"
+                )
+        except TensorMapError as found:
+            warp.report("illegal", f"{what}: {found}", mask)
+            return None
+        cache[raw] = tensor
+    return tensor
