@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tessera_tools.bytecode.cursor import place
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
-from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
+from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, Location
 
 
-class Located(Location, name="builtin.located"):
-    """`original`, of an operation that was read from byte `offset` of `file`."""
+class _LocatedOther(Location, name="builtin.located"):
+    """A location without debug information."""
 
     original: Location
     file: str
@@ -21,15 +24,40 @@ class Located(Location, name="builtin.located"):
         return self.original.body()
 
 
+class _LocatedDILoc(DILocAttr, name="cuda_tile.located_di_loc"):
+    """A `di_loc`, which the verifier's rules on scopes must know as one."""
+
+    original: DILocAttr
+    file: str
+    offset: int
+
+
+class _LocatedCallSite(CallSiteLoc, name="builtin.located_call_site"):
+    """A call site, likewise."""
+
+    original: CallSiteLoc
+    file: str
+    offset: int
+
+
+def located(original: Location, file: str, offset: int) -> Location:
+    """`original`, of an operation that was read from byte `offset` of `file`."""
+    if isinstance(original, DILocAttr):
+        return _LocatedDILoc(original.source, original.scope, original, file, offset)
+    if isinstance(original, CallSiteLoc):
+        return _LocatedCallSite(original.callee, original.caller, original, file, offset)
+    return _LocatedOther(original, file, offset)
+
+
 def told(failure: DiagnosticError) -> DiagnosticError:
     """The errors with plain locations, and a note for each that says at which byte the operation stands."""
     return DiagnosticError(*(_plain(diagnostic) for diagnostic in failure.diagnostics))
 
 
 def _plain(diagnostic: Diagnostic) -> Diagnostic:
-    location = diagnostic.location
+    location: Any = diagnostic.location
     notes = [_plain(note) for note in diagnostic.notes]
-    if not isinstance(location, Located):
+    if not isinstance(location, _LocatedOther | _LocatedDILoc | _LocatedCallSite):
         return Diagnostic(diagnostic.severity, location, diagnostic.message, notes)
     here = place(location.file, location.offset)
     known = location.original if location.original is not UNKNOWN else here

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.bytecode import attributes as coding
 from tessera_tools.bytecode.cursor import Cursor, Writer
@@ -179,8 +179,7 @@ def value_codec(field: AttributeField) -> ValueCodec:
     return _enum_codec(detail)
 
 
-@dataclass(frozen=True, slots=True)
-class AttributePlan:
+class AttributePlan(NamedTuple):
     """One attribute: its key, its codec, its flag's bit (0 where it is always there), and its default."""
 
     key: str
@@ -190,8 +189,7 @@ class AttributePlan:
     default: Attribute | None
 
 
-@dataclass(frozen=True, slots=True)
-class OperandPlan:
+class OperandPlan(NamedTuple):
     """One operand field: how many values it has, and its flag's bit if it is optional and has one."""
 
     name: str

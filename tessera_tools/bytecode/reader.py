@@ -11,13 +11,13 @@ exhausts Python's. Every count is compared with the bytes that are left before a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from tessera_tools.bytecode import attributes as coding
 from tessera_tools.bytecode.cursor import Cursor
 from tessera_tools.bytecode.debug import DebugTable
 from tessera_tools.bytecode.elements import read_elements
-from tessera_tools.bytecode.locate import Located
+from tessera_tools.bytecode.locate import located
 from tessera_tools.bytecode.plans import OpPlan, plans
 from tessera_tools.bytecode.tables import Slices, Strings
 from tessera_tools.bytecode.types import TypeTable
@@ -61,6 +61,9 @@ from tessera_tools.ir.types import I32, I64, FunctionType
 
 MAX_REGIONS = 1000
 """How deep regions may nest."""
+
+_SEGMENTS: dict[tuple[int, ...], DenseArrayAttr] = {}
+"""`operandSegmentSizes` made before."""
 
 _SINCE = {opcode.number: opcode.since for opcode in OPCODES}
 _WORDS = {opcode.number: opcode.word for opcode in OPCODES}
@@ -210,7 +213,7 @@ class Reader:
                     attributes["constant"] = UNIT
             op = Global.create(attributes=attributes)
             if self.locate:
-                op.location = Located(op.location, self.cursor.file, at)
+                op.location = located(op.location, self.cursor.file, at)
             yield op
 
     # -- functions
@@ -256,7 +259,7 @@ class Reader:
         location = next(locations)
         op = Entry.create(attributes=attributes, regions=[Region([block])], location=location)
         if self.locate:
-            op.location = Located(location, self.cursor.file, at)
+            op.location = located(location, self.cursor.file, at)
         BodyReader(self, body, locations).run(block)
         return op
 
@@ -357,65 +360,100 @@ class BodyReader:
         plan = self.plans.get(number)
         if plan is None:
             self._refuse(number, at)
-        read_type = tables.types.read
         if plan.sized_results:
-            types = [read_type(c) for _ in range(c.count("result types"))]
+            types = [tables.types.read(c) for _ in range(c.count("result types"))]
+        elif plan.result_count == 1:
+            types = [tables.types.read(c)]
         else:
-            types = [read_type(c) for _ in range(plan.result_count)]
+            types = [tables.types.read(c) for _ in range(plan.result_count)]
         types += plan.hidden_results
         flags = c.varint() if plan.has_flags else 0
         attributes: dict[str, Attribute] = {}
-        for entry in plan.attributes:
-            bit, codec = entry.bit, entry.codec
+        for key, codec, bit, default in plan.attributes:
             if bit and not flags & bit:
                 continue
             if codec is None:
-                attributes[entry.key] = UNIT
+                attributes[key] = UNIT
             else:
                 value = codec.read(tables, c, types[0] if types else None)
-                if value is not None and value is not entry.default:
-                    attributes[entry.key] = value
-        operands = self._operands(plan, flags, attributes)
+                if value is not None and value is not default:
+                    attributes[key] = value
+        operands = self._segments(plan, flags, attributes) if plan.segments else self._operands(plan)
         location = self.next_location()
         if self.locate:
-            location = Located(location, c.file, c.base + at)
+            location = located(location, c.file, c.base + at)
         regions = [Region() for _ in range(plan.region_count)] if plan.region_count else ()
-        op = plan.op_class.create(operands, types, attributes, regions, (), location)
+        op_class = plan.op_class
+        op = op_class.__new__(op_class)
+        op._init(operands, types, attributes, regions, (), location)
         if not regions:
             # What a later version added is no value of this file.
             hidden = len(plan.hidden_results)
             self.values += op.results[:-hidden] if hidden else op.results
         return op
 
-    def _operands(self, plan: OpPlan, flags: int, attributes: dict[str, Attribute]) -> list[Value]:
+    def _operands(self, plan: OpPlan) -> list[Value]:
+        """The operands of an op with at most one field of variable length."""
         c, values = self.c, self.values
-        varint = c.varint
+        count = c.count("operands") if plan.counted else len(plan.operands)
+        data, pos = c.data, c.pos
+        operands: list[Value] = []
         try:
-            if not plan.segments:
-                count = c.count("operands") if plan.counted else len(plan.operands)
-                return [values[varint()] for _ in range(count)]
-            operands: list[Value] = []
-            sizes: list[int] = []
-            present = {field.name: field for field in plan.operands}
-            for field in plan.op_class.definition.operands:
-                known = present.get(field.name)
-                if known is None:
-                    count = 0
-                elif known.arity == "single":
+            for _ in range(count):
+                # Nearly every number is below 128, or else below 16384.
+                number = data[pos]
+                pos += 1
+                if number > 127:
+                    high = data[pos]
+                    pos += 1
+                    if high > 127:
+                        c.pos = pos - 2
+                        number = c.varint()
+                        pos = c.pos
+                    else:
+                        number = number & 127 | high << 7
+                operands.append(values[number])
+        except IndexError:
+            c.pos = min(pos, len(data))
+            if pos >= len(data):
+                c.fail("the data ends where an operand was expected")
+            self._undefined()
+        c.pos = pos
+        return operands
+
+    def _segments(self, plan: OpPlan, flags: int, attributes: dict[str, Attribute]) -> list[Value]:
+        """The operands of an op with several fields of variable length; their sizes become an attribute."""
+        c, values = self.c, self.values
+        operands: list[Value] = []
+        sizes: list[int] = []
+        try:
+            for _, arity, bit in plan.operands:
+                if arity == "single":
                     count = 1
-                elif known.arity == "optional":
-                    count = int(flags & known.bit != 0)
+                elif arity == "optional":
+                    count = 1 if flags & bit else 0
                 else:
                     count = c.count("operands")
                 for _ in range(count):
-                    operands.append(values[varint()])
+                    operands.append(values[c.varint()])
                 sizes.append(count)
         except IndexError:
-            c.fail(f"a value is used that is not defined; {len(values)} are", at=c.pos - 1)
-        attributes["operandSegmentSizes"] = DenseArrayAttr(I32, tuple(sizes))
+            self._undefined()
+        # Fields that this version lacks come last.
+        sizes += [0] * (len(plan.op_class.definition.operands) - len(sizes))
+        key = tuple(sizes)
+        known = _SEGMENTS.get(key)
+        if known is None:
+            known = DenseArrayAttr(I32, key)
+            if len(_SEGMENTS) < 1000:
+                _SEGMENTS[key] = known
+        attributes["operandSegmentSizes"] = known
         return operands
 
-    def _refuse(self, number: int, at: int) -> Any:
+    def _undefined(self) -> NoReturn:
+        self.c.fail(f"a value is used that is not defined; {len(self.values)} are", at=self.c.pos - 1)
+
+    def _refuse(self, number: int, at: int) -> NoReturn:
         since = _SINCE.get(number)
         if since is not None and since > self.version.minor:
             self.c.fail(

@@ -71,6 +71,13 @@ class TypeTable:
 
     def read(self, cursor: Cursor) -> Type:
         """The type whose index stands at the cursor."""
+        data, pos = cursor.data, cursor.pos
+        if pos < len(data) and (index := data[pos]) < 128 and index < len(self.found):
+            # The usual case: a small index, seen before.
+            known = self.found[index]
+            if known is not None:
+                cursor.pos = pos + 1
+                return known
         return self.get(cursor.varint(), cursor)
 
     def _read(self, c: Cursor) -> Type:
