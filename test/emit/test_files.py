@@ -179,7 +179,7 @@ def test_a_disk_that_takes_only_a_part_leaves_the_old_file(tmp_path: Path):
 
 def run(code: str, **options: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-c", "from tessera_tools.emit.files import write_output\n" + code],
+        [sys.executable, "-B", "-c", "from tessera_tools.emit.files import write_output\n" + code],
         timeout=60,
         stderr=subprocess.PIPE,
         **options,  # pyright: ignore[reportArgumentType, reportCallIssue]
