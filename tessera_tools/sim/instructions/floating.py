@@ -171,7 +171,29 @@ _ODD: dict[str, Values] = {
     "add": rounding.odd_sum,
     "sub": lambda x, y: rounding.odd_sum(x, -y),
     "mul": np.multiply,
+    "fma": rounding.odd_product_sum,
 }
+
+
+def _sum_down(x: Array, y: Array) -> Array:
+    """A sum that is exactly zero is -0 when rounding down, unless both addends are +0 (IEEE 754, 6.3)."""
+    total = rounding.odd_sum(x, y)
+    return np.where((total == 0) & (np.signbit(x) != np.signbit(y)), -0.0, total)
+
+
+_DOWN: dict[str, Values] = {
+    "add": _sum_down,
+    "sub": lambda x, y: _sum_down(x, -y),
+    "mul": np.multiply,
+    "fma": lambda x, y, z: _sum_down(x * y, z),
+}
+
+
+def _odd(name: str, mode: str) -> Values:
+    """The operation on float64 values, rounded to odd."""
+    return _DOWN[name] if mode == "rm" else _ODD[name]
+
+
 _WIDE: dict[str, Callable[[Array, Array, str], Array]] = {
     "add": wide.add,
     "sub": lambda x, y, mode: wide.add(x, -y, mode),
@@ -205,14 +227,16 @@ def arithmetic(ctx: Context) -> Execute:
     element = element_of(type)
     b = ctx.read(second, type)
     if narrow is not None:
-        return _mixed(element, finish, _ODD[opcode], narrow, d, (ctx.read(first, narrow.type),), b)
+        return _mixed(
+            element, finish, _odd(opcode, finish.mode), narrow, d, (ctx.read(first, narrow.type),), b
+        )
     a = ctx.read(first, type)
     if type.name == "f32" and finish.plain:
         return _native(_NATIVE[opcode], d, a, b)
     if element.format is None:
         function, mode = _WIDE[opcode], finish.mode
         return _general(element, finish, lambda x, y: function(x, y, mode), d, (a, b))
-    return _general(element, finish, _ODD[opcode], d, (a, b))
+    return _general(element, finish, _odd(opcode, finish.mode), d, (a, b))
 
 
 def _narrow(ctx: Context, type: Type) -> Element | None:
@@ -256,14 +280,14 @@ def fma(ctx: Context) -> Execute:
     c = ctx.read(third, type)
     if narrow is not None:
         few = ctx.read(first, narrow.type), ctx.read(second, narrow.type)
-        return _mixed(element, finish, rounding.odd_product_sum, narrow, d, few, c)
+        return _mixed(element, finish, _odd("fma", finish.mode), narrow, d, few, c)
     a, b = ctx.read(first, type), ctx.read(second, type)
     if type.name == "f32" and finish.plain:
         return _fma32(d, a, b, c)
     if element.format is None:
         mode = finish.mode
         return _general(element, finish, lambda x, y, z: wide.fma(x, y, z, mode), d, (a, b, c))
-    return _general(element, finish, rounding.odd_product_sum, d, (a, b, c))
+    return _general(element, finish, _odd("fma", finish.mode), d, (a, b, c))
 
 
 _LOW = np.int64((1 << 29) - 1)

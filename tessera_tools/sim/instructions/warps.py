@@ -196,7 +196,7 @@ def elect(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         _check(warp, mask, members)
         put(warp, mask, d, np.uint32(mask.first))
-        put(warp, mask, p, _LANES == mask.first)
+        put(warp, mask, p, mask.first == _LANES)
 
     return execute
 
