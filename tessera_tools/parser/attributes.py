@@ -80,8 +80,11 @@ class AttributeScanner(TypeScanner):
             return self.guarded(lambda: ba.FloatAttr(floats.parse(literal, keyword), type), start)
         if is_float:
             raise self.error(f"floating point value not valid for type {type}", start)
-        value, kind = int(literal, 0 if "x" in literal else 10), type
-        return self.guarded(lambda: _integer_attribute(value, kind), start)
+        return self._integer(literal, type, start)
+
+    def _integer(self, literal: str, type: Type, start: int) -> Attribute:
+        value = int(literal, 0 if "x" in literal else 10)
+        return self.guarded(lambda: _integer_attribute(value, type), start)
 
     def _word_attribute(self, type: Type | None, start: int) -> Attribute:
         match = WORD.match(self.text, start)
