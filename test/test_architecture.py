@@ -26,7 +26,8 @@ LAYERS = [
 LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"diagnostics", "layout", "target"}}
 """Packages beside the layers, and all that each may import; `layout` and `target` serve dialects and up."""
 
-RUNTIME = {"diagnostics", "layout", "target", "sim"}
+RUNTIME = {"diagnostics", "layout", "target", "sim", "emit"}
+"""`emit` for the launch manifest, which both devices read."""
 
 
 def allowed(package: str) -> set[str]:

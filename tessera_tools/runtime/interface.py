@@ -1,0 +1,248 @@
+"""What the simulated GPU and a real one have in common: devices, modules, kernels, buffers, results.
+
+device("sim") ──load(ptx, manifest)──▶ Module ──kernel(name)──▶ Kernel ──launch(grid, args)──▶ Result
+      └──buffer(array)──▶ Buffer, an argument of launch; array() afterwards
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.diagnostics import error
+from tessera_tools.emit.manifest import Manifest, TensorMap
+from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
+from tessera_tools.runtime.types import Type, lookup_type, type_of_array
+from tessera_tools.sim import Findings
+from tessera_tools.sim.counters import Counters
+
+__all__ = ["Buffer", "Device", "Kernel", "Module", "Result", "as_array", "shape_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Result:
+    """What a launch gave. A real GPU has no findings, counters or instruction count, and a `seconds` of its own."""
+
+    findings: Findings = field(default_factory=Findings)
+    stats: Counters | None = None
+    output: str = ""
+    """What the kernel printed, on the simulated GPU."""
+    instructions: int = 0
+    """Warp instructions executed."""
+    seconds: float = 0.0
+    """On a real GPU the kernel's own time by events; on the simulated one, how long the simulation took."""
+    seed: int = 0
+    mode: str = ""
+    processes: int = 1
+
+
+class Buffer(ABC):
+    """Global memory of a device. `type` is the element type where one is known; `name` is for messages."""
+
+    def __init__(self, name: str, array: Array, type: Type | None) -> None:
+        self.name = name
+        self.dtype = array.dtype
+        self.shape = array.shape
+        self.nbytes = array.nbytes
+        self.type = type
+
+    @property
+    @abstractmethod
+    def address(self) -> int:
+        """The device address, a multiple of 256."""
+
+    @abstractmethod
+    def read(self) -> Array:
+        """The bytes, copied to the host."""
+
+    @abstractmethod
+    def write(self, raw: Array, at: int = 0) -> None:
+        """Copy bytes from the host to byte `at`."""
+
+    def array(self) -> Array:
+        """The content in the shape and dtype that it was made with; types NumPy lacks are their patterns."""
+        return self.read().view(self.dtype).reshape(self.shape)
+
+    def values(self) -> Array:
+        """The content as numbers: float64 for every float type."""
+        return self.type.decode(self.array()) if self.type is not None else self.array()
+
+
+class Kernel(ABC):
+    """An entry that can be launched."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+
+    @property
+    def name(self) -> str:
+        return self.signature.name
+
+    def launch(
+        self,
+        grid: Sequence[int],
+        args: Sequence[Any] = (),
+        *,
+        block: Sequence[int] | None = None,
+        shared: int | None = None,
+        cluster: Sequence[int] | None = None,
+        **options: Any,
+    ) -> Result:
+        """Run the kernel, and wait for its end.
+
+        `args`: one per parameter, without those tensor maps that the manifest describes: a Buffer, a NumPy or
+        Python number, a `Scalar`, or bytes. `block` and `shared` (dynamic shared memory, bytes) are the
+        manifest's unless told. `options` are the device's own. Raises DiagnosticError for a launch that is wrong.
+        """
+        signature = self.signature
+        signature.check_count(len(args))
+        size = signature.block if block is None else shape_of(block, "block")
+        if size is None:
+            raise error(
+                None,
+                f"nothing says the block's shape of '{self.name}': the PTX has no .reqntid",
+                "give it with --block=X,Y,Z, or a manifest",
+            )
+        if signature.block is not None and size != signature.block:
+            raise error(None, f"a block of {size}; '{self.name}' was compiled for {signature.block}")
+        clusters = signature.cluster if cluster is None else shape_of(cluster, "cluster")
+        amount = signature.dynamic_shared if shared is None else shared
+        packed = self._pack(list(args))
+        return self._launch(shape_of(grid, "grid"), size, clusters, amount, packed, options)
+
+    def _pack(self, args: list[Any]) -> list[bytes]:
+        """Every parameter's bytes, tensor maps of the manifest included."""
+        signature = self.signature
+        found: dict[int, bytes] = {}
+        wanted = signature.wanted
+        for parameter, value in zip(wanted, args, strict=True):
+            found[signature.parameters.index(parameter)] = self._argument(parameter, value)
+        for tensor_map in signature.tensor_maps:
+            found[tensor_map.parameter] = self.encode(self._resolved(tensor_map, found))
+        return [found[number] for number in range(len(signature.parameters))]
+
+    def _argument(self, parameter: Parameter, value: Any) -> bytes:
+        signature = self.signature
+        if isinstance(value, Buffer):
+            if not signature.may_point(parameter):
+                raise error(None, f"{parameter}: found the buffer '{value.name}', expected {parameter.type}")
+            return value.address.to_bytes(8, "little")
+        if isinstance(value, Scalar):
+            return signature.pack(parameter, value)
+        if isinstance(value, np.generic):
+            kind = type_of_array(np.asarray(value))
+            return signature.pack(parameter, Scalar(value.item(), kind))
+        if isinstance(value, bool | int | float | bytes):
+            return signature.pack(parameter, Scalar(int(value) if isinstance(value, bool) else value))
+        what = value.__class__.__name__
+        raise error(None, f"{parameter}: found a {what}, expected a Buffer, a number or bytes")
+
+    def _resolved(self, tensor_map: TensorMap, args: Mapping[int, bytes]) -> dict[str, Any]:
+        """A manifest's tensor map with the values of this launch: arguments of `sim.tensor_map`."""
+
+        def value(extent: int | Mapping[str, int]) -> int:
+            return extent if isinstance(extent, int) else int.from_bytes(args[extent["parameter"]], "little")
+
+        return {
+            "element": tensor_map.element_type,
+            "address": int.from_bytes(args[tensor_map.base], "little"),
+            "dims": tuple(map(value, tensor_map.shape)),
+            "strides": tuple(map(value, tensor_map.strides)),
+            "box": tensor_map.box,
+            "element_strides": tensor_map.element_strides,
+            "swizzle": tensor_map.swizzle,
+            "fill": {"zero": "zeros"}.get(tensor_map.fill, tensor_map.fill),
+        }
+
+    @abstractmethod
+    def encode(self, tensor_map: dict[str, Any]) -> bytes:
+        """The 128 bytes of a tensor map, as this device takes them. Raises DiagnosticError."""
+
+    @abstractmethod
+    def _launch(
+        self,
+        grid: Shape,
+        block: Shape,
+        cluster: Shape | None,
+        shared: int,
+        args: list[bytes],
+        options: dict[str, Any],
+    ) -> Result: ...
+
+
+class Module:
+    """Loaded code with its kernels."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = list(kernels)
+
+    def kernel(self, name: str | None = None) -> Kernel:
+        """The kernel `name`; without a name, the only one. Raises DiagnosticError."""
+        names = ", ".join(f"'{kernel.name}'" for kernel in self.kernels) or "none"
+        if name is None and len(self.kernels) == 1:
+            return self.kernels[0]
+        for kernel in self.kernels:
+            if kernel.name == name:
+                return kernel
+        if name is None:
+            raise error(None, f"there are {len(self.kernels)} entries: {names}", "name one with --entry")
+        raise error(None, f"there is no entry '{name}'; found {names}")
+
+
+class Device(ABC):
+    """A GPU. `name` is `sim` or `cuda`."""
+
+    name: str
+
+    @abstractmethod
+    def load(self, code: str | bytes, manifest: Manifest | None = None, *, file: str = "<ptx>") -> Module:
+        """Load PTX text, or on a real GPU a cubin, which needs its manifest. Raises DiagnosticError."""
+
+    def buffer(self, array: Any, name: str = "", type: Type | str | None = None) -> Buffer:
+        """A buffer that holds a copy of `array` (NumPy, or anything with `__dlpack__` in the host's memory).
+
+        `type` names the element type where NumPy has none: `bf16` for an array of uint16. Raises DiagnosticError.
+        """
+        found = as_array(array)
+        kind = lookup_type(type) if isinstance(type, str) else type
+        if isinstance(type, str) and kind is None:
+            raise error(None, f"unknown element type '{type}'")
+        if kind is not None and kind.size != found.dtype.itemsize:
+            raise error(None, f"an array of {found.dtype} cannot hold {kind.name}")
+        return self._buffer(found, name, kind or type_of_array(found))
+
+    @abstractmethod
+    def _buffer(self, array: Array, name: str, type: Type | None) -> Buffer: ...
+
+
+def as_array(given: Any) -> Array:
+    """A NumPy array of whatever was given; without a copy where possible. Raises DiagnosticError."""
+    if isinstance(given, np.ndarray):
+        return np.ascontiguousarray(given)
+    if hasattr(given, "__dlpack__"):
+        try:
+            return np.ascontiguousarray(np.from_dlpack(given))
+        except (BufferError, RuntimeError, TypeError, ValueError) as failure:
+            raise error(
+                None, f"the array cannot be read through DLPack: {str(failure).rstrip('.')}",
+                "copy it to the host first; give bf16 and fp8 as their patterns, with type=",
+            ) from None  # fmt: skip
+    return np.ascontiguousarray(given)
+
+
+def shape_of(given: Sequence[int], what: str) -> Shape:
+    """Three extents of one to three. Raises DiagnosticError."""
+    sizes = tuple(int(size) for size in given)
+    if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
+        raise error(
+            None,
+            f"the {what} is {','.join(map(str, sizes)) or 'empty'}; expected one to three numbers from 1",
+        )
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,230 @@
+"""The simulated GPU as a device: sim/ behind that of interface.py.
+
+    Kernel.launch ──▶ check against the target ──▶ one process, or workers.py ──▶ Result
+
+Every cluster has a random generator of its own, made of the seed and the cluster's number: the schedule of a seed
+does not depend on how many processes share the work.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tessera_tools import sim
+from tessera_tools.diagnostics import Position, error
+from tessera_tools.emit.manifest import Manifest
+from tessera_tools.runtime import interface
+from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, of_kernel
+from tessera_tools.runtime.types import Type
+from tessera_tools.sim.launch import Launch
+from tessera_tools.target import Target, UnknownTargetError, lookup
+
+__all__ = ["PartialLaunch", "SimulatedDevice", "SimulatedKernel"]
+
+Array = np.ndarray[Any, Any]
+MAX_INSTRUCTIONS = 1 << 32
+
+
+class PartialLaunch(Launch):
+    """The clusters `first` to `last` of a launch, each with its own generator; `tally` tells how far it is."""
+
+    def __init__(self, *args: Any, seed: int, **options: Any) -> None:
+        super().__init__(*args, seed=seed, **options)
+        self.seed = seed
+        self.count = self.clusters[0] * self.clusters[1] * self.clusters[2]
+        self.first, self.last = 0, self.count
+        self.tally = np.zeros(1, np.int64)
+        """Clusters begun."""
+        self.stopped = True
+        """Whether clusters were left out: something ended the launch."""
+
+    def _indices(self) -> Iterator[tuple[int, int, int]]:
+        for number, index in enumerate(super()._indices()):
+            if number >= self.last:
+                break
+            if number >= self.first:
+                # The cluster made next takes the launch's generator (sim/machine.py).
+                self.random = np.random.default_rng([self.seed, number])
+                self.tally[0] += 1
+                yield index
+        self.stopped = False
+
+
+class SimulatedBuffer(interface.Buffer):
+    """A guarded allocation of the simulated global memory."""
+
+    def __init__(self, inner: sim.Buffer, array: Array, type: Type | None) -> None:
+        super().__init__(inner.name, array, type)
+        self.inner = inner
+
+    @property
+    def address(self) -> int:
+        return self.inner.address
+
+    def read(self) -> Array:
+        return self.inner.bytes.copy()
+
+    def write(self, raw: Array, at: int = 0) -> None:
+        self.inner.data[at : at + len(raw)] = raw
+
+
+class SimulatedKernel(interface.Kernel):
+    """An entry of a PTX module."""
+
+    def __init__(self, signature: Signature, owner: SimulatedModule) -> None:
+        super().__init__(signature)
+        self.owner = owner
+
+    def encode(self, tensor_map: dict[str, Any]) -> bytes:
+        from tessera_tools.sim.tensor_map import TensorMapError
+        from tessera_tools.sim.tensor_map import tensor_map as make
+
+        given = dict(tensor_map)
+        try:
+            return make(
+                given.pop("element"), given.pop("address"), given.pop("dims"), given.pop("box"), **given
+            )
+        except TensorMapError as failure:
+            raise error(None, f"'{self.name}': {failure}") from None
+
+    def _launch(
+        self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
+        options: dict[str, Any],
+    ) -> interface.Result:  # fmt: skip
+        settings = {**self.owner.device.options, **options}
+        watch: Callable[[PartialLaunch], Any] | None = settings.pop("watch", None)
+        processes = int(settings.pop("processes", 1))
+        seed = int(settings.pop("seed", 0))
+        begin = time.perf_counter()
+        launch = PartialLaunch(
+            self.owner.inner,
+            self.owner.inner.entry(self.name),
+            grid,
+            block,
+            args,
+            shared,
+            cluster,
+            seed=seed,
+            mode=settings.pop("mode", "late"),
+            max_instructions=int(settings.pop("max_instructions", MAX_INSTRUCTIONS)),
+            stats=bool(settings.pop("stats", False)),
+        )
+        if settings:
+            raise TypeError(f"the simulated GPU has no option '{next(iter(settings))}'")
+        self._check(launch)
+        if watch is not None:
+            watch(launch)
+        from tessera_tools.runtime.workers import run_launch
+
+        result, used = run_launch(launch, processes)
+        return interface.Result(
+            result.findings,
+            result.stats,
+            result.output,
+            result.instructions,
+            time.perf_counter() - begin,
+            seed,
+            launch.mode,
+            used,
+        )
+
+    def _check(self, launch: PartialLaunch) -> None:
+        """What the target cannot hold."""
+        target = self.owner.target
+        if target is None:
+            return
+        if launch.shared_size > target.max_shared_per_block:
+            raise launch.error(
+                f"{launch.shared_size:,} bytes of shared memory; a block on {target.name} may have "
+                f"{target.max_shared_per_block:,}"
+            )
+        x, y, z = launch.cluster
+        if x * y * z > (16 if target.max_cluster_size > 1 else 1):
+            most = "up to 16 CTAs (8 portably)" if target.max_cluster_size > 1 else "no clusters"
+            raise launch.error(f"a cluster of {x * y * z} CTAs; {target.name} has {most}")
+
+
+class SimulatedModule(interface.Module):
+    """A PTX module in the simulated GPU."""
+
+    def __init__(
+        self, owner: SimulatedDevice, inner: sim.Module, target: Target | None, manifest: Manifest | None
+    ) -> None:
+        self.device = owner
+        self.inner = inner
+        self.target = target
+        told = {kernel.name: of_kernel(kernel) for kernel in manifest.kernels} if manifest else {}
+        kernels: list[SimulatedKernel] = []
+        for entry in inner.program.entries():
+            signature = of_entry(entry)
+            if entry.name in told:
+                signature = merge(signature, told[entry.name])
+            kernels.append(SimulatedKernel(signature, self))
+        super().__init__(kernels)
+
+
+class SimulatedDevice(interface.Device):
+    """The simulated GPU. Options, of which each launch may override every one but `gpu_name`:
+
+    gpu_name: the architecture, whose limits are checked; the PTX's own target unless told.
+    seed, mode: the schedule, and when asynchronous work completes (`late` or `early`).
+    max_instructions: warp instructions after which a launch is ended with the finding `limit`.
+    stats: count (sim/counters.py).
+    processes: how many may share a launch whose clusters do not depend on each other (workers.py).
+    """
+
+    name = "sim"
+
+    def __init__(self, *, gpu_name: str | None = None, **options: Any) -> None:
+        self.memory = sim.Memory()
+        self.target = None if gpu_name is None else _target(gpu_name)
+        unknown = options.keys() - {"seed", "mode", "max_instructions", "stats", "processes", "watch"}
+        if unknown:
+            raise TypeError(f"the simulated GPU has no option '{min(unknown)}'")
+        self.options = options
+
+    def load(
+        self, code: str | bytes, manifest: Manifest | None = None, *, file: str = "<ptx>"
+    ) -> SimulatedModule:
+        if isinstance(code, bytes):
+            if code.startswith(b"\x7fELF"):
+                raise error(
+                    None,
+                    f"'{file}' is a cubin: the simulated GPU runs PTX",
+                    "give the .ptx or .mlir it was made from, or use --device=cuda",
+                )
+            code = code.decode("utf-8", "replace")
+        inner = sim.load(code, file=file, memory=self.memory)
+        own = inner.program.targets[0]
+        compiled = _target(own, quiet=True)
+        target = self.target or compiled
+        if self.target is not None and compiled is not None:
+            _check_target(own, compiled, self.target, Position(file, 1, 1))
+        return SimulatedModule(self, inner, target, manifest)
+
+    def _buffer(self, array: Array, name: str, type: Type | None) -> SimulatedBuffer:
+        raw = array if array.dtype.hasobject is False else array.astype(np.uint8)
+        return SimulatedBuffer(self.memory.allocate(raw, name), array, type)
+
+
+def _target(name: str, quiet: bool = False) -> Target | None:
+    try:
+        return lookup(name)
+    except UnknownTargetError as failure:
+        if quiet:
+            return None
+        raise error(None, failure.message, failure.hint) from None
+
+
+def _check_target(own: str, compiled: Target, target: Target, place: Position) -> None:
+    """PTX runs on its own architecture and later ones; with the suffix `a`, on its own alone."""
+    if own.endswith("a") and compiled is not target:
+        raise error(
+            place, f"the PTX is for {own} alone; it does not run on {target.name}", f"use --gpu-name={own}"
+        )
+    if compiled.compute_capability > target.compute_capability:
+        raise error(place, f"the PTX is for {own} and later; it does not run on {target.name}")
