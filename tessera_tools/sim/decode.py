@@ -38,7 +38,7 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 if TYPE_CHECKING:
     from tessera_tools.sim.module import Module
 
-__all__ = ["Binder", "Context", "Execute", "Ports", "decode_all", "instruction"]
+__all__ = ["Binder", "Context", "Execute", "Ports", "after_decoding", "decode_all", "instruction"]
 
 Execute = Callable[[Warp, Mask], Any]
 Binder = Callable[[Warp], Any]
@@ -61,6 +61,16 @@ def instruction(*names: str) -> Callable[[Decoder], Decoder]:
         return decoder
 
     return register
+
+
+Check = Callable[[Program, Function, list[Any]], None]
+_AFTER: list[Check] = []
+
+
+def after_decoding(check: Check) -> Check:
+    """Register a function that sees each function's code once it is decoded, and may wrap its closures."""
+    _AFTER.append(check)
+    return check
 
 
 @cache
@@ -471,5 +481,7 @@ def decode_all(module: Module, functions: Iterable[Function]) -> tuple[list[Exec
         context = Context(module, function, own)
         for pc in range(function.start, function.end):
             code[pc] = context.decode(module.program.instructions[pc], pc)
+        for check in _AFTER:
+            check(module.program, function, code)
         base += len(own.binders)
     return code, ports

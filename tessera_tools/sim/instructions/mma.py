@@ -8,7 +8,7 @@ The arithmetic is that of sim/products.py: exact products, summed in order of k,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,9 +27,28 @@ from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
 
-__all__ = ["Product", "emit", "load_matrix", "ports_of", "whole_warp"]
+__all__ = [
+    "HasPorts",
+    "Product",
+    "and_popc",
+    "emit",
+    "extents",
+    "load_matrix",
+    "multiply",
+    "ports_of",
+    "product_of",
+    "whole_warp",
+]
 
 Array = np.ndarray[Any, Any]
+
+
+class HasPorts(Protocol):
+    """A warp, or rows of values that stand for its registers."""
+
+    ports: list[Any]
+
+
 Product = Callable[[Array, Array, Array], Array]
 
 _FP8 = ("e4m3", "e5m2")
@@ -83,7 +102,7 @@ def whole_warp(warp: Warp, mask: Mask) -> bool:
 
 def load_matrix(
     ports: Sequence[int], fragment: Fragment, bits: int, values: Callable[[Array], Array], axis: int | None
-) -> Callable[[Warp], Array]:
+) -> Callable[[HasPorts], Array]:
     """How to collect a fragment: registers → float64 matrix, with its K axis (`axis`) first."""
     width = max(bits, 32)
     raw = np.empty((len(ports), 32), f"<u{width // 8}")
@@ -92,7 +111,7 @@ def load_matrix(
         places = np.ascontiguousarray(np.moveaxis(places, axis, 0))
     pairs = list(enumerate(ports))
 
-    def collect(warp: Warp) -> Array:
+    def collect(warp: HasPorts) -> Array:
         rows = warp.ports
         for index, port in pairs:
             raw[index] = rows[port]
@@ -101,13 +120,13 @@ def load_matrix(
     return collect
 
 
-def emit(ports: Sequence[int], fragment: Fragment) -> Callable[[Warp, Array], None]:
+def emit(ports: Sequence[int], fragment: Fragment) -> Callable[[HasPorts, Array], None]:
     """How to distribute a matrix of patterns over registers."""
     count, _, packed = fragment.scatter.shape
     places = fragment.scatter
     pairs = list(enumerate(ports))
 
-    def distribute(warp: Warp, patterns: Array) -> None:
+    def distribute(warp: HasPorts, patterns: Array) -> None:
         taken = patterns.reshape(-1).take(places)
         if packed > 1:
             taken = taken.view(np.uint32)
