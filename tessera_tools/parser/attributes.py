@@ -68,19 +68,22 @@ class AttributeScanner(TypeScanner):
         if len(literal) > MAX_DIGITS:
             raise self.error(f"number is too long (limit {MAX_DIGITS} digits)", start)
         is_float = match.group(1) is not None
-        if type is None:
-            type = self.type() if self.optional(":") else (ty.F64 if is_float else ty.I64)
-        if isinstance(type, ty.FloatType):
-            keyword = type.keyword
+        kind: Type = ty.F64 if is_float else ty.I64
+        if type is not None:
+            kind = type
+        elif self.optional(":"):
+            kind = self.type()
+        if isinstance(kind, ty.FloatType):
+            keyword = kind.keyword
             if not is_float and "x" not in literal:
                 raise self.error(
-                    f"expected a floating point literal for type {type}, found '{literal}'; write '{literal}.0'",
+                    f"expected a floating point literal for type {kind}, found '{literal}'; write '{literal}.0'",
                     start,
                 )
-            return self.guarded(lambda: ba.FloatAttr(floats.parse(literal, keyword), type), start)
+            return self.guarded(lambda: ba.FloatAttr(floats.parse(literal, keyword), kind), start)
         if is_float:
-            raise self.error(f"floating point value not valid for type {type}", start)
-        return self._integer(literal, type, start)
+            raise self.error(f"floating point value not valid for type {kind}", start)
+        return self._integer(literal, kind, start)
 
     def _integer(self, literal: str, type: Type, start: int) -> Attribute:
         value = int(literal, 0 if "x" in literal else 10)
