@@ -54,7 +54,7 @@ _WIDE = _wide_fragment()
 
 def _wide_transposed(rows: Array) -> Array:
     """16 × 16 bytes, transposed: [matrices, 16, 16 bytes] → words [2 * matrices, 32]."""
-    octets = rows.view(np.uint8).reshape(-1, 256)[:, _WIDE]
+    octets = np.ascontiguousarray(rows.view(np.uint8).reshape(-1, 256)[:, _WIDE])
     return octets.view("<u4").reshape(-1, 32)
 
 
