@@ -1,6 +1,6 @@
 """One instruction on arrays: every thread loads its operands, runs it, and stores the result.
 
-    evaluate("add.f32 %d0, %a, %b;", "u4", x, y) ──▶ array of what each thread's %d0 held
+evaluate("add.f32 %d0, %a, %b;", "u4", x, y) ──▶ array of what each thread's %d0 held
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ HEADER = ".version 8.8\n.target sm_100a\n.address_size 64\n"
 
 def module(body: str, outs: Sequence[str], ins: Sequence[Any]) -> str:
     """PTX whose entry `k` takes the arrays' addresses, results first."""
-    parameters = [f".param .u64 o{n}" for n in range(len(outs))] + [f".param .u64 i{n}" for n in range(len(ins))]
+    parameters = [f".param .u64 o{n}" for n in range(len(outs))] + [
+        f".param .u64 i{n}" for n in range(len(ins))
+    ]
     lines = [
         ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %t<8>, %x; .reg .b64 %rd<8>, %y; .reg .b64 %at<20>;",
         "mov.u32 %t0, %tid.x; mov.u32 %t1, %ctaid.x; mov.u32 %t2, %ntid.x; mad.lo.s32 %t0, %t1, %t2, %t0;",
@@ -32,7 +34,9 @@ def module(body: str, outs: Sequence[str], ins: Sequence[Any]) -> str:
     for number, out in enumerate(outs):
         size = np.dtype(out).itemsize
         lines.append(f".reg .b{max(8 * size, 16)} %d{number};")
-        lines.append(f"ld.param.u64 %at{number}, [o{number}]; mad.wide.u32 %at{number}, %t0, {size}, %at{number};")
+        lines.append(
+            f"ld.param.u64 %at{number}, [o{number}]; mad.wide.u32 %at{number}, %t0, {size}, %at{number};"
+        )
     lines.append(body)
     for number, out in enumerate(outs):
         lines.append(f"st.global.b{8 * np.dtype(out).itemsize} [%at{number}], %d{number};")
@@ -44,7 +48,9 @@ def evaluate_all(body: str, outs: Sequence[str], *arrays: Array) -> list[Array]:
     """The results of every thread; one thread per element of the (equally long) arrays."""
     count = len(arrays[0])
     padded = -(-count // 32) * 32
-    inputs = [np.concatenate([a, np.repeat(a[:1], padded - count)]) for a in map(np.ascontiguousarray, arrays)]
+    inputs = [
+        np.concatenate([a, np.repeat(a[:1], padded - count)]) for a in map(np.ascontiguousarray, arrays)
+    ]
     loaded = sim.load(module(body, outs, inputs), file="k.ptx")
     results = [loaded.memory.allocate(np.zeros(padded, out), f"out {n}") for n, out in enumerate(outs)]
     given = [loaded.memory.allocate(a, f"in {n}") for n, a in enumerate(inputs)]

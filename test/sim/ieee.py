@@ -79,7 +79,20 @@ class Binary:
         one = bias << self.mantissa
         top = ((1 << self.exponent) - 1) << self.mantissa
         least = 1 << self.mantissa
-        found = [0, 1, 2, least - 1, least, least + 1, one - 1, one, one + 1, one + (least >> 1), top - 1, top - 2]
+        found = [
+            0,
+            1,
+            2,
+            least - 1,
+            least,
+            least + 1,
+            one - 1,
+            one,
+            one + 1,
+            one + (least >> 1),
+            top - 1,
+            top - 2,
+        ]
         found += [top, self.nan & (1 << self.bits - 1) - 1, one + least, one - least, 3 * (least >> 1) + one]
         found += [one + (self.mantissa + 1) * least, one + self.mantissa * least + 1]
         found = [pattern for pattern in found if 0 <= pattern < 1 << self.bits - 1]
@@ -88,8 +101,10 @@ class Binary:
     def samples(self, count: int, seed: int) -> Any:
         """Random patterns, half of them with exponents near one another."""
         generator = np.random.default_rng(seed)
-        raw = generator.integers(0, 1 << self.bits, count, np.uint64, endpoint=False) if self.bits < 64 else (
-            generator.integers(0, (1 << 64) - 1, count, np.uint64, endpoint=True)
+        raw = (
+            generator.integers(0, 1 << self.bits, count, np.uint64, endpoint=False)
+            if self.bits < 64
+            else (generator.integers(0, (1 << 64) - 1, count, np.uint64, endpoint=True))
         )
         bias = (1 << self.exponent - 1) - 1
         near = bias + generator.integers(-3, 4, count)

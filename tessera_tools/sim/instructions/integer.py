@@ -130,6 +130,8 @@ def _mul(ctx: Context) -> Execute:
     part = ctx.choose("lo", "hi", "wide")
     saturate = ctx.flag("sat")
     type = ctx.type()
+    if part == "wide" and type.bits == 64:
+        raise ctx.error(f"widens {type}; expected .u16, .s16, .u32 or .s32")
     result = wider(type) if part == "wide" else type
     adds = ctx.inst.opcode == "mad"
     operands = ctx.operands(4 if adds else 3)

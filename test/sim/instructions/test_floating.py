@@ -96,7 +96,9 @@ def test_ftz_flushes_subnormal_operands_and_results_with_their_sign() -> None:
 def test_an_f32_nan_is_canonical() -> None:
     x = np.array([0x7F800001, 0xFFC12345, 0x7F800000, 0x00000000], np.uint32)
     y = np.array([0x3F800000, 0x3F800000, 0xFF800000, 0x3F800000], np.uint32)
-    assert [hex(v) for v in evaluate("add.f32 %d0, %a, %b;", "u4", x, y)] == ["0x7fffffff"] * 3 + ["0x3f800000"]
+    assert [hex(v) for v in evaluate("add.f32 %d0, %a, %b;", "u4", x, y)] == ["0x7fffffff"] * 3 + [
+        "0x3f800000"
+    ]
 
 
 def test_the_lanes_that_do_not_run_keep_their_nan() -> None:
@@ -153,7 +155,12 @@ def test_neg_abs_copysign_and_testp() -> None:
     x = np.array([1.5, -2.0, -0.0, np.inf], np.float32)
     assert evaluate("neg.f32 %d0, %a;", "u4", x).tolist() == (-x).view(np.uint32).tolist()
     assert evaluate("abs.f32 %d0, %a;", "f4", x).tolist() == [1.5, 2, 0, np.inf]
-    assert evaluate("copysign.f32 %d0, %a, %b;", "f4", x, np.full(4, 3, np.float32)).tolist() == [3, -3, -3, 3]
+    assert evaluate("copysign.f32 %d0, %a, %b;", "f4", x, np.full(4, 3, np.float32)).tolist() == [
+        3,
+        -3,
+        -3,
+        3,
+    ]
     found = evaluate("testp.finite.f32 %p0, %a; selp.u32 %d0, 1, 0, %p0;", "u4", x)
     assert found.tolist() == [1, 1, 1, 0]
 
