@@ -40,6 +40,8 @@ class Result:
     seed: int = 0
     mode: str = ""
     processes: int = 1
+    shared: int = 0
+    """Shared memory of a block, static and dynamic, in bytes (simulated GPU)."""
 
 
 class Buffer(ABC):

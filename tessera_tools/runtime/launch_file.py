@@ -70,7 +70,9 @@ class LaunchFile:
         found: dict[str, bytes] = {}
         for name, image in self.buffers.items():
             where = f"{self.path}: buffers.{name}.file"
-            found[name] = bytes(image.size) if image.file is None else read_bytes(self.resolve(image.file), where)
+            found[name] = (
+                bytes(image.size) if image.file is None else read_bytes(self.resolve(image.file), where)
+            )
             for at, _, _ in image.pointers:
                 if at + 8 > len(found[name]):
                     raise _bad(
@@ -195,7 +197,9 @@ def read_launch(path: str) -> LaunchFile:
 
 def _known(path: str, where: str, name: str, launch: LaunchFile) -> None:
     if name not in launch.buffers:
-        raise _bad(path, where, f"'{name}'", f"one of the buffers {', '.join(launch.buffers) or '(there are none)'}")
+        raise _bad(
+            path, where, f"'{name}'", f"one of the buffers {', '.join(launch.buffers) or '(there are none)'}"
+        )
 
 
 def _buffer(name: str, item: object, path: str) -> BufferImage:

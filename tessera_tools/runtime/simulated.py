@@ -130,6 +130,7 @@ class SimulatedKernel(interface.Kernel):
             seed,
             launch.mode,
             used,
+            launch.shared_size,
         )
 
     def _check(self, launch: PartialLaunch) -> None:

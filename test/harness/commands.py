@@ -121,6 +121,7 @@ def _filecheck(argv: list[str], stdin: bytes, cwd: str) -> Result:
 
 COMMANDS: dict[str, Command] = {
     "tessera-opt": _tessera("opt"),
+    "tessera-run": _tessera("run"),
     "tessera-translate": _tessera("translate"),
     "filecheck": _filecheck,
     "FileCheck": _filecheck,

@@ -1,0 +1,146 @@
+"""`tessera-run`: a kernel on the simulated GPU, or on a real one.
+
+    .mlir, .tileirbc, .ll ──emit/driver.py──▶ PTX ─┬─▶ runtime/ ──▶ buffers, findings, counters ──▶ status
+    .ptx, .cubin with its manifest ────────────────┘
+
+The exit status is 0 for success, 1 for an error, 2 for a wrong answer (`--expect`), 3 for a finding.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from tessera_tools.cli.common import Result, as_process, in_process, normalize, with_deep_stack
+
+__all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
+
+FLAGS = {
+    "stats": "print counters, and how many blocks fit on an SM",
+}
+
+REPEATED = {
+    "arg": ("ARG", "an argument, one for each parameter in order; see below"),
+    "out": ("NAME=FILE", "write a buffer after the run: .npy, or a raw image with any other ending"),
+    "expect": ("NAME=@FILE", "compare a buffer after the run; `:rtol=1e-3:atol=1e-3` allow for rounding"),
+    "param": ("NAME:TYPE", "name and type of a parameter of PTX that has no manifest, for all in order"),
+}
+
+VALUES: dict[str, tuple[str, str, str | None]] = {
+    "block": ("X,Y,Z", "threads of a block, where neither the PTX nor a manifest says it", None),
+    "cluster": ("X,Y,Z", "blocks of a cluster, where the PTX does not say it", None),
+    "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
+    "device": ("NAME", "sim, the simulated GPU (the default), or cuda, a real one", None),
+    "entry": ("NAME", "the kernel, where there are several", None),
+    "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80, or the one the PTX is for)", None),
+    "grid": ("X,Y,Z", "blocks of the grid (1,1,1)", None),
+    "launch": ("FILE", "entry, grid, buffers and arguments as JSON, instead of --arg", None),
+    "manifest": ("FILE", "the launch manifest of a .ptx or .cubin (the .json beside a .cubin)", None),
+    "max-instructions": ("N", "warp instructions after which a run counts as endless (100000000)", None),
+    "modes": ("WHICH", "late or early completion of asynchronous work, or both (late)", None),
+    "processes": ("N", "processes that may share a simulated grid (as many as there are processors)", None),
+    "report": ("FILE", "write findings and figures as JSON, to stdout without FILE", "-"),
+    "save-ptx": ("FILE", "write the PTX that runs: findings name its lines", None),
+    "schedules": (
+        "N",
+        "run with N seeds, late and early in turn; all must agree, and have no finding (1)",
+        None,
+    ),
+    "seed": ("N", "of random arguments, and of the first schedule (0)", None),
+    "shared": ("BYTES", "dynamic shared memory, where no manifest says it", None),
+}
+
+CHOICES = {
+    "color": ("auto", "always", "never"),
+    "device": ("sim", "cuda"),
+    "modes": ("late", "early", "both"),
+}
+
+_NUMBERS = {
+    "max-instructions": (1, 1 << 62),
+    "processes": (1, 256),
+    "schedules": (1, 1_000_000),
+    "seed": (0, (1 << 63) - 1),
+    "shared": (0, 1 << 31),
+}
+
+EPILOG = """\
+\b
+Arguments, in the order of the parameters; NAME is what --out and --expect call a buffer:
+  NAME=rand:f16:128x64      random numbers from -1 to 1
+  NAME=zeros:f32:1000       also arange:TYPE:SHAPE, full:TYPE:SHAPE:VALUE
+  NAME=@file.npy            also @file.bin:f16:128x64, a raw little-endian image
+  i32:128  f32:0.125        a number of any type; ptr:0, bytes:00ff
+  tensormap:NAME:64x32      a tensor map of an earlier buffer, and its box; :swizzle=128B, :fill=nan
+Types: i1, i8 to i64, u8 to u64, f16, bf16, tf32, f32, f64, f8e4m3, f8e5m2, f8e8m0.
+
+\b
+Exit status: 0 success, 1 error, 2 wrong answer (--expect), 3 finding.
+
+\b
+Example:
+  tessera-run examples/vector_add.mlir --grid=4 \\
+    --arg a=arange:f32:4096 --arg i32:4096 --arg i32:1 --arg b=full:f32:4096:1 --arg i32:4096 --arg i32:1 \\
+    --arg c=zeros:f32:4096 --arg i32:4096 --arg i32:1 --out c=c.npy --stats
+"""
+
+
+def _command() -> click.Command:
+    params: list[click.Parameter] = [
+        click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
+        click.Option(["--run-pass"], multiple=True, hidden=True),
+    ]
+    for name, (metavar, text) in REPEATED.items():
+        params.append(click.Option([f"--{name}"], multiple=True, metavar=metavar, help=text))
+    for name, text in FLAGS.items():
+        params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
+    for name, (metavar, text, _) in VALUES.items():
+        kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
+        if name in _NUMBERS:
+            low, high = _NUMBERS[name]
+            kind = click.IntRange(low, high)
+        params.append(click.Option([f"--{name}"], type=kind, metavar=metavar, help=text))
+    return click.Command(
+        "tessera-run",
+        params=params,
+        help="Run a kernel on the simulated GPU, or on a real one. FILE is MLIR of any stage, cuda_tile bytecode, "
+        "LLVM IR, PTX or a cubin; stdin if it is '-' or missing.",
+        epilog=EPILOG,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+        add_help_option=True,
+    )
+
+
+def execute(argv: list[str]) -> int:
+    """Run the command line `argv`; the exit status."""
+    bare: dict[str, str | None] = dict.fromkeys(FLAGS, "true")
+    bare |= dict.fromkeys(REPEATED)
+    bare |= {name: value for name, (_, _, value) in VALUES.items()}
+    bare |= {"help": "", "h": "", "version": ""}
+    arguments = normalize(argv, bare, {})
+    if "--help=" in arguments or "-h" in arguments or "--h=" in arguments:
+        arguments = ["--help"]
+    if "--version=" in arguments:
+        from tessera_tools import __version__
+
+        sys.stdout.write(f"tessera-run {__version__}\n")
+        return 0
+    with _command().make_context("tessera-run", arguments) as context:
+        options: dict[str, Any] = context.params
+    from tessera_tools.cli.run_session import Session
+
+    session = Session(options)
+    return with_deep_stack(session.run)
+
+
+def run(argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Result:
+    """Run `tessera-run` in this process: arguments without the command's name, the bytes of stdin, the folder."""
+    return in_process(execute, argv, stdin, cwd)
+
+
+def main() -> NoReturn:
+    """The console script."""
+    as_process(execute)

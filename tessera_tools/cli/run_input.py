@@ -1,0 +1,139 @@
+"""The input of `tessera-run`: MLIR, bytecode, LLVM IR, PTX or a cubin, to what a device loads.
+
+FILE ──kind──▶ compile to PTX (and a cubin for cuda) ──▶ Loaded(code, manifest, the name that findings give it)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.cli.common import read_input
+from tessera_tools.diagnostics import Position, Sources, error
+from tessera_tools.emit.driver import Compiled, Options, compile_module, compile_text, declared_target
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx
+from tessera_tools.emit.manifest import Kernel, Manifest
+from tessera_tools.target import Target, UnknownTargetError, lookup
+
+__all__ = ["Loaded", "load_input", "registers"]
+
+DEFAULT_GPU = "sm_80"
+_ELF = b"\x7fELF"
+_PTX_START = re.compile(rb"\s*(?:(?://[^\n]*\n|/\*.*?\*/)\s*)*\.(?:version|target|address_size)\b", re.DOTALL)
+_LLVM_START = re.compile(
+    rb"\s*(?:;[^\n]*\n\s*)*(?:define|declare|target|source_filename|module asm|attributes #)\b"
+)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What runs: PTX or a cubin. `name` is what messages call the PTX; `compiled` whether it was made here."""
+
+    name: str
+    code: str | bytes
+    manifest: Manifest | None
+    compiled: bool
+    target: Target | None
+    """The GPU that was asked for, or compiled for; None to take the PTX's own."""
+
+
+def _target(name: str) -> Target:
+    try:
+        return lookup(name)
+    except UnknownTargetError as failure:
+        raise error(None, failure.message, failure.hint) from None
+
+
+def kind_of(name: str, data: bytes) -> str:
+    """ "cubin", "ptx", "llvmir" or "mlir": by how the input begins, then by the file's name."""
+    if data.startswith(_ELF):
+        return "cubin"
+    if is_bytecode(data):
+        return "mlir"
+    ending = os.path.splitext(name)[1]
+    known = {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir", ".cubin": "cubin"}
+    if ending in known:
+        return known[ending]
+    if _PTX_START.match(data):
+        return "ptx"
+    return "llvmir" if _LLVM_START.match(data) else "mlir"
+
+
+def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
+    """Read the input of a command line, and compile what is to be compiled. Raises DiagnosticError."""
+    name, data = read_input(options["input"])
+    kind = kind_of(name, data)
+    cuda = options["device"] == "cuda"
+    target = _target(options["gpu_name"]) if options["gpu_name"] is not None else None
+    if kind == "cubin":
+        return _cubin(name, data, options["manifest"], cuda, target)
+    if kind in ("mlir", "llvmir") and options["manifest"] is not None:
+        raise error(None, f"--manifest belongs to a .ptx or .cubin; '{name}' is compiled here")
+    text = "" if is_bytecode(data) else data.decode("utf-8", "replace")
+    sources.add(name, text)
+    if kind == "ptx":
+        if b"\0" in data:
+            raise error(Position(name, 1, 1), "this is not PTX: it holds zero bytes")
+        manifest = _manifest(options["manifest"]) if options["manifest"] is not None else None
+        return Loaded(name, text, manifest, False, target)
+    shown = f"<ptx of {name}>"
+    until = "cubin" if cuda else "ptx"
+    if kind == "llvmir":
+        chosen = target or _target(DEFAULT_GPU)
+        made = compile_text(text, kind, Options(chosen, until))
+        return _compiled(made, shown, chosen, kernels_of_ptx(made.text("ptx")), cuda)
+    from tessera_tools.cli.convert import parse_input
+    from tessera_tools.ir.verifier import verify_or_raise
+
+    module = parse_input(data, name)
+    if not is_bytecode(data):
+        verify_or_raise(module)
+    chosen = target or _target(declared_target(module) or DEFAULT_GPU)
+    # Line information costs nothing at run time, and lets findings name the line of the source.
+    made = compile_module(module, Options(chosen, until, lineinfo=True))
+    return _compiled(made, shown, chosen, kernels_of_module(module), cuda)
+
+
+def _compiled(made: Compiled, name: str, target: Target, kernels: list[Kernel], cuda: bool) -> Loaded:
+    if cuda:
+        cubin = made.stages["cubin"]
+        return Loaded(name, cubin, made.manifest, True, target)
+    ptx = made.text("ptx")
+    version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), "0")
+    return Loaded(name, ptx, Manifest(target.cpu, version, tuple(kernels)), True, target)
+
+
+def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Target | None) -> Loaded:
+    if not cuda:
+        raise error(
+            None,
+            f"'{name}' is a cubin: the simulated GPU runs PTX",
+            "give the .ptx or .mlir it was made from, or use --device=cuda",
+        )
+    path = manifest or f"{os.path.splitext(name)[0]}.json"
+    if manifest is None and not os.path.exists(path):
+        raise error(
+            None,
+            f"the cubin '{name}' has no launch manifest '{path}' beside it",
+            "name it with --manifest=FILE",
+        )
+    return Loaded(name, data, _manifest(path), False, target)
+
+
+def _manifest(path: str) -> Manifest:
+    shown, raw = read_input(path)
+    return Manifest.from_json(raw, name=f"'{shown}'")
+
+
+def registers(ptx: str, entry: str, target: Target) -> int:
+    """Registers per thread that ptxas gives the kernel; 0 if there is no ptxas, or it refuses the PTX."""
+    try:
+        made = compile_text(ptx, "ptx", Options(target, "cubin"))
+    except ToolError:
+        return 0
+    used = made.report.functions.get(entry) if made.report is not None else None
+    return used.registers if used is not None else 0

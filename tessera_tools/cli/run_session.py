@@ -1,0 +1,357 @@
+"""One run of `tessera-run`, once its options are known.
+
+input ──▶ device.load ──▶ arguments ──▶ one launch per schedule ──▶ --out, --expect, --stats, --report ──▶ status
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tessera_tools import runtime
+from tessera_tools.cli.common import (
+    FAILED,
+    internal_fault,
+    print_table,
+    progress,
+    report,
+    use_color,
+    write_stderr,
+)
+from tessera_tools.cli.run_arguments import Arguments
+from tessera_tools.cli.run_input import Loaded, load_input, registers
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.emit.files import OutputSet
+from tessera_tools.runtime.compare import same_bits
+from tessera_tools.runtime.signature import Shape, with_names
+from tessera_tools.sim.findings import Finding, Findings
+from tessera_tools.target import Target
+
+__all__ = ["FINDING", "WRONG", "Session"]
+
+WRONG = 2
+"""Exit status: a buffer is not what was expected."""
+FINDING = 3
+"""Exit status: the simulator found something wrong with the kernel."""
+
+MAX_INSTRUCTIONS = 100_000_000
+
+
+class Session:
+    """The work of one command line; `options` are click's."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+        self.sources = Sources()
+        self.color = use_color(options["color"] or "auto")
+        self.doing = "compiling"
+        self.cuda = options["device"] == "cuda"
+        self.results: list[runtime.Result] = []
+        self.findings = Findings()
+        self.disagreements: list[str] = []
+
+    def run(self) -> int:
+        """Do it; the exit status."""
+        try:
+            with sink(lambda d: report([d], self.sources, self.color)):
+                return self._run()
+        except DiagnosticError as failure:
+            report(failure.diagnostics, self.sources, self.color)
+            return FAILED
+        except (RecursionError, MemoryError, OSError):
+            raise
+        except Exception as fault:
+            if os.environ.get("TESSERA_DEBUG") == "1":
+                raise
+            report(
+                [Diagnostic("error", None, internal_fault(fault, f"while {self.doing}"))], None, self.color
+            )
+            return FAILED
+
+    def _run(self) -> int:
+        options = self.options
+        arguments = Arguments(options)
+        grid = _shape("grid", options["grid"]) or arguments.grid or (1, 1, 1)
+        with progress(lambda: self.doing):
+            loaded = load_input(options, self.sources)
+            if isinstance(loaded.code, str) and loaded.compiled:
+                self.sources.add(loaded.name, loaded.code)
+            if options["save_ptx"] is not None:
+                self._save_ptx(loaded)
+            self.doing = "loading"
+            arguments.read()
+            first = self._device(loaded)
+            kernel = self._kernel(first, loaded, arguments)
+        schedules = self._schedules()
+        # Buffers are made anew for each schedule; only the first run's are written and compared.
+        outcome: Mapping[str, runtime.Buffer] = {}
+        for number, (seed, mode) in enumerate(schedules):
+            if number:
+                kernel = self._kernel(self._device(loaded), loaded, arguments)
+            found = self._launch(kernel, arguments, grid, seed, mode, number, len(schedules))
+            if not number:
+                outcome = found
+            else:
+                self._compare_runs(outcome, found, seed, mode)
+        return self._finish(kernel, loaded, arguments, outcome, grid)
+
+    def _save_ptx(self, loaded: Loaded) -> None:
+        if not isinstance(loaded.code, str):
+            raise error(None, "--save-ptx: this run has no PTX, but a cubin")
+        with OutputSet() as outputs:
+            outputs.add(self.options["save_ptx"], loaded.code)
+        if loaded.compiled:
+            loaded.name = self.options["save_ptx"]
+            self.sources.add(loaded.name, loaded.code)
+
+    # -- the launches
+
+    def _device(self, loaded: Loaded) -> runtime.Device:
+        if self.cuda:
+            return runtime.device("cuda")
+        name = loaded.target.name if loaded.target is not None else None
+        return runtime.device("sim", gpu_name=name)
+
+    def _kernel(self, device: runtime.Device, loaded: Loaded, arguments: Arguments) -> runtime.Kernel:
+        """The kernel on a device, with the buffers placed there."""
+        manifest = loaded.manifest
+        module = device.load(loaded.code, manifest, file=loaded.name)
+        kernel = module.kernel(self.options["entry"] or arguments.entry)
+        if self.options["param"]:
+            kernel.signature = with_names(kernel.signature, self.options["param"])
+        if loaded.compiled and kernel.signature.block is None:
+            kernel.signature = replace(kernel.signature, block=(1, 1, 1))
+        arguments.place(device, kernel, self.options["seed"] or 0)
+        return kernel
+
+    def _schedules(self) -> list[tuple[int, str]]:
+        """Seed and mode of each run."""
+        count, seed, modes = self.options["schedules"] or 1, self.options["seed"] or 0, self.options["modes"]
+        if self.cuda:
+            for name in ("schedules", "modes", "stats"):
+                if self.options[name]:
+                    raise error(None, f"--{name} is for the simulated GPU; --device is cuda")
+            return [(seed, "")]
+        if modes == "both":
+            return [(seed + number, mode) for number in range(count) for mode in ("late", "early")]
+        if modes is not None:
+            return [(seed + number, modes) for number in range(count)]
+        return [(seed + number, ("late", "early")[number % 2]) for number in range(count)]
+
+    def _launch(
+        self,
+        kernel: runtime.Kernel,
+        arguments: Arguments,
+        grid: Shape,
+        seed: int,
+        mode: str,
+        number: int,
+        count: int,
+    ) -> Mapping[str, runtime.Buffer]:
+        options = self.options
+        self.doing = "running"
+        block = _shape("block", options["block"]) or arguments.block
+        cluster = _shape("cluster", options["cluster"]) or arguments.cluster
+        shared = options["shared"] if options["shared"] is not None else arguments.shared
+        settings: dict[str, Any] = {}
+        watch = contextlib.nullcontext() if self.cuda else _Watch(kernel.name, number, count)
+        if not self.cuda:
+            settings = {
+                "seed": seed,
+                "mode": mode,
+                "stats": options["stats"] and not number,
+                "max_instructions": options["max_instructions"] or MAX_INSTRUCTIONS,
+                "processes": self._processes(),
+                "watch": watch,
+            }
+        with watch:
+            result = kernel.launch(
+                grid, arguments.values, block=block, shared=shared, cluster=cluster, **settings
+            )
+        self.results.append(result)
+        for finding in result.findings:
+            if finding.kind == "limit":
+                self._endless(kernel, finding)
+            one = copy.copy(finding)
+            if count > 1:
+                one.notes = [*one.notes, f"with --seed={seed} --modes={mode}"]
+            self.findings.add(one)
+        return dict(arguments.buffers)
+
+    def _processes(self) -> int:
+        from tessera_tools.runtime.workers import wanted_processes
+
+        return self.options["processes"] or wanted_processes()
+
+    def _endless(self, kernel: runtime.Kernel, finding: Finding) -> None:
+        name = self._ptx_name(kernel)
+        notes = [f"at {finding.location}"] if finding.location else []
+        notes += [f"CTA {finding.cta} thread {finding.thread}", *finding.notes]
+        notes.append("raise the limit with --max-instructions if the kernel only needs longer")
+        raise error(Position(name, finding.line, 1), f"{finding.message}: {finding.instruction}", *notes)
+
+    def _ptx_name(self, kernel: runtime.Kernel) -> str:
+        program = getattr(getattr(getattr(kernel, "owner", None), "inner", None), "program", None)
+        return program.file if program is not None else "<ptx>"
+
+    def _compare_runs(
+        self, first: Mapping[str, runtime.Buffer], other: Mapping[str, runtime.Buffer], seed: int, mode: str
+    ) -> None:
+        for name, buffer in first.items():
+            same, at = same_bits(buffer.array(), other[name].array())
+            if not same:
+                begin = self.results[0]
+                place = np.unravel_index(at, buffer.shape) if buffer.shape else ()
+                values = [one.values().reshape(-1)[at] for one in (buffer, other[name])]
+                self.disagreements.append(
+                    f"schedules disagree: {name}[{', '.join(map(str, place))}] is {values[0]} with "
+                    f"--seed={begin.seed} --modes={begin.mode}, and {values[1]} with --seed={seed} --modes={mode}"
+                )
+
+    # -- what came out
+
+    def _finish(
+        self,
+        kernel: runtime.Kernel,
+        loaded: Loaded,
+        arguments: Arguments,
+        buffers: Mapping[str, runtime.Buffer],
+        grid: Shape,
+    ) -> int:
+        first = self.results[0]
+        to_stdout = self.options["report"] == "-"
+        (sys.stderr if to_stdout else sys.stdout).write(first.output)
+        name = self._ptx_name(kernel)
+        for finding in self.findings:
+            write_stderr(finding.text(name))
+        for text in self.disagreements:
+            write_stderr(f"finding: {text}\n")
+        checks = arguments.check(buffers)
+        for check in checks:
+            write_stderr(f"{'error: ' if check.wrong else ''}{check.text}\n")
+        wrong = any(check.wrong for check in checks)
+        status = FINDING if self.findings or self.disagreements else WRONG if wrong else 0
+        block = (
+            _shape("block", self.options["block"]) or arguments.block or kernel.signature.block or (1, 1, 1)
+        )
+        write_stderr(self._summary(kernel, grid, block))
+        with OutputSet() as outputs:
+            for path, raw in arguments.outputs(buffers):
+                outputs.add(path, raw)
+            if self.options["report"] is not None:
+                outputs.add(self.options["report"], self._report(kernel, grid, block, status))
+        if self.options["stats"]:
+            self._stats(kernel, loaded, arguments, block)
+        return status
+
+    def _summary(self, kernel: runtime.Kernel, grid: Shape, block: Shape) -> str:
+        first = self.results[0]
+        what = f"{kernel.name}: grid {'x'.join(map(str, grid))}, block {'x'.join(map(str, block))}"
+        if self.cuda:
+            return f"{what}: {first.seconds * 1e6:.1f} µs\n"
+        instructions = sum(one.instructions for one in self.results)
+        seconds = sum(one.seconds for one in self.results)
+        found = len(self.findings) + len(self.disagreements)
+        seeds = f"seed {first.seed}, {first.mode}"
+        if len(self.results) > 1:
+            seeds = f"{len(self.results)} schedules from seed {first.seed}"
+        return (
+            f"{what}, {seeds}: {instructions:,} warp instructions in {seconds:.2f} s "
+            f"({instructions / max(seconds, 1e-9):,.0f} a second), "
+            f"{found or 'no'} finding{'s' if found != 1 else ''}\n"
+        )
+
+    def _report(self, kernel: runtime.Kernel, grid: Shape, block: Shape, status: int) -> str:
+        from tessera_tools.runtime.report import as_json
+
+        head = {
+            "status": {0: "success", WRONG: "wrong answer", FINDING: "finding"}[status],
+            "device": self.options["device"] or "sim",
+            "entry": kernel.name,
+            "grid": list(grid),
+            "block": list(block),
+            "ptx": self._ptx_name(kernel),
+            "disagreements": self.disagreements,
+        }
+        return as_json(head, self.results, list(self.findings))
+
+    def _stats(self, kernel: runtime.Kernel, loaded: Loaded, arguments: Arguments, block: Shape) -> None:
+        from tessera_tools.runtime.report import stats_tables
+
+        stats = self.results[0].stats
+        module: Any = getattr(kernel, "owner", None)
+        if stats is None or module is None:
+            return
+        target: Target | None = module.target
+        used = kernel.signature.registers
+        if not used and target is not None and isinstance(loaded.code, str):
+            used = registers(loaded.code, kernel.name, target)
+        threads = block[0] * block[1] * block[2]
+        shared = self.results[0].shared
+        tables = stats_tables(stats, module.inner.program, target, threads, used, shared)
+        for number, (title, columns, rows) in enumerate(tables):
+            if number:
+                sys.stdout.write("\n")
+            print_table(title, columns, rows)
+
+
+class _Watch:
+    """A progress bar on stderr, on a terminal, for a launch that takes more than two seconds."""
+
+    def __init__(self, name: str, number: int, count: int) -> None:
+        self.title = name if count == 1 else f"{name}, schedule {number + 1} of {count}"
+        self.launch: Any = None
+        self.done = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def __call__(self, launch: Any) -> None:
+        self.launch = launch
+
+    def __enter__(self) -> _Watch:
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+            self.thread = threading.Thread(target=self._show, daemon=True)
+            self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done.set()
+        if self.thread is not None:
+            self.thread.join()
+
+    def _show(self) -> None:
+        if self.done.wait(2.0) or self.launch is None:
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(self.title, total=self.launch.count)
+            for _ in self._ticks():
+                # A cluster that has begun is not done; one process is in the middle of its last.
+                begun = int(self.launch.tally.sum()) - len(self.launch.tally)
+                bar.update(task, completed=max(begun, 0))
+
+    def _ticks(self) -> Iterator[float]:
+        while not self.done.wait(0.2):
+            yield time.monotonic()
+
+
+def _shape(name: str, text: str | None) -> Shape | None:
+    """`X,Y,Z` of an option; missing extents are 1. Raises DiagnosticError."""
+    if text is None:
+        return None
+    parts = text.replace("x", ",").split(",")
+    sizes = [int(part) if part.strip().isascii() and part.strip().isdigit() else 0 for part in parts]
+    if not 1 <= len(sizes) <= 3 or 0 in sizes:
+        raise error(None, f"--{name} is '{text}'; expected one to three numbers from 1, as in --{name}=4,4,1")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
