@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import load, parts
+from tessera_tools.sim.asynchronous import Operation
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.memory import count_access
+from tessera_tools.sim.mbarrier import MBarrier, lookup
 from tessera_tools.sim.memory import LANDING, compact
 from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Split, Warp, mask_of
 
 __all__ = ["Copies", "copies"]
 
@@ -253,3 +255,52 @@ def wait_all(ctx: Context) -> Execute:
             state.land(warp, lambda copy: bool(copy.lanes.bits & mask.bits))
 
     return execute
+
+
+@instruction("cp.async.mbarrier.arrive")
+def mbarrier_arrive(ctx: Context) -> Execute:
+    """cp.async.mbarrier.arrive{.noinc}{.shared}.b64 [addr]: arrives once the thread's copies so far have landed.
+
+    Without .noinc the phase first awaits one arrival more.
+    """
+    counted = ctx.flag("noinc")
+    space = "shared" if ctx.choose("shared", "shared::cta", default="") else "generic"
+    ctx.type("b64")
+    address = ctx.address(ctx.operands(1)[0])
+    pc, line = ctx.pc, ctx.inst.line
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        places = address(warp)
+        state = copies(warp)
+        for place in np.unique(places[mask.array]):
+            lanes = mask_of((places == place) & mask.array)
+            barrier = lookup(warp, lanes, space, int(place))
+            if barrier is None:
+                continue
+            if not counted:
+                barrier.pending += lanes.count
+            prior = {id(copy) for copy in state.pending if copy.lanes.bits & lanes.bits}
+            seen = warp.cta.cluster.clocks.release(warp)
+            land = _arrival(warp, lanes, pc, state, prior, barrier, seen)
+            warp.cta.cluster.engine.issue(
+                Operation(
+                    f"cp.async.mbarrier.arrive at line {line}",
+                    land,
+                    wanted=lambda barrier=barrier: barrier.waiting > 0,
+                )
+            )
+
+    return execute
+
+
+def _arrival(
+    warp: Warp, lanes: Mask, pc: int, state: Copies, prior: set[int], barrier: MBarrier, seen: Array
+) -> Callable[[], None]:
+    def land() -> None:
+        # The warp may have gone on, or ended: what is reported here belongs to this instruction.
+        running, warp.split = warp.split, Split(pc, lanes, ())
+        state.land(warp, lambda copy: id(copy) in prior, record=False)
+        barrier.arrive(warp, lanes, lanes.count, seen)
+        warp.split = running
+
+    return land

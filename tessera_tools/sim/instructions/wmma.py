@@ -47,7 +47,7 @@ _SHAPES: dict[str, tuple[str, ...]] = {
 }
 _ALL_SHAPES = tuple(dict.fromkeys(shape for shapes in _SHAPES.values() for shape in shapes))
 _PIECE = 16
-"""Bytes that one access moves."""
+"""Bytes that one access moves, where a row has so many."""
 
 
 def _bits(name: str) -> int:
@@ -92,7 +92,8 @@ class _Tile:
         self.by_rows = by_rows
         self.bits = bits
         self.row_bytes = minors * bits // 8
-        self.pieces = self.row_bytes // _PIECE
+        self.piece = min(_PIECE, self.row_bytes)
+        self.pieces = self.row_bytes // self.piece
         total = self.majors * self.pieces
         self.rounds = [np.arange(start, min(start + 32, total)) for start in range(0, total, 32)]
         self.stride = ctx.read(stride, TYPES["u32"]) if stride is not None else None
@@ -107,7 +108,7 @@ class _Tile:
         for pieces in self.rounds:
             places = np.zeros(32, np.uint64)
             places[: len(pieces)] = start + (
-                pieces // self.pieces * step + pieces % self.pieces * _PIECE
+                pieces // self.pieces * step + pieces % self.pieces * self.piece
             ).astype(np.uint64)
             found.append((mask_of((1 << len(pieces)) - 1), places))
         return found
@@ -139,8 +140,8 @@ def wmma_load(ctx: Context) -> Execute:
         found: list[Array] = []
         for part, places in tile.addresses(warp, address(warp), mask):
             if warp.stats is not None:
-                count_access(warp, part, f"wmma.load.{space}", line, places, _PIECE)
-            found.append(load(warp, part, space, places, _PIECE))
+                count_access(warp, part, f"wmma.load.{space}", line, places, tile.piece)
+            found.append(load(warp, part, space, places, tile.piece))
         raw = np.ascontiguousarray(np.concatenate(found)).view(np.uint8).reshape(tile.majors, -1)
         matrix = split(raw, bits)
         give(warp, np.ascontiguousarray(matrix if tile.by_rows else matrix.T))
@@ -189,12 +190,13 @@ def wmma_store(ctx: Context) -> Execute:
         if not whole_warp(warp, mask):
             return
         matrix = take(warp)
-        content = np.ascontiguousarray(matrix if tile.by_rows else matrix.T).view(np.uint64).reshape(-1, 2)
+        content = np.ascontiguousarray(matrix if tile.by_rows else matrix.T).view(np.uint64)
+        content = content.reshape(-1, 2) if tile.piece == _PIECE else content.reshape(-1)
         at = 0
         for part, places in tile.addresses(warp, address(warp), mask):
             if warp.stats is not None:
-                count_access(warp, part, f"wmma.store.{space}", line, places, _PIECE)
-            store(warp, part, space, places, _PIECE, content[at : at + part.count])
+                count_access(warp, part, f"wmma.store.{space}", line, places, tile.piece)
+            store(warp, part, space, places, tile.piece, content[at : at + part.count])
             at += part.count
 
     return execute
