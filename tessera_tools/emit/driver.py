@@ -351,11 +351,13 @@ def compile_module(
 
     Raises DiagnosticError: for IR that a pass cannot lower, ToolError for LLVM and ptxas.
     """
-    from tessera_tools.emit.kernels import kernels_of_module
+    from tessera_tools.emit.kernels import check_names, kernels_of_module
 
     run = _Run(options, worker, timing, on_stage)
     try:
         run.lower(module, tuple(observers), on_failure)
+        if options.until != "llvmir":
+            check_names(module)
         run.kernels = kernels_of_module(module)
         # Directives alone: a line table makes LLVM write `.target …, debug`, which ptxas refuses to optimize.
         ir = run.llvm_ir(module, "directives" if options.lineinfo else "none")

@@ -15,7 +15,10 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
 
-__all__ = ["DYNAMIC_SHARED", "kernels_of_module", "kernels_of_ptx", "with_resources"]
+__all__ = ["DYNAMIC_SHARED", "check_names", "kernels_of_module", "kernels_of_ptx", "with_resources"]
+
+_PTX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
+"""PTX ISA, "Identifiers"; names with % are the registers'."""
 
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher has to ask for."""
@@ -24,6 +27,19 @@ DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 def kernels_of_module(module: Operation) -> list[Kernel]:
     """Every `llvm.func` marked `nvvm.kernel` that has a body, in order."""
     return [_kernel(op) for op in module.walk() if op.name == "llvm.func" and "nvvm.kernel" in op.attributes]
+
+
+def check_names(module: Operation) -> None:
+    """DiagnosticError for a kernel whose name PTX cannot spell: LLVM would abort, or ptxas refuse its text."""
+    for op in module.walk():
+        name = op.attributes.get("sym_name")
+        if op.name != "llvm.func" or "nvvm.kernel" not in op.attributes or not isinstance(name, StringAttr):
+            continue
+        if not _PTX_NAME.fullmatch(name.value):
+            raise op.error(
+                f"has the name '{name.value}', which is no identifier of PTX",
+                "use letters, digits, '_' and '$', and begin with a letter",
+            )
 
 
 def _kernel(function: Operation) -> Kernel:

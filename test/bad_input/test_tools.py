@@ -142,3 +142,14 @@ def test_nvdisasm_that_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("TESSERA_NVDISASM", "/bin/true")
     result = run("tessera-translate", "--mlir-to-sass", cwd=tmp_path, stdin=KERNEL.encode())
     refused(result, "wrote nothing", positioned=False)
+
+
+@pytest.mark.parametrize("name", ['"my kernel"', '"a.b"', '"1x"', '"$"', '"%x"', '""', '"\u00e9"'])
+def test_a_kernel_name_that_ptx_cannot_spell(name: str, tmp_path: Path) -> None:
+    result = run(
+        "tessera-translate",
+        "--mlir-to-ptx",
+        cwd=tmp_path,
+        stdin=KERNEL.replace("@kernel", f"@{name}").encode(),
+    )
+    refused(result, "<stdin>:2:3: error: .*is no identifier of PTX")
