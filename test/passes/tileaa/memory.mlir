@@ -30,7 +30,7 @@ entry @wide(%p: tile<ptr<f16>>, %m: tile<i32>, %k: tile<i32>) {
   // CHECK-NEXT: %[[C32:.*]] = arith.constant 32 : i32
   // CHECK-NEXT: %[[J:.*]] = arith.muli %[[Y]], %[[C32]] overflow<nsw> : i32
   // CHECK-NEXT: %[[O:.*]] = nv_tileaa.addptr %[[V]], [%[[I]], %[[J]]] : !nv_tileaa.memref<?x?xf16>
-  // CHECK-NEXT: %[[T:.*]], %[[TOK:.*]] = nv_tileaa.tiled_load %[[O]], %[[START]] padding zero {copy_atom = #cute.copy_atom<sm80_ldg_128_f16>, nv_tileaa.hints = {latency = 4 : i64}} : !nv_tileaa.memref<?x?xf16> -> tensor<64x32xf16>, !nv_tileaa.mem_token
+  // CHECK-NEXT: %[[T:.*]], %[[TOK:.*]] = nv_tileaa.tiled_load %[[O]], %[[START]] padding zero {copy_atom = #cute.copy_atom<sm80_ldg_128_f16>, nv_tileaa.hints = {latency = 4 : i32}} : !nv_tileaa.memref<?x?xf16> -> tensor<64x32xf16>, !nv_tileaa.mem_token
   // AMPERE: nv_tileaa.tiled_load %{{.*}} {copy_atom = #cute.copy_atom<sm80_ldg_128_f16>} :
   %t, %tok1 = load_view_tko weak %w[%x, %y] token = %tok optimization_hints = <sm_90 = {latency = 4}> : partition_view<tile=(64x32), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<64x32xf16>, token
   // CHECK: %[[O2:.*]] = nv_tileaa.addptr %[[V]]
