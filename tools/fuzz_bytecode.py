@@ -6,9 +6,9 @@
 
     python tools/fuzz_bytecode.py [--count 100000] [--seed N] [--jobs 1] [--keep FOLDER]
 
-Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file, lengths and
-counts that lie (huge varints), and files made of nested regions alone. Anything else than the two outcomes above is a
-failure: a traceback, more than 2 s, or more than 200 MB beyond what the reader takes for the files as they are. The
+Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file, lengths
+and counts that lie (huge varints), and files made of nested regions alone. Anything else than the two outcomes above is
+a failure: a traceback, more than 2 s, or more than 200 MB beyond what the reader takes for the files as they are. The
 file is kept, and its seed is printed: `--seed N --count 1` makes it again. Exit status 1 where there is a failure.
 """
 
@@ -33,7 +33,12 @@ SECONDS = 2.0
 MEGABYTES = 200
 CHUNK = 2000
 """Files that one process tries."""
-HUGE = (b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x80\x80\x80\x80\x10", b"\xff\xff\x7f")
+HUGE = (
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"\x80\x80\x80\x80\x10",
+    b"\xff\xff\x7f",
+)
 """Varints that lie about a length or a count."""
 
 
@@ -140,7 +145,9 @@ def attempt(data: bytes) -> str:
         for diagnostic in failure.diagnostics:
             told = [diagnostic, *diagnostic.notes]
             assert any("byte" in d.message for d in told), f"no byte offset: {diagnostic.message}"
-            assert diagnostic.location is not None and diagnostic.location.start() is not None, diagnostic.message
+            assert diagnostic.location is not None and diagnostic.location.start() is not None, (
+                diagnostic.message
+            )
         return "refused"
     again = write_bytecode(module, Version(data[8], data[9]))
     read_bytecode(again, "again.tileirbc")
@@ -175,7 +182,9 @@ def run(first: int, count: int, files: list[bytes]) -> Outcome:
 
 def main() -> None:
     """Fuzz and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=100_000, help="how many files (100000)")
     parser.add_argument("--seed", type=int, default=None, help="the first file's seed (random)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once (1)")

@@ -17,7 +17,15 @@ from tessera_tools.bytecode.version import DEFAULT_VERSION, MAGIC, VERSIONS, Ver
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
 
-__all__ = ["DEFAULT_VERSION", "MAGIC", "VERSIONS", "Version", "is_bytecode", "read_bytecode", "write_bytecode"]
+__all__ = [
+    "DEFAULT_VERSION",
+    "MAGIC",
+    "VERSIONS",
+    "Version",
+    "is_bytecode",
+    "read_bytecode",
+    "write_bytecode",
+]
 
 
 def read_bytecode(

@@ -100,7 +100,7 @@ def read_tagged(tables: Tables, c: Cursor, depth: int = 0) -> Attribute:
         lower = c.signed() if flags & 1 else None
         upper = c.signed() if flags & 2 else None
         return BoundedAttr(lower, upper)
-    c.fail(f"unknown attribute tag {tag}", at=at)
+    return c.fail(f"unknown attribute tag {tag}", at=at)
 
 
 def read_array(tables: Tables, c: Cursor, depth: int = 0) -> ArrayAttr:

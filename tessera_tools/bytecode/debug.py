@@ -59,12 +59,14 @@ class DebugTable:
         self.attributes = _table_at(rest, c.pos)
 
     def locations(self, function: int, c: Cursor) -> Iterator[Location]:
-        """The positions of a function and of its ops, one after another; `function` is its number from 1, 0 for none."""
+        """The positions of a function and of its ops, one after another; `function` counts from 1, 0 is none."""
         if function == 0:
             while True:
                 yield UNKNOWN
         if function > len(self.firsts):
-            c.fail(f"function {function} of the debug section is named, but there are only {len(self.firsts)}")
+            c.fail(
+                f"function {function} of the debug section is named, but there are only {len(self.firsts)}"
+            )
         at, indices, found = self.firsts[function - 1], self.indices, self.found
         while True:
             if at >= len(indices):
@@ -90,7 +92,9 @@ class DebugTable:
         known = self.found[number - 1]
         if known is None:
             if self._depth >= MAX_DEPTH:
-                c.fail(f"debug information nests deeper than {MAX_DEPTH} levels, or attribute {number} contains itself")
+                c.fail(
+                    f"debug information nests deeper than {MAX_DEPTH} levels, or attribute {number} contains itself"
+                )
             self._depth += 1
             try:
                 known = self.found[number - 1] = self._read(self.attributes.cursor(number - 1))
@@ -134,7 +138,7 @@ class DebugTable:
             return CallSiteLoc(callee, self._part(c, Location, "a position"))
         if tag == 0:
             return UNKNOWN
-        c.fail(f"unknown debug tag {tag}", at=0)
+        return c.fail(f"unknown debug tag {tag}", at=0)
 
 
 def _table_at(c: Cursor, start: int) -> Slices:

@@ -6,8 +6,8 @@
 - flags: one bit for each attribute and operand that may be absent, attributes first, in declaration order, where the
   op has such attributes, or more than one operand field of variable length;
 - attributes in declaration order: bare values of their kind; a unit attribute is only its flag;
-- operands in declaration order. Where at most one field has variable length: all operands, after their count if one has.
-  Otherwise a count before each variadic field, and an optional operand where its flag says so.
+- operands in declaration order. Where at most one field has variable length: all operands, after their count if one
+  has. Otherwise a count before each variadic field, and an optional operand where its flag says so.
 
 What an older version of the format lacks is left out there (`SINCE`). The few exceptions stand in tables here.
 """
@@ -133,7 +133,9 @@ def _read_symbol(tables: Tables, c: Cursor, type: Type | None) -> Attribute:
 
 
 _BOOL = ValueCodec(lambda t, c, _: TRUE if c.byte() else FALSE, lambda e, w, a: w.byte(a.value))
-_STRING = ValueCodec(lambda t, c, _: StringAttr(t.strings.read(c)), lambda e, w, a: w.varint(e.strings.index(a.value)))
+_STRING = ValueCodec(
+    lambda t, c, _: StringAttr(t.strings.read(c)), lambda e, w, a: w.varint(e.strings.index(a.value))
+)
 _SYMBOL = ValueCodec(_read_symbol, lambda e, w, a: w.varint(e.strings.index(a.root)))
 _ELEMENTS = ValueCodec(_read_constant, lambda e, w, a: w.varint(coding.constant_index(e, a)))
 _ARRAY = ValueCodec(lambda t, c, _: coding.read_array(t, c), coding.write_array)
@@ -270,7 +272,9 @@ def _plan(number: int, word: str, since: int, version: Version) -> OpPlan:
         hidden_results=tuple(_only_type(f) for f in definition.results if not present(f)),
         has_flags=bool(bits),
         attributes=tuple(
-            AttributePlan(f.key, None if f.kind is UNIT_ATTR else value_codec(f), bits.get(f.name, 0), f.default)
+            AttributePlan(
+                f.key, None if f.kind is UNIT_ATTR else value_codec(f), bits.get(f.name, 0), f.default
+            )
             for f in fields
             if present(f)
         ),

@@ -112,7 +112,9 @@ def _read_header(c: Cursor) -> Version:
     if (major, minor) not in VERSIONS:
         c.fail(f"unsupported Tile version {major}.{minor}.{tag}, {supported}", at=at)
     if tag & 1:
-        c.fail("the file uses preview features, whose encoding is not stable; export it without them", at=at + 2)
+        c.fail(
+            "the file uses preview features, whose encoding is not stable; export it without them", at=at + 2
+        )
     if tag:
         c.fail(f"unsupported Tile version {major}.{minor}.{tag}, {supported}", at=at + 2)
     return Version(major, minor)
@@ -208,7 +210,9 @@ class Reader:
                 if visibility >= len(SymbolVisibilityAttr.cases):
                     c.fail(f"{visibility} is no symbol visibility")
                 if visibility:
-                    attributes["symbol_visibility"] = SymbolVisibilityAttr(SymbolVisibilityAttr.cases[visibility])
+                    attributes["symbol_visibility"] = SymbolVisibilityAttr(
+                        SymbolVisibilityAttr.cases[visibility]
+                    )
                 if constant:
                     attributes["constant"] = UNIT
             op = Global.create(attributes=attributes)
@@ -239,7 +243,10 @@ class Reader:
         if flags & ~(PRIVATE | KERNEL | HAS_HINTS):
             c.fail(f"unknown flags {flags:#x} of function '{name}'", at=c.pos - 1)
         locations = self.tables.debug.locations(c.varint(), c)
-        attributes: dict[str, Attribute] = {"sym_name": StringAttr(name), "function_type": TypeAttr(signature)}
+        attributes: dict[str, Attribute] = {
+            "sym_name": StringAttr(name),
+            "function_type": TypeAttr(signature),
+        }
         if flags & HAS_HINTS or self.version.minor >= 5:
             hints = coding.read_tagged(self.tables, c)
             if not isinstance(hints, OptimizationHintsAttr):
@@ -249,7 +256,9 @@ class Reader:
         if self.version.minor >= 5:
             argument_attributes = coding.read_tagged(self.tables, c)
             if not isinstance(argument_attributes, ArrayAttr):
-                c.fail(f"expected the argument attributes of function '{name}', found '{argument_attributes}'")
+                c.fail(
+                    f"expected the argument attributes of function '{name}', found '{argument_attributes}'"
+                )
             if any(not isinstance(a, DictionaryAttr) or a.entries for a in argument_attributes):
                 attributes["arg_attrs"] = argument_attributes
         length = c.varint()
@@ -407,19 +416,25 @@ class BodyReader:
                     high = data[pos]
                     pos += 1
                     if high > 127:
-                        c.pos = pos - 2
-                        number = c.varint()
-                        pos = c.pos
+                        number, pos = self._long(pos - 2)
                     else:
                         number = number & 127 | high << 7
                 operands.append(values[number])
         except IndexError:
-            c.pos = min(pos, len(data))
-            if pos >= len(data):
-                c.fail("the data ends where an operand was expected")
+            # Once more, slowly: do the data end, or is a value not defined?
+            while c.varint() < len(values):
+                pass
             self._undefined()
         c.pos = pos
         return operands
+
+    def _long(self, at: int) -> tuple[int, int]:
+        """The varint at position `at`, and the position behind it; the cursor stays."""
+        c = self.c
+        here, c.pos = c.pos, at
+        number = c.varint()
+        behind, c.pos = c.pos, here
+        return number, behind
 
     def _segments(self, plan: OpPlan, flags: int, attributes: dict[str, Attribute]) -> list[Value]:
         """The operands of an op with several fields of variable length; their sizes become an attribute."""
@@ -451,7 +466,7 @@ class BodyReader:
         return operands
 
     def _undefined(self) -> NoReturn:
-        self.c.fail(f"a value is used that is not defined; {len(self.values)} are", at=self.c.pos - 1)
+        self.c.fail(f"a value is used that is not defined; there are {len(self.values)}", at=self.c.pos - 1)
 
     def _refuse(self, number: int, at: int) -> NoReturn:
         since = _SINCE.get(number)

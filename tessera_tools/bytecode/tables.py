@@ -1,6 +1,6 @@
 """Tables in bytecode: counted, with the start of every entry before the entries; an entry ends where the next starts.
 
-    count │ pad │ count × start (u32, or u64 for constants) │ entry, entry, …
+count │ pad │ count × start (u32, or u64 for constants) │ entry, entry, …
 """
 
 from __future__ import annotations

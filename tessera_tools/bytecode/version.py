@@ -38,8 +38,10 @@ class Version(NamedTuple):
         """From "13.1". ValueError, in the user's words, for anything that is not supported."""
         found = re.fullmatch(r"(\d+)\.(\d+)(?:\.0)?", text)
         version = cls(int(found[1]), int(found[2])) if found else None
-        if version not in VERSIONS:
-            raise ValueError(f"unsupported bytecode version '{text}'; expected one of {', '.join(map(str, VERSIONS))}")
+        if version is None or version not in VERSIONS:
+            raise ValueError(
+                f"unsupported bytecode version '{text}'; expected one of {', '.join(map(str, VERSIONS))}"
+            )
         return version
 
 

@@ -3,7 +3,8 @@
     module ──functions──▶ bodies, and with them the tables (strings, types, constants, positions) in order of first use
            ──▶ header │ function │ global │ constant │ debug │ type │ producer │ string │ end
 
-Tables are filled in the order in which the Python frontend fills them, so that what it wrote is written again byte for byte.
+Tables are filled in the order in which the Python frontend fills them, so that what it wrote is written again byte for
+byte.
 """
 
 from __future__ import annotations
@@ -222,7 +223,9 @@ class BodyWriter:
                     self.count = outside
         for result in op.results[len(results) :]:
             if result.has_uses:
-                raise ValueError(f"the result of '{op.name}' is used, but version {e.version} of bytecode has none")
+                raise ValueError(
+                    f"the result of '{op.name}' is used, but version {e.version} of bytecode has none"
+                )
         self.define(results)
 
     def _refusal(self, op: Any) -> DiagnosticError:

@@ -1,6 +1,7 @@
-"""`tessera-translate --cudatilebc-to-mlir` and `--mlir-to-cudatilebc`: cuda_tile bytecode to text, and text to bytecode.
+"""`tessera-translate --cudatilebc-to-mlir` and `--mlir-to-cudatilebc`: cuda_tile bytecode to text, text to bytecode.
 
-    bytecode ──bytecode/reader──▶ module ──ir/printing──▶ text          text ──parser──▶ module ──bytecode/writer──▶ bytecode
+    bytecode ──bytecode/reader──▶ module ──ir/printing──▶ text
+    text ──parser──▶ module ──bytecode/writer──▶ bytecode
 
 Bytecode is taken for text's place, too: it is then written again, in the version asked for.
 """

@@ -1,6 +1,6 @@
 """`tessera-translate`: from any stage to LLVM IR, NVPTX MIR, PTX, cubin or SASS; and bytecode to text and back.
 
-    input (.tileirbc, .mlir of any stage, .ll, .ptx) ──emit/driver.py──▶ output, and with --save-temps every stage on the way
+    .tileirbc, .mlir of any stage, .ll, .ptx ──emit/driver.py──▶ output, and with --save-temps every stage on the way
 
 LLVM's process is started before the input is read, so that it loads while the IR is parsed and lowered.
 """
@@ -25,7 +25,10 @@ OUTPUTS = {
     "mlir-to-cubin": ("cubin", "a cubin, with its launch manifest (JSON) beside it"),
     "mlir-to-sass": ("sass", "the cubin's SASS, disassembled"),
     "cudatilebc-to-mlir": ("mlir", "MLIR text, of cuda_tile bytecode"),
-    "mlir-to-cudatilebc": ("cudatilebc", "cuda_tile bytecode, of cuda_tile text (or bytecode of another version)"),
+    "mlir-to-cudatilebc": (
+        "cudatilebc",
+        "cuda_tile bytecode, of cuda_tile text (or bytecode of another version)",
+    ),
 }
 """What can be made; exactly one of these is given."""
 
@@ -51,7 +54,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "bytecode-version": ("VERSION", "the version of cuda_tile bytecode to write, 13.1 to 13.5 (13.1)", None),
     "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
     "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80)", None),
-    "llvm-pipeline": ("NAME", "tile (the passes that lowered tiles need) or llvm (LLVM's own for the level)", None),
+    "llvm-pipeline": (
+        "NAME",
+        "tile (the passes that lowered tiles need) or llvm (LLVM's own for the level)",
+        None,
+    ),
     "llvm-timeout": ("SECONDS", "time limit for LLVM (120)", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
     "ptxas": ("PATH", "the ptxas to call; otherwise TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, PATH", None),
@@ -59,7 +66,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (300)", None),
     "save-temps": ("DIR", "write every stage there: 1-cuda_tile.mlir to 7-sass.sass", "."),
     "split-input-file": ("MARKER", "with --mlir-to-cudatilebc: each part of the text by itself", "// -----"),
-    "verify-diagnostics": ("WHICH", "check errors against `expected-…` comments: all or only-expected", "all"),
+    "verify-diagnostics": (
+        "WHICH",
+        "check errors against `expected-…` comments: all or only-expected",
+        "all",
+    ),
     "verify-each": ("BOOL", "verify the IR after each pass (true)", "true"),
 }
 
@@ -103,7 +114,9 @@ def _command() -> click.Command:
         click.Option(["--run-pass"], multiple=True, hidden=True),
     ]
     for name, (_, text) in OUTPUTS.items():
-        params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=f"make {text}", metavar=""))
+        params.append(
+            click.Option([f"--{name}"], type=click.BOOL, default=False, help=f"make {text}", metavar="")
+        )
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
     names = {"o": ["-o", "output"], "O": ["-O", "level"]}
@@ -115,8 +128,8 @@ def _command() -> click.Command:
     return click.Command(
         "tessera-translate",
         params=params,
-        help="Translate FILE (or stdin), cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, to what is asked for. What is still to "
-        "lower is lowered by the target's pipeline.",
+        help="Translate FILE (or stdin), cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, to what is asked for. "
+        "What is still to lower is lowered by the target's pipeline.",
         epilog=EPILOG,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
     )

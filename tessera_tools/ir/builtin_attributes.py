@@ -158,7 +158,9 @@ def _bare_text(attr: Attribute) -> str:
     if isinstance(attr, IntegerAttr) and attr.type is I64:
         return str(attr.value)
     if isinstance(attr, FloatAttr) and attr.type is F64:
-        return float_text(attr.bits, attr.type)
+        text = float_text(attr.bits, attr.type)
+        if not text.startswith("0x"):  # bits alone would read as an integer
+            return text
     return str(attr)
 
 

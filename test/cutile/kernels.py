@@ -2,11 +2,13 @@
 
     python test/cutile/kernels.py FOLDER            (needs the package `cuda-tile`; no GPU)
 
-writes FOLDER/<version>/<kernel>.tileirbc for every version that can say the kernel. The files are kept beside this one, so
-that the tests need no frontend.
+writes FOLDER/<version>/<kernel>.tileirbc for every version that can say the kernel. The files are kept beside this
+one, so that the tests need no frontend.
 """
-# pyright: basic
-# ruff: noqa: E741
+# The frontend is no dependency of the project, and its `Const` is a variable.
+# pyright: reportInvalidTypeForm=false, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: reportUnknownMemberType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
+# pyright: reportMissingParameterType=false, reportUntypedFunctionDecorator=false
 
 from __future__ import annotations
 
@@ -141,7 +143,11 @@ def conversions(a, c, n: Const):
 def constants(c, n: Const):
     """Splats of every kind of number."""
     i = ct.bid(0)
-    x = ct.full((n,), 1.5, dtype=f32) + ct.full((n,), -math.inf, dtype=f32) + ct.full((n,), math.nan, dtype=f32)
+    x = (
+        ct.full((n,), 1.5, dtype=f32)
+        + ct.full((n,), -math.inf, dtype=f32)
+        + ct.full((n,), math.nan, dtype=f32)
+    )
     x = x + ct.astype(ct.full((n,), 0.1, dtype=f16), f32) + ct.astype(ct.full((n,), 3.0, dtype=bf16), f32)
     x = x + ct.astype(ct.full((n,), -7, dtype=i8), f32) + ct.astype(ct.full((n,), 65535, dtype=u16), f32)
     x = x + ct.astype(ct.full((n,), 2**40, dtype=i64), f32) + ct.astype(ct.full((n,), 0.25, dtype=f64), f32)
@@ -208,7 +214,11 @@ def custom_reduction(a, c, n: Const):
 def scans(a, c, n: Const):
     """Running sums and products, from both ends."""
     x = ct.load(a, index=(0, 0), shape=(4, n))
-    ct.store(c, index=(0, 0), tile=ct.cumsum(x, axis=1) + ct.cumprod(x, axis=0) + ct.cumsum(x, axis=1, reverse=True))
+    ct.store(
+        c,
+        index=(0, 0),
+        tile=ct.cumsum(x, axis=1) + ct.cumprod(x, axis=0) + ct.cumsum(x, axis=1, reverse=True),
+    )
 
 
 # -- memory
@@ -414,7 +424,12 @@ def printed(a, n: Const):
 @ct.kernel
 def grid(c, n: Const):
     """The grid's extents and this block's place in it."""
-    x = ct.bid(0) + ct.bid(1) * ct.num_blocks(0) + ct.bid(2) * ct.num_blocks(0) * ct.num_blocks(1) + ct.num_blocks(2)
+    x = (
+        ct.bid(0)
+        + ct.bid(1) * ct.num_blocks(0)
+        + ct.bid(2) * ct.num_blocks(0) * ct.num_blocks(1)
+        + ct.num_blocks(2)
+    )
     ct.store(c, index=(ct.bid(0),), tile=ct.full((n,), 0, dtype=i32) + x)
 
 
@@ -467,6 +482,7 @@ KERNELS = {
     "packed": (packed, [array(f32), array(i32), 64]),
     "reductions_f32": (reductions, [array(f32, 2), array(f32), 64]),
     "reductions_i32": (reductions, [array(i32, 2), array(i32), 64]),
+    "reductions_f64": (reductions, [array(f64, 2), array(f64), 64]),
     "custom_reduction": (custom_reduction, [array(f32, 2), array(f32), 64]),
     "scans": (scans, [array(f32, 2)] * 2 + [64]),
     "padded": (padded, [array(f32, 2)] * 2 + [16, 32]),
@@ -511,7 +527,9 @@ def main() -> None:
     """Export every kernel at every version that has what it needs."""
     from cuda.tile import _compile
 
-    _compile.dev_features_enabled = lambda: True  # the frontend keeps 13.5 to itself until its tools are released
+    _compile.dev_features_enabled = lambda: (
+        True
+    )  # the frontend keeps 13.5 to itself until its tools are released
     out = Path(sys.argv[1])
     for name, (kernel, parameters) in KERNELS.items():
         told = []

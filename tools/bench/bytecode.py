@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reading and writing cuda_tile bytecode: MB/s into verified IR, beside the same program as text and `tileirdisasm`.
 
-The program is made of the kernels under test/cutile, repeated under new names until the bytecode has the size asked for,
-with and without debug information (which is more than half of what the Python frontend writes).
+The program is made of the kernels under test/cutile, repeated under new names until the bytecode has the size asked
+for, with and without debug information (which is more than half of what the Python frontend writes).
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ def program(size: int, debug: bool) -> bytes:
 
     def moved(location: Location, name: str) -> Location:
         """The position in a copy of its function."""
-        if not debug or not isinstance(location, DILocAttr) or not isinstance(location.scope, DISubprogramAttr):
+        if (
+            not debug
+            or not isinstance(location, DILocAttr)
+            or not isinstance(location.scope, DISubprogramAttr)
+        ):
             return UNKNOWN
         old = location.scope
         scope = DISubprogramAttr(old.file, old.line, old.label, name, old.compile_unit, old.scope_line)

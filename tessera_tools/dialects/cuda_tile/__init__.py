@@ -26,6 +26,7 @@ from tessera_tools.dialects.cuda_tile import (
     memory,
     structure,
     testing,
+    view_atomics,
     views,
 )
 from tessera_tools.dialects.cuda_tile.attributes import (
@@ -224,7 +225,20 @@ def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | N
 DIALECT = Dialect(
     "cuda_tile",
     "NVIDIA's public tile IR",
-    ops_of(structure, core_ops, device_ops, float_ops, integer_ops, conversion_ops, control_flow, views, memory, view_atomics, legacy, testing),
+    ops_of(
+        structure,
+        core_ops,
+        device_ops,
+        float_ops,
+        integer_ops,
+        conversion_ops,
+        control_flow,
+        views,
+        memory,
+        view_atomics,
+        legacy,
+        testing,
+    ),
     types=by_word(
         PointerType,
         TileType,

@@ -2,7 +2,8 @@
 
 A number, once given, keeps its meaning in every version; what a later version adds gets the next free one. The facts
 are those of NVIDIA/cuda-tile (BytecodeOpcodes.td, BytecodeTypeOpcodes.td, BytecodeAttrOpcodes.td; 13.1 to 13.3) and of
-the bytecode writer in the wheel cuda-tile 1.7.0 (13.4 and 13.5). `since` is the minor version of format 13 that brought it.
+the bytecode writer in the wheel cuda-tile 1.7.0 (13.4 and 13.5). `since` is the minor version of format 13 that
+brought it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,15 @@ SIMPLE_TYPES: tuple[tuple[int, str, int], ...] = (
 )  # fmt: skip
 """Types without parameters: tag, keyword, since."""
 
-POINTER, TILE, TENSOR_VIEW, PARTITION_VIEW, FUNCTION, GATHER_SCATTER_VIEW, STRIDED_VIEW = 12, 13, 14, 15, 16, 20, 21
+POINTER, TILE, TENSOR_VIEW, PARTITION_VIEW, FUNCTION, GATHER_SCATTER_VIEW, STRIDED_VIEW = (
+    12,
+    13,
+    14,
+    15,
+    16,
+    20,
+    21,
+)
 """Tags of types with parameters; the two last since 13.3."""
 
 ATTRIBUTE_TAGS = {

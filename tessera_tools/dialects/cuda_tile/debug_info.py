@@ -184,7 +184,9 @@ def _fields(s: Any, kinds: dict[str, Any], optional: tuple[str, ...] = ()) -> di
     while True:
         key = s.optional_word()
         if key is None:
-            raise s.error(f"expected a parameter name in struct, one of {', '.join(kinds)}; found {s.found()}")
+            raise s.error(
+                f"expected a parameter name in struct, one of {', '.join(kinds)}; found {s.found()}"
+            )
         if key not in kinds or key in found:
             problem = "given twice" if key in found else f"unknown; expected one of {', '.join(kinds)}"
             raise s.error(f"'{key}' is {problem}")

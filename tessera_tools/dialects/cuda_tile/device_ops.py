@@ -31,7 +31,9 @@ class Alloca(Op, name="cuda_tile.alloca", traits=(READ_WRITE,)):
     alignment = attribute(I64_ATTR)
     global_ = attribute(UNIT_ATTR, optional=True)
     result = result(SCALAR_POINTER)
-    assembly = "`num_elem` `=` $num_elem `,` `alignment` `=` $alignment ($global^)? attr-dict `:` type($result)"
+    assembly = (
+        "`num_elem` `=` $num_elem `,` `alignment` `=` $alignment ($global^)? attr-dict `:` type($result)"
+    )
 
     def verify_op(self) -> None:
         for key in ("num_elem", "alignment"):

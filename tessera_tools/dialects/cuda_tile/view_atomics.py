@@ -1,7 +1,7 @@
 """Reductions into views of `cuda_tile`: atomic ones, and those of multicast memory, which stands on several GPUs.
 
-    atomic_red_view_tko relaxed device %view[%i, %j], addf, %tile token = %t : tile<…>, partition_view<…>, tile<i32> -> token
-    multimem_store_view_tko weak %view, %tile[%i, %j] token = %t : partition_view<…>, tile<…>, tile<i32>, token -> token
+atomic_red_view_tko relaxed device %view[%i], addf, %tile token = %t : tile<…>, partition_view<…>, tile<i32> -> token
+multimem_store_view_tko weak %view, %tile[%i] token = %t : partition_view<…>, tile<…>, tile<i32>, token -> token
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
 
 
 class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
-    """`weak %view, %tile[%i] token = %t : partition_view<…>, tile<…>, tile<i32>, token -> token`; a load has no tile."""
+    """`weak %view, %tile[%i] token = %t : partition_view<…>, tile<…>, tile<i32>, token -> token`; no tile in a load."""
 
     grammar = (
         """
@@ -164,11 +164,15 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         indices = indices or []
         stored = any(field.name == "tile" for field in state.definition.operands)
         if stored != (tile is not None):
-            raise state.error(None, f"'{state.definition.name}' takes {'a' if stored else 'no'} tile behind the view")
+            raise state.error(
+                None, f"'{state.definition.name}' takes {'a' if stored else 'no'} tile behind the view"
+            )
         if types and isinstance(types[-1], TokenType):
             types = types[:-1]
         if len(types) < 1 + stored or len(results) != len(state.definition.results):
-            raise state.error(None, "expected the types of the view, of the tile if one is stored, and of the indices")
+            raise state.error(
+                None, "expected the types of the view, of the tile if one is stored, and of the indices"
+            )
         state.operand("view", view)
         state.types("view", types[:1])
         if tile is not None:
@@ -201,7 +205,9 @@ class _Multimem(Op):
         view = op.view.type
         kind = view.tensor_view.kind
         if kind is None or kind.value != "multicast":
-            raise op.error(f"expected a multicast pointer, but got {kind.value if kind is not None else 'none'}")
+            raise op.error(
+                f"expected a multicast pointer, but got {kind.value if kind is not None else 'none'}"
+            )
         if tile is not view.tile_type:
             raise op.error(f"expected tile type to be '{view.tile_type}' (based on view type), got '{tile}'")
         check_indices(op)

@@ -19,7 +19,6 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     TENSOR_VIEW,
     TILE_VIEW,
     TOKEN_TYPE,
-    shape_of,
 )
 from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, short_types, value_types
 from tessera_tools.dialects.cuda_tile.integer_ops import NO_EFFECT
@@ -30,6 +29,7 @@ from tessera_tools.dialects.cuda_tile.types import (
     PointerType,
     StridedViewType,
     TensorViewType,
+    TileType,
     TileViewType,
     scalar,
     short_text,
@@ -56,27 +56,34 @@ from tessera_tools.opdef import (
 
 
 class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
-    """`%base, shape = [%m, 64], strides = [%s, 1] : tile<i32> -> tensor_view<?x64xf16, strides=[?,1]>`."""
+    """`%base, shape = [%m, 64], strides = [%s, 1] : tile<i32> -> tensor_view<?x64xf16, strides=[?,1]>`.
+
+    The base's type stands before the extents' where the pointer says of which kind it is.
+    """
 
     grammar = """
-    custom: VALUE "," "shape" "=" custom_extents "," "strides" "=" custom_extents attr_dict ":" TYPE ["->" TYPE]
+    custom: VALUE "," "shape" "=" custom_extents "," "strides" "=" custom_extents attr_dict ":" types ["->" TYPE]
     custom_extents: "[" "]" | "[" custom_extent ("," custom_extent)* "]"
     custom_extent: INTEGER -> constant | VALUE -> value | KEYWORD -> wrong
     """
 
     def read(self, state: Any, node: Any) -> None:
-        base, shape, strides, attributes, first, second = node
-        view = first if second is None else second
+        base, shape, strides, attributes, given, second = node
+        view = given.pop() if second is None else second
         if not isinstance(view, TensorViewType):
             raise state.error(None, f"expected 'tensor_view' type, but got '{view}'")
+        spelled = bool(given) and isinstance(given[0], TileType) and isinstance(given[0].element, PointerType)
         state.operand("base", base)
-        state.types("base", [scalar(PointerType(view.element))])
+        state.types("base", [given.pop(0) if spelled else scalar(PointerType(view.element))])
+        first = given.pop(0) if given else None
+        if given:
+            raise state.error(None, f"expected one type for all dynamic values, but got '{given[0]}' too")
         for field, noun, extents, expected in (
             ("dynamicShape", "shape", shape, view.shape),
             ("dynamicStrides", "stride", strides, view.strides),
         ):
             tokens = self._dynamic(state, noun, extents, expected)
-            if tokens and second is None:
+            if tokens and first is None:
                 raise state.error(
                     tokens[0], "expected the type of the dynamic values, 'type -> tensor_view<…>'"
                 )
@@ -117,7 +124,10 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
         p.write(f" {p.name(op.base)}, shape = [{shape}], strides = [{strides}]")
         p.attr_dict(op, elide={"operandSegmentSizes"})
         dynamic = (*op.dynamicShape, *op.dynamicStrides)
-        p.write(f" : {short_text(dynamic[0].type)} -> " if dynamic else " : ")
+        given = [dynamic[0].type] if dynamic else []
+        if op.base.type.element.kind is not None:
+            given.insert(0, op.base.type)
+        p.write(f" : {short_types(given)} -> " if given else " : ")
         p.write(short_text(view))
 
 
@@ -140,6 +150,13 @@ class MakeTensorView(Op, name="cuda_tile.make_tensor_view", traits=(NO_EFFECT,))
         if view.element is not pointee:
             raise self.error(
                 f"expected pointer to '{view.element}' to build tensor_view of this type, got '{pointee}'"
+            )
+        kind = self.base.type.element.kind
+        if kind is not view.kind:
+            raise self.error(
+                "pointer base without ptr_attr cannot produce tensor_view with ptr_attr"
+                if kind is None
+                else f"tensor_view must preserve ptr_attr from base pointer ({kind})"
             )
         groups = (
             ("shape", view.dynamic_extents, self.dynamicShape),
@@ -517,7 +534,7 @@ def check_ordering(op: Any, noun: str, last: str) -> None:
 def check_indices(op: Any) -> None:
     """As many indices as the view has dimensions, scalars of one type; a gather's along its sparse dimension a tile."""
     view = op.view.type
-    kinds = value_types(op.index)
+    kinds: list[Any] = value_types(op.index)
     if len(kinds) != view.index_rank:
         raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(kinds)}")
     if op.inbounds is not None and len(op.inbounds) != len(kinds):

@@ -94,9 +94,9 @@ def test_hints_of_an_architecture_come_before_the_default_ones() -> None:
     hints = parse_attribute(
         "#cuda_tile.optimization_hints<default = {latency = 2, occupancy = 1}, sm_90 = {latency = 5}>"
     )
-    assert str(hints.hint("sm_90", "latency")) == "5 : i64"
-    assert str(hints.hint("sm_90", "occupancy")) == "1 : i64"
-    assert str(hints.hint("sm_80", "latency")) == "2 : i64"
+    assert str(hints.hint("sm_90", "latency")) == "5 : i32"
+    assert str(hints.hint("sm_90", "occupancy")) == "1 : i32"
+    assert str(hints.hint("sm_80", "latency")) == "2 : i32"
     assert hints.hint("sm_80", "allow_tma") is None
 
 
