@@ -14,6 +14,7 @@ HINTS = {
     "llc-22": "Debian's package llvm-22",
     "mlir-opt-22": "Debian's package mlir-22-tools",
     "mlir-translate-22": "Debian's package mlir-22-tools",
+    "nvcc": "pip install nvidia-cuda-nvcc nvidia-cuda-cccl",
     "ptxas": "pip install nvidia-cuda-nvcc",
     "nvdisasm": "pip install nvidia-cuda-nvdisasm",
     "tileiras": "pip install nvidia-cuda-tileiras",

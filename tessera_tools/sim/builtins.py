@@ -54,12 +54,13 @@ def _number(warp: Warp, lane: int, address: int, width: int) -> bytes:
     return bytes(_byte(warp, lane, address + at) for at in range(width))
 
 
-def _format(warp: Warp, lane: int, text: str, address: int) -> str:
-    """C's printf; arguments lie one after the other, aligned to their size (CUDA's vprintf buffer)."""
-    at = address
+def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
+    """C's printf, and how many arguments it took; they lie one after the other, aligned to their size."""
+    at, taken = address, 0
 
     def take(width: int) -> bytes:
-        nonlocal at
+        nonlocal at, taken
+        taken += 1
         at = -(-at // width) * width
         raw = _number(warp, lane, at, width)
         at += width
@@ -87,15 +88,19 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> str:
         number = int.from_bytes(take(size), "little", signed=kind in "di")
         return (spec + ("d" if kind in "diu" else kind)) % number
 
-    return _CONVERSION.sub(convert, text)
+    return _CONVERSION.sub(convert, text), taken
 
 
 def vprintf(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:
-    """vprintf(format, arguments): lane after lane; the text goes to the launch's output."""
+    """vprintf(format, arguments): lane after lane; the text goes to the launch's output.
+
+    The result is the number of arguments (CUDA C++ Programming Guide, "Formatted Output").
+    """
     for lane in map(int, mask.lanes):
         text = _text(warp, lane, _argument(warp, lane, arguments[0]))
-        warp.cta.cluster.launch.output.append(_format(warp, lane, text, _argument(warp, lane, arguments[1])))
-    _give(warp, mask, results, 0)
+        line, taken = _format(warp, lane, text, _argument(warp, lane, arguments[1]))
+        warp.cta.cluster.launch.output.append(line)
+        _give(warp, mask_of(1 << lane), results, taken)
 
 
 def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> Any:

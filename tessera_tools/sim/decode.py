@@ -370,7 +370,8 @@ class Context:
         """The lanes in the member mask (a u32 port) must run this instruction together (the `.sync` forms)."""
 
         def needed(warp: Warp) -> int:
-            return int(warp.ports[port][warp.split.mask.first])
+            # Groups of a warp may come together, each with its own mask.
+            return int(np.bitwise_or.reduce(warp.ports[port][warp.split.mask.array]))
 
         self._needed = needed
 

@@ -6,6 +6,7 @@ which has exited, or leaves out a lane that runs it, is the finding `illegal`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,29 @@ def _members(ctx: Context, operand: Operand) -> int:
     return port
 
 
-def _check(warp: Warp, mask: Mask, port: int) -> None:
-    """Every lane must be in its own mask, and all masks must be the same."""
-    members = int(warp.ports[port][mask.first])
-    if mask.bits & ~members:
-        warp.report("illegal", f"lanes {mask.bits & ~members:#010x} run it, and are not in the mask {members:#010x}",
-                    mask_of(mask.bits & ~members))  # fmt: skip
+def _by_members(execute: Callable[[Warp, Mask], None], members: int | None) -> Execute:
+    """Runs `execute` for each group of lanes with the same member mask: groups of a warp may come together."""
+    if members is None:
+        return execute
+
+    def run(warp: Warp, mask: Mask) -> None:
+        row = warp.ports[members]
+        wanted = int(row[mask.first])
+        if mask.count == 1 or (row[mask.array] == row[mask.first]).all():
+            groups = [(wanted, mask)]
+        else:
+            groups = [(int(bits), mask_of((row == bits) & mask.array)) for bits in np.unique(row[mask.array])]
+        for wanted, part in groups:
+            strangers = part.bits & ~wanted
+            if strangers:
+                warp.report(
+                    "illegal",
+                    f"lanes {strangers:#010x} run it, and are not in the mask {wanted:#010x}",
+                    mask_of(strangers),
+                )
+            execute(warp, part)
+
+    return run
 
 
 @instruction("shfl.sync", "shfl")
@@ -52,8 +70,6 @@ def shfl(ctx: Context) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> None:
         ports = warp.ports
-        if members is not None:
-            _check(warp, mask, members)
         step = ports[b].astype(np.int64) & 31
         control = ports[c].astype(np.int64)
         clamp, segment = control & 31, control >> 8 & 31
@@ -81,7 +97,7 @@ def shfl(ctx: Context) -> Execute:
         if p is not None:
             put(warp, mask, p, inside)
 
-    return execute
+    return _by_members(execute, members)
 
 
 @instruction("vote.sync", "vote")
@@ -96,8 +112,6 @@ def vote(ctx: Context) -> Execute:
     members = _members(ctx, operands[2]) if synchronous else None
 
     def execute(warp: Warp, mask: Mask) -> None:
-        if members is not None:
-            _check(warp, mask, members)
         bits = mask_of(warp.ports[a]).bits
         bits = (~bits if negated else bits) & mask.bits
         value: Any = np.uint32(bits)
@@ -109,7 +123,7 @@ def vote(ctx: Context) -> Execute:
             value = bits in (0, mask.bits)
         put(warp, mask, d, value)
 
-    return execute
+    return _by_members(execute, members)
 
 
 @instruction("match.any.sync", "match.all.sync")
@@ -127,7 +141,6 @@ def match(ctx: Context) -> Execute:
     weights = np.uint64(1) << _LANES.astype(np.uint64)
 
     def execute(warp: Warp, mask: Mask) -> None:
-        _check(warp, mask, members)
         row = warp.ports[a]
         if every:
             same = bool((row[mask.array] == row[mask.first]).all())
@@ -138,7 +151,7 @@ def match(ctx: Context) -> Execute:
         equal = (row[:, None] == row[None, :]) & mask.array
         put(warp, mask, d, (equal * weights).sum(axis=1).astype(np.uint32))
 
-    return execute
+    return _by_members(execute, members)
 
 
 _REDUCTIONS: dict[str, Any] = {
@@ -164,7 +177,6 @@ def redux(ctx: Context) -> Execute:
         pick = extreme(element, op == "max", propagate)
 
         def floats(warp: Warp, mask: Mask) -> None:
-            _check(warp, mask, members)
             patterns = element.patterns(warp.ports[a])[mask.array]
             if magnitude:
                 patterns = patterns & ~element.sign
@@ -173,14 +185,13 @@ def redux(ctx: Context) -> Execute:
                 result = pick(result, patterns[index : index + 1])
             put(warp, mask, d, element.row(pick(result, result)))
 
-        return floats
+        return _by_members(floats, members)
     reduce = _REDUCTIONS[op].reduce
 
     def execute(warp: Warp, mask: Mask) -> None:
-        _check(warp, mask, members)
         put(warp, mask, d, reduce(warp.ports[a][mask.array], dtype=type.dtype))
 
-    return execute
+    return _by_members(execute, members)
 
 
 @instruction("elect.sync")
@@ -194,11 +205,10 @@ def elect(ctx: Context) -> Execute:
     members = _members(ctx, operands[1])
 
     def execute(warp: Warp, mask: Mask) -> None:
-        _check(warp, mask, members)
         put(warp, mask, d, np.uint32(mask.first))
         put(warp, mask, p, mask.first == _LANES)
 
-    return execute
+    return _by_members(execute, members)
 
 
 @instruction("activemask")
