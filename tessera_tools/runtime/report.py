@@ -75,8 +75,8 @@ def figures(stats: Counters) -> dict[str, Any]:
 
 
 def _is_global(name: str) -> bool:
-    """Whether these bytes were counted as sectors, too: what lanes load and store."""
-    return name.startswith(("ld.global", "st.global", "ld.nc"))
+    """Whether these bytes were counted as sectors, too: what lanes load, store and copy."""
+    return name.endswith(".global")
 
 
 def stats_tables(
@@ -128,9 +128,7 @@ def stats_tables(
     if stats.bytes:
         rows = [[name, f"{count:,}"] for name, count in sorted(stats.bytes.items())]
         if stats.requests and data["global"]["efficiency"]:
-            rows.append(
-                ["used of the sectors loaded and stored, %", f"{100 * data['global']['efficiency']:.1f}"]
-            )
+            rows.append(["used of the sectors moved, %", f"{100 * data['global']['efficiency']:.1f}"])
         tables.append(("Bytes moved", ("by", "bytes"), rows))
     if stats.flops:
         rows = [[name, f"{count:,}"] for name, count in stats.flops.items()]
