@@ -101,7 +101,8 @@ def check_remote(warp: Warp, mask: Mask, cta: Cta) -> None:
         return
     clocks = warp.cta.cluster.clocks
     first = cta.warps[0].rank
-    if clocks.known[warp.rank][first : first + len(cta.warps)].max() <= clocks.begin:
+    started = "cluster started" in warp.cta.state
+    if not started and clocks.known[warp.rank][first : first + len(cta.warps)].max() <= clocks.begin:
         warp.report(
             "race",
             f"access to shared memory of CTA {cta.index}, and nothing says that it has started: a cluster barrier "

@@ -22,6 +22,13 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 __all__ = ["Destination", "destinations", "global_bytes", "policy", "shared_bytes"]
 
 _SHARED = ("shared::cta", "shared::cluster")
+_COPIES = (
+    ("shared::cluster", "global"),
+    ("shared::cta", "global"),
+    ("shared::cluster", "shared::cta"),
+    ("global", "shared::cta"),
+)
+"""Destination and source of the copies that there are."""
 
 
 def policy(ctx: Context, operands: list[Operand]) -> None:
@@ -123,7 +130,7 @@ def destinations(
 def _spaces(ctx: Context) -> tuple[str, str]:
     known = (*_SHARED, "global")
     target, source = ctx.choose(*known), ctx.choose(*known)
-    if (target == "global") == (source == "global") or source == "shared::cluster":
+    if (target, source) not in _COPIES:
         raise ctx.error(f"copies from .{source} to .{target}")
     return target, source
 

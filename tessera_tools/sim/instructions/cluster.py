@@ -113,6 +113,8 @@ def wait(ctx: Context) -> Execute:
 
         def finish(warp: Warp, mask: Mask) -> None:
             waits[mask.array] = -1
+            # Whoever arrived has started, be the arrive relaxed or not.
+            warp.cta.state["cluster started"] = True
             if barrier.released is not None:
                 cluster.clocks.acquire(warp, barrier.released)
             for thing in barrier.published:
