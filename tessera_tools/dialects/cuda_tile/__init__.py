@@ -1,9 +1,10 @@
 """The `cuda_tile` dialect: NVIDIA's public tile IR, in the text that its own tools print.
 
     types.py  attributes.py  constraints.py      what values and attributes are
-    formats.py  constants.py                     syntax that several ops share
+    formats.py  constants.py  accesses.py        syntax and checks that several ops share
     structure.py                                 module, entry, global
     core_ops.py  float_ops.py  integer_ops.py  conversion_ops.py  control_flow.py  views.py  memory.py
+    device_ops.py  view_atomics.py  debug_info.py  bytecode_numbers.py
     testing.py                                   ops for tests
     legacy.py                                    the older spelling, and `upgrade_legacy`
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tessera_tools.dialects.cuda_tile.accesses import (
+    TAIL_GRAMMAR,
+    check_ordering,
+    ordering_text,
+    read_tail,
+)
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE, OptimizationHintsAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_TILE,
@@ -16,12 +22,6 @@ from tessera_tools.dialects.cuda_tile.constraints import (
 )
 from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types, wrong_keyword
 from tessera_tools.dialects.cuda_tile.types import NUMBERS, TileType
-from tessera_tools.dialects.cuda_tile.views import (
-    TAIL_GRAMMAR,
-    check_ordering,
-    ordering_text,
-    read_tail,
-)
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, bit_width
 from tessera_tools.opdef import (

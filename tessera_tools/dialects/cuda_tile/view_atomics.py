@@ -8,19 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE, MultimemReductionAttr
-from tessera_tools.dialects.cuda_tile.constraints import (
-    ANY_TILE,
-    INT_TILE,
-    TILE_VIEW,
-    TOKEN_TYPE,
-    shape_of,
-    shape_text,
-)
-from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types
-from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mode
-from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
-from tessera_tools.dialects.cuda_tile.views import (
+from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
     TAIL_GRAMMAR,
     VIEW_KEYS,
@@ -33,6 +21,18 @@ from tessera_tools.dialects.cuda_tile.views import (
     read_tail,
     write_inbounds,
 )
+from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE, MultimemReductionAttr
+from tessera_tools.dialects.cuda_tile.constraints import (
+    ANY_TILE,
+    INT_TILE,
+    TILE_VIEW,
+    TOKEN_TYPE,
+    shape_of,
+    shape_text,
+)
+from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types
+from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mode
+from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
 from tessera_tools.ir.types import BF16, F16, FloatType, IntegerType
 from tessera_tools.opdef import (
     READ,

@@ -1,0 +1,174 @@
+"""What loads, stores and atomics of `cuda_tile` have in common: ordering and scope; the token, hints and bounds behind
+the operands; the indices into a view.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE
+from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, value_types
+from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, short_text
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.types import I1
+from tessera_tools.opdef import AttrKind
+
+TAIL_GRAMMAR = (
+    """
+    custom_tail: ["token" "=" VALUE] ["optimization_hints" "=" custom_hints] [custom_inbounds] attr_dict_with_keyword
+    custom_inbounds: "inbounds" "=" "[" KEYWORD ("," KEYWORD)* "]"
+    """
+    + HINTS_GRAMMAR
+)
+
+
+def read_ordering(state: Any, ordering: Any, scope: Any) -> None:
+    """The two keywords at the head of a memory op on views."""
+    for key, kind, token in (
+        ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
+        ("memory_scope", MEMORY_SCOPE, scope),
+    ):
+        if token is None:
+            continue
+        try:
+            state.attribute(key, kind.build(token))
+        except ValueError:
+            cases = (
+                "weak, relaxed, acquire, release, acq_rel"
+                if kind is MEMORY_ORDERING
+                else "tl_blk, device, sys"
+            )
+            raise state.error(
+                token, f'invalid {key} attribute specification. Got "{token.text}" but expect one of: {cases}'
+            ) from None
+    if scope is not None and ordering.text == "weak":
+        raise state.error(
+            scope,
+            "operation specifies weak memory ordering semantics, but then provides "
+            f'"{scope.text}" scope, expected no memory scope.',
+        )
+
+
+def ordering_text(op: Any) -> str:
+    """` weak`, or ` relaxed device`."""
+    scope = op.memory_scope
+    return f" {MEMORY_ORDERING.text(op.memory_ordering_semantics)}" + (
+        f" {MEMORY_SCOPE.text(scope)}" if scope is not None else ""
+    )
+
+
+def read_tail(state: Any, node: Any) -> None:
+    """Token, hints, bounds and other attributes."""
+    token, hints, inbounds, attributes = node
+    if token is not None:
+        state.operand("token", token)
+        state.types("token", [TOKEN])
+    if hints is not None:
+        state.attribute("optimization_hints", read_hints(state, hints))
+    if inbounds is not None:
+        _read_inbounds(state, inbounds)
+    for key, value in attributes.items():
+        state.attribute(key, value)
+
+
+def _read_inbounds(state: Any, words: list[Any]) -> None:
+    if "inbounds" not in state.definition.fields:
+        raise state.error(words[0], f"'{state.definition.name}' takes no 'inbounds'")
+    for word in words:
+        if word.text not in ("true", "false"):
+            raise state.error(word, f"expected 'true' or 'false', found '{word.text}'")
+    flags = tuple(int(word.text == "true") for word in words)
+    if any(flags):
+        state.attribute("inbounds", DenseArrayAttr(I1, flags))
+
+
+def write_view_tail(p: Any, op: Any) -> None:
+    if op.token is not None:
+        p.write(f" token = {p.name(op.token)}")
+    if op.optimization_hints is not None:
+        p.write(f" optimization_hints = {op.optimization_hints.body()}")
+    write_inbounds(p, op)
+    p.attr_dict(op, elide=VIEW_KEYS, keyword=True)
+
+
+def write_inbounds(p: Any, op: Any) -> None:
+    """` inbounds = [true, false]`; nothing where no index is promised to be in bounds."""
+    if op.inbounds is not None:
+        p.write(f" inbounds = [{', '.join('true' if flag else 'false' for flag in op.inbounds)}]")
+
+
+VIEW_KEYS = (
+    "memory_ordering_semantics", "memory_scope", "optimization_hints", "operandSegmentSizes", "inbounds", "mode",
+    "reduction",
+)  # fmt: skip
+
+INBOUNDS = AttrKind(
+    "i1 dense array attribute", lambda a: isinstance(a, DenseArrayAttr) and a.element is I1, detail=I1
+)
+"""Which indices of an access lie inside the view, so that nothing need be checked; absent where none is known to."""
+
+
+def index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type]:
+    if len(types) == 1:
+        return types * len(indices)
+    if len(types) != len(indices):
+        raise state.error(
+            indices[0] if indices else None,
+            f"expected {len(indices)} index types, got {len(types)}"
+            if types
+            else "index types must be specified when indices are present",
+        )
+    return types
+
+
+def index_types_text(op: Any) -> str:
+    kinds = value_types(op.index)
+    if len(set(kinds)) == 1:
+        kinds = kinds[:1]
+    return "".join(f", {short_text(kind)}" for kind in kinds)
+
+
+def check_ordering(op: Any, noun: str, last: str) -> None:
+    """A load is weak, relaxed or acquire, a store weak, relaxed or release; a scope stands unless it is weak."""
+    ordering = MEMORY_ORDERING.text(op.memory_ordering_semantics)
+    if ordering not in ("weak", "relaxed", last):
+        raise op.error(f"expect one of: weak, relaxed, or {last}, but got: {ordering}")
+    if ordering == "weak" and op.memory_scope is not None:
+        raise op.error(f"weak {noun} must not have memory scope")
+    if ordering != "weak" and op.memory_scope is None:
+        raise op.error(f"memory scope is required for {ordering} {noun}")
+
+
+def check_indices(op: Any) -> None:
+    """As many indices as the view has dimensions, scalars of one type; a gather's along its sparse dimension a tile."""
+    view = op.view.type
+    kinds: list[Any] = value_types(op.index)
+    if len(kinds) != view.index_rank:
+        raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(kinds)}")
+    if op.inbounds is not None and len(op.inbounds) != len(kinds):
+        raise op.error(f"expected {len(kinds)} inbounds flags, one for each index, got {len(op.inbounds)}")
+    sparse = view.sparse_dim if isinstance(view, GatherScatterViewType) else None
+    if sparse is not None:
+        _check_sparse_index(op, view, kinds.pop(sparse))
+    for kind in kinds:
+        if kind.shape:
+            raise op.error(f"expected index type to be a scalar tile, got '{kind}'")
+    for i, kind in enumerate(kinds):
+        if kind is not kinds[0]:
+            raise op.error(
+                f"expected index type {i} to be the same as other index types ('{kinds[0]}'), got '{kind}'"
+            )
+
+
+def _check_sparse_index(op: Any, view: GatherScatterViewType, kind: Any) -> None:
+    where = f"at sparse_dim position {view.sparse_dim}"
+    if len(kind.shape) != 1:
+        raise op.error(
+            f"expected index {where} to be a 1D tensor for GatherScatterView, got rank {len(kind.shape)}"
+        )
+    if kind.shape[0] != view.tile[view.sparse_dim]:
+        raise op.error(
+            f"expected gather/scatter index size ({kind.shape[0]}) to match tile shape at gather/scatter dimension "
+            f"({view.tile[view.sparse_dim]})"
+        )
