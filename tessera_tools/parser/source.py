@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from bisect import bisect_right
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
@@ -45,7 +46,8 @@ class Source:
 
 
 def decode(data: bytes, file: str) -> str:
-    """UTF-8 to text; an error with the position of the first bad byte."""
+    """UTF-8 to text, without a byte order mark; an error with the position of the first bad byte."""
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as problem:

@@ -258,3 +258,7 @@ def test_a_file_with_any_character_replaced_is_valid_or_an_error(name: str) -> N
                 parse_module(text[:at] + wrong + text[at + 1 :], "in.mlir", allow_unregistered=True)
             except DiagnosticError:
                 continue
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    assert parse_module(b"\xef\xbb\xbfmodule {\n}\n", "bom.mlir").name == "builtin.module"

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, TypeGuard
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
+from tessera_tools.diagnostics import error
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import LinearAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
@@ -28,6 +29,9 @@ from tessera_tools.layout import (
 )
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels
+
+MOST_ELEMENTS = 1024
+"""Elements of one tile in one thread beyond which a kernel would be spills and little else."""
 
 
 @dataclass(frozen=True)
@@ -230,6 +234,14 @@ class Assignment:
 
     def set_type(self, value: Value) -> None:
         if _has_no_layout(value.type):
+            elements = value.type.num_elements // (32 * self.warps)
+            if elements > MOST_ELEMENTS:
+                raise error(
+                    value.location,
+                    f"a tile of type {value.type} puts {elements} elements in each of {32 * self.warps} threads; "
+                    f"at most {MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or "
+                    "more warps (--convert-tileaa-to-tileas=\"num-warps=…\")",
+                )
             value.type = nv_tileas.with_layout(value.type, self.layout(value))
 
     def settle(self, op: Operation) -> None:
