@@ -116,3 +116,26 @@ def test_the_counters_of_a_gemm():
     assert stats.flops["mma.sync"] == 2 * 128**3
     assert stats.bytes["cp.async.global"] == 2 * 128 * 128 * 2
     assert stats.instructions["mma"] == 8 * 16 * 8
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("synchronization", ["bar.sync", "cp.async.wait_group", "cp.async.commit_group"])
+def test_a_gemm_without_a_synchronization_is_reported(synchronization: str, target: str):
+    gemm = GEMMS[2]
+    text, shared = compiled(gemm.name, target)
+    lines = text.splitlines()
+    places = [number for number, line in enumerate(lines) if line.strip().startswith(synchronization)]
+    assert places
+    for place in places:
+        mutant = "\n".join(line for number, line in enumerate(lines) if number != place)
+        module = sim.load(mutant, file="mutant.ptx")
+        ones = np.ones((64, 256), np.float16)
+        a, b = module.memory.allocate(ones, "A"), module.memory.allocate(ones.T, "B")
+        out = module.memory.allocate(np.zeros((64, 64), np.float16), "out")
+        args = [a, 64, 256, 256, 1, b, 256, 64, 64, 1, out, 64, 64, 64, 1]
+        block = module.entry().required_block
+        assert block is not None
+        kinds: set[str] = set()
+        for seed in range(4):
+            kinds |= module.launch(None, (1,), block, args, shared_bytes=shared, seed=seed).findings.kinds()
+        assert kinds & {"race", "in-flight", "uninitialized"}, f"{lines[place].strip()} at line {place + 1}"
