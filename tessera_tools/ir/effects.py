@@ -32,6 +32,11 @@ def memory_effects(op: Operation) -> frozenset[str] | None:
     return total
 
 
+def ends(terminator: Operation, op: Operation) -> bool:
+    """Whether a terminator inside `op` ends `op` too, as a `break` in a branch ends the branch."""
+    return any(isinstance(trait, Leaves) and _leaves(terminator, trait, op) for trait in terminator.traits)
+
+
 def _leaves(terminator: Operation, trait: Leaves, op: Operation) -> bool:
     """Whether the terminator, somewhere inside `op`, ends `op` too."""
     parent = terminator.parent_op

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region, reverse_postorder
+from tessera_tools.ir.effects import ends
 from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Symbol, Terminator
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import own_effects
@@ -89,6 +90,9 @@ class _Work:
             return total
         for region in op.regions:
             for block in region.blocks:
+                last = block.last_op
+                if last is not None and ends(last, op):
+                    return None
                 for inner in block.operations:
                     effects = self.effects[inner] if inner.regions else own_effects(inner)[0]
                     if effects is None and inner.has_trait(Terminator):

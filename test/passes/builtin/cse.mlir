@@ -112,3 +112,32 @@ func.func @calls() -> (i32, i32) {
   %1 = call @opaque() : () -> i32
   return %0, %1 : i32, i32
 }
+
+// A branch that leaves the loop or the kernel has that effect, though it gives no result and touches no memory.
+cuda_tile.module @early_exits {
+  // CHECK-LABEL: entry @early_exits
+  entry @early_exits(%done: tile<i1>, %limit: tile<i32>) {
+    // CHECK: if
+    // CHECK-NEXT: return
+    if %done {
+      return
+    }
+    // CHECK: loop
+    %last = loop iter_values(%i = %limit) : tile<i32> -> tile<i32> {
+      %next = addi %i, %i : tile<i32>
+      %over = cmpi less_than %next, %limit, signed : tile<i32> -> tile<i1>
+      // CHECK: if
+      // CHECK-NEXT: if
+      // CHECK-NEXT: break
+      if %done {
+        if %over {
+          break %next : tile<i32>
+        }
+      }
+      // CHECK: continue
+      continue %next : tile<i32>
+    }
+    print_tko "%d", %last : tile<i32> -> token
+    return
+  }
+}
