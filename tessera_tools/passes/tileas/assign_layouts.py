@@ -240,7 +240,7 @@ class Assignment:
                     value.location,
                     f"a tile of type {value.type} puts {elements} elements in each of {32 * self.warps} threads; "
                     f"at most {MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or "
-                    "more warps (--convert-tileaa-to-tileas=\"num-warps=…\")",
+                    'more warps (--convert-tileaa-to-tileas="num-warps=…")',
                 )
             value.type = nv_tileas.with_layout(value.type, self.layout(value))
 
