@@ -22,6 +22,7 @@ from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.machine import Cluster, StopLaunch
 from tessera_tools.sim.memory import EARLIER, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
+from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.sim.module import Module
@@ -42,6 +43,14 @@ class Result:
     instructions: int = 0
     """Warp instructions executed."""
     notes: list[str] = field(default_factory=list[str])
+
+
+def _target(names: Sequence[str]) -> Target | None:
+    """The limits of the module's architecture; None for one that the target table lacks."""
+    for name in names:
+        with suppress(UnknownTargetError):
+            return lookup(name)
+    return None
 
 
 class Launch:
@@ -67,8 +76,12 @@ class Launch:
         self.grid = self._shape(grid, "grid", (2**31 - 1, 65535, 65535))
         self.block = self._shape(block, "block", (1024, 1024, 64))
         self.threads = self.block[0] * self.block[1] * self.block[2]
-        if self.threads > 1024:
-            raise self.error(f"a block of {self.threads} threads; expected at most 1024")
+        self.target = _target(module.program.targets)
+        limits = self.target
+        if limits is not None and self.threads > limits.max_threads_per_block:
+            raise self.error(
+                f"a block of {self.threads} threads; {limits.name} has at most {limits.max_threads_per_block}"
+            )
         if entry.required_block is not None and self.block != entry.required_block:
             raise self.error(f"a block of {self.block}; the entry requires {entry.required_block} (.reqntid)")
         if entry.maximum_block is not None and self.threads > int(np.prod(entry.maximum_block)):
@@ -78,6 +91,12 @@ class Launch:
         if required is not None and self.cluster != required:
             raise self.error(
                 f"a cluster of {self.cluster}; the entry requires {required} (.reqnctapercluster)"
+            )
+        if limits is not None and int(np.prod(self.cluster)) > limits.max_cluster_size:
+            most = limits.max_cluster_size
+            raise self.error(
+                f"a cluster of {self.cluster}; {limits.name} "
+                + (f"guarantees at most {most} CTAs" if most > 1 else "has no clusters")
             )
         if any(extent % part for extent, part in zip(self.grid, self.cluster, strict=True)):
             raise self.error(f"a grid of {self.grid} is not a multiple of the cluster {self.cluster}")
@@ -184,8 +203,18 @@ class Launch:
         for variable in dynamic:
             self.shared_offsets[id(variable)] = start
         self.shared_size = start + self.dynamic_shared - SHARED_START
-        if self.shared_size > 227 * 1024:
-            raise self.error(f"{self.shared_size} bytes of shared memory; a block may have {227 * 1024}")
+        most = self.target.max_shared_per_block if self.target is not None else 227 * 1024
+        if self.shared_size > most:
+            name = self.target.name if self.target is not None else "a GPU"
+            raise self.error(
+                f"{self.shared_size} bytes of shared memory; a block of {name} has at most {most}"
+            )
+        static = end - SHARED_START
+        if self.target is not None and static > self.target.max_static_shared:
+            raise self.error(
+                f"{static} bytes of static shared memory; expected at most {self.target.max_static_shared}, "
+                "and the rest as dynamic shared memory"
+            )
 
     def _shared_names(self) -> set[str]:
         from tessera_tools.sim.program import Address, Group, Name, Vector
