@@ -18,39 +18,43 @@ class Slices:
         self.data = b""
         self.base = 0
         """Where the entries begin in the file."""
+        self.index = 0
+        """Where the index of their starts begins."""
+        self.noun = ""
 
     @classmethod
     def read(cls, c: Cursor, width: int, noun: str) -> Slices:
         """A table with starts of `width` bytes, which takes all that is left of the cursor's data."""
         self = cls(c.file)
+        self.noun = noun
         if not c.remaining:
             return self
         count = c.count(noun, width)
         if not count:
             return self
         c.pad(width)
-        at = c.pos
+        self.index = c.offset
         starts = c.take(count * width, f"the index of {count} {noun}")
         self.starts = [int.from_bytes(starts[i : i + width], "little") for i in range(0, len(starts), width)]
         self.base = c.offset
         self.data = c.data[c.pos :]
-        before = 0
-        for number, start in enumerate((*self.starts, len(self.data))):
-            if not before <= start <= len(self.data):
-                c.fail(
-                    f"entry {min(number, count - 1)} of the {noun} ends before it starts or outside the section",
-                    at=at + min(number, count - 1) * width,
-                )
-            before = start
         return self
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def bytes(self, index: int) -> bytes:
-        """Entry number `index`."""
+        """Entry number `index`. Its place is looked at only now: a file may be large, and what is used of it little."""
+        start = self.starts[index]
         end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.data)
-        return self.data[self.starts[index] : end]
+        if not start <= end <= len(self.data):
+            width = (self.base - self.index) // len(self.starts)
+            raise malformed(
+                self.file,
+                self.index + index * width,
+                f"entry {index} of the {self.noun} ends before it starts or outside the section",
+            )
+        return self.data[start:end]
 
     def cursor(self, index: int) -> Cursor:
         """A cursor over entry number `index`."""

@@ -32,7 +32,7 @@ from tessera_tools.bytecode.version import (
     TYPE,
     Version,
 )
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, emit
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, emit, error
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.bytecode_numbers import OPCODES
 from tessera_tools.dialects.cuda_tile.structure import Entry, GetGlobal, Global, Module
@@ -119,14 +119,16 @@ class Encoder:
         name = op.sym_name.value
         if self.version.minor < 3:
             if op.symbol_visibility is not _PUBLIC:
-                raise ValueError(
+                raise error(
+                    op.location,
                     f"global `{name}` uses non-public symbol visibility, which cannot be encoded in bytecode version "
-                    f"{self.version} (requires bytecode 13.3+)"
+                    f"{self.version} (requires bytecode 13.3+)",
                 )
             if op.constant is not None:
-                raise ValueError(
+                raise error(
+                    op.location,
                     f"constant global `{name}` cannot be encoded in bytecode version {self.version} (the `constant` "
-                    "attribute requires bytecode 13.3+)"
+                    "attribute requires bytecode 13.3+)",
                 )
         w.varint(self.strings.index(name))
         w.varint(self.types.index(op.value.type))
@@ -232,8 +234,8 @@ class BodyWriter:
         since = _SINCE.get(op.name)
         if since is not None and since > self.encoder.version.minor:
             return op.error(
-                f"cannot be written: operation '{op.name}' requires bytecode version 13.{since}+, but targeting "
-                f"{self.encoder.version}"
+                f"cannot be written: operation '{op.name}' is not available in bytecode version "
+                f"{self.encoder.version} (since 13.{since})"
             )
         return _invalid(op, op, "only ops from the 'cuda_tile' dialect are allowed")
 

@@ -68,7 +68,7 @@ def test_parts_of_a_text_are_checked_one_by_one() -> None:
     text = b"""
 cuda_tile.module @a {
   entry @k(%x: tile<f32>) {
-    // expected-error @below {{requires bytecode version 13.2+, but targeting 13.1}}
+    // expected-error @below {{is not available in bytecode version 13.1 (since 13.2)}}
     %0 = atan2 %x, %x : tile<f32>
   }
 }
