@@ -274,6 +274,18 @@ class Allocations:
         self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array, strong: bool = False
     ) -> None:
         wanted = compact(mask, addresses)
+        recent = self.recent
+        if recent is not None:
+            offsets = wanted - np.uint64(recent.base)
+            every = int(_or(offsets)) if len(offsets) else 0
+            if not every & (width - 1) and (
+                every + width <= recent.size or int(offsets.max()) + width <= recent.size
+            ):
+                index = (offsets >> _SHIFT[width]).view(np.int64)
+                if self.watched:
+                    self._note_store(warp, mask, recent, index, width, values, strong)
+                recent.views[width][index] = values
+                return
         for region, part, chosen in self._regions(warp, mask, wanted, width):
             index = region.units(warp, part, wanted[chosen] - np.uint64(region.base), width)
             given = values[chosen]
