@@ -81,6 +81,7 @@ class Session:
         options = self.options
         arguments = Arguments(options)
         grid = _shape("grid", options["grid"]) or arguments.grid or (1, 1, 1)
+        schedules = self._schedules()
         with progress(lambda: self.doing):
             loaded = load_input(options, self.sources)
             if isinstance(loaded.code, str) and loaded.compiled:
@@ -91,7 +92,6 @@ class Session:
             arguments.read()
             first = self._device(loaded)
             kernel = self._kernel(first, loaded, arguments)
-        schedules = self._schedules()
         # Buffers are made anew for each schedule; only the first run's are written and compared.
         outcome: Mapping[str, runtime.Buffer] = {}
         for number, (seed, mode) in enumerate(schedules):

@@ -1,6 +1,6 @@
 """The simulated GPU as a device: sim/ behind that of interface.py.
 
-    Kernel.launch ──▶ check against the target ──▶ one process, or workers.py ──▶ Result
+    Kernel.launch ──▶ sim.launch, which checks it ──▶ one process, or workers.py ──▶ Result
 
 Every cluster has a random generator of its own, made of the seed and the cluster's number: the schedule of a seed
 does not depend on how many processes share the work.
@@ -21,6 +21,7 @@ from tessera_tools.runtime import interface
 from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, of_kernel
 from tessera_tools.runtime.types import Type
 from tessera_tools.sim.launch import Launch
+from tessera_tools.sim.reader import read
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 __all__ = ["PartialLaunch", "SimulatedDevice", "SimulatedKernel"]
@@ -115,7 +116,6 @@ class SimulatedKernel(interface.Kernel):
         )
         if settings:
             raise TypeError(f"the simulated GPU has no option '{next(iter(settings))}'")
-        self._check(launch)
         if watch is not None:
             watch(launch)
         from tessera_tools.runtime.workers import run_launch
@@ -132,21 +132,6 @@ class SimulatedKernel(interface.Kernel):
             used,
             launch.shared_size,
         )
-
-    def _check(self, launch: PartialLaunch) -> None:
-        """What the target cannot hold."""
-        target = self.owner.target
-        if target is None:
-            return
-        if launch.shared_size > target.max_shared_per_block:
-            raise launch.error(
-                f"{launch.shared_size:,} bytes of shared memory; a block on {target.name} may have "
-                f"{target.max_shared_per_block:,}"
-            )
-        x, y, z = launch.cluster
-        if x * y * z > (16 if target.max_cluster_size > 1 else 1):
-            most = "up to 16 CTAs (8 portably)" if target.max_cluster_size > 1 else "no clusters"
-            raise launch.error(f"a cluster of {x * y * z} CTAs; {target.name} has {most}")
 
 
 class SimulatedModule(interface.Module):
@@ -199,12 +184,15 @@ class SimulatedDevice(interface.Device):
                     "give the .ptx or .mlir it was made from, or use --device=cuda",
                 )
             code = code.decode("utf-8", "replace")
-        inner = sim.load(code, file=file, memory=self.memory)
-        own = inner.program.targets[0]
+        program = read(code, file)
+        own = program.targets[0]
         compiled = _target(own, quiet=True)
         target = self.target or compiled
-        if self.target is not None and compiled is not None:
-            _check_target(own, compiled, self.target, Position(file, 1, 1))
+        if self.target is not None:
+            if compiled is not None:
+                _check_target(own, compiled, self.target, Position(file, 1, 1))
+            program.targets = (self.target.cpu, *program.targets[1:])
+        inner = sim.Module(program, self.memory)
         return SimulatedModule(self, inner, target, manifest)
 
     def _buffer(self, array: Array, name: str, type: Type | None) -> SimulatedBuffer:

@@ -9,13 +9,14 @@ import pytest
 from docs.pages import ROOT, check_command, commands
 
 from oracles import require_tool
-from tessera_tools.cli import opt, translate
+from tessera_tools.cli import opt, run, translate
 
 PAGE = ROOT / "docs" / "commands.md"
 TEXT = PAGE.read_text("utf-8")
 SECTIONS = {
     "tessera-opt": TEXT.split("## tessera-opt")[1].split("## tessera-translate")[0],
-    "tessera-translate": TEXT.split("## tessera-translate")[1],
+    "tessera-translate": TEXT.split("## tessera-translate")[1].split("## tessera-run")[0],
+    "tessera-run": TEXT.split("## tessera-run")[1],
 }
 
 
@@ -24,6 +25,7 @@ def options(names: list[str]) -> list[str]:
 
 
 OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES])
+RUN = options([*run.FLAGS, *run.REPEATED, *run.VALUES])
 TRANSLATE = options([*translate.OUTPUTS, *translate.FLAGS, *translate.VALUES])
 
 
@@ -41,10 +43,15 @@ def test_every_option_of_tessera_translate_is_named(option: str) -> None:
     )
 
 
+@pytest.mark.parametrize("option", RUN)
+def test_every_option_of_tessera_run_is_named(option: str) -> None:
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-run"]), f"docs/commands.md lacks {option}"
+
+
 def test_no_option_is_named_that_does_not_exist() -> None:
     from tessera_tools.passes.table import PASSES
 
-    known = {*OPT, *TRANSLATE, *options(list(PASSES)), "--help", "--name"}
+    known = {*OPT, *RUN, *TRANSLATE, *options(list(PASSES)), "--help", "--name"}
     named = set(re.findall(r"`(--[a-z][\w-]*\w)", TEXT))
     assert named <= known
 
@@ -55,5 +62,5 @@ def test_the_examples_run(tmp_path: Path) -> None:
     for name in ("examples", "test"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "build").mkdir()
-    for command in commands(PAGE, "tessera-opt", "tessera-translate"):
+    for command in commands(PAGE, "tessera-opt", "tessera-translate", "tessera-run"):
         check_command(command, tmp_path)

@@ -1,0 +1,137 @@
+"""The real GPU's launcher on a driver that the simulated GPU plays; without a GPU, a clear error."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from runtime.fake_driver import FakeDriver
+from runtime.ptx import HEADER, SCALE
+
+from tessera_tools.cli.run import run
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.emit.manifest import Kernel, Manifest, Parameter, TensorMap
+from tessera_tools.runtime import device
+
+SCALE_FREE = SCALE.replace(".reqntid 64, 1, 1\n", "").replace("sm_80", "sm_90")
+
+
+def install(monkeypatch: pytest.MonkeyPatch, devices: int = 1) -> FakeDriver:
+    """Put a driver where `from cuda.bindings import driver` finds it."""
+    driver = FakeDriver(devices)
+    bindings = ModuleType("cuda.bindings")
+    bindings.driver = driver  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
+    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+    return driver
+
+
+def test_a_kernel_is_launched_and_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = install(monkeypatch)
+    gpu = device("cuda")
+    x = gpu.buffer(np.arange(100, dtype=np.float32), "x")
+    result = gpu.load(SCALE).kernel().launch((2,), [x, 100, 0.5])
+    assert np.array_equal(x.array(), np.arange(100, dtype=np.float32) / 2)
+    assert result.seconds == 0.0015
+    assert "cuLaunchKernel" in driver.calls
+
+
+def test_arguments_are_refused_as_on_the_simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    for name in ("cuda", "sim"):
+        gpu = device(name)
+        kernel = gpu.load(SCALE).kernel()
+        x = gpu.buffer(np.zeros(4, np.float32), "x")
+        with pytest.raises(
+            DiagnosticError, match=r"parameter 'n' \(i32\): found the buffer 'x', expected i32"
+        ):
+            kernel.launch((1,), [x, x, 1.0])
+        with pytest.raises(DiagnosticError, match=r"parameter 'by' \(f32\) has no argument"):
+            kernel.launch((1,), [x, 1])
+
+
+def test_much_shared_memory_is_opted_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = install(monkeypatch)
+    gpu = device("cuda")
+    kernel = gpu.load(SCALE).kernel()
+    x = gpu.buffer(np.zeros(4, np.float32))
+    kernel.launch((1,), [x, 4, 1.0], shared=48 << 10)
+    assert not driver.attributes
+    kernel.launch((1,), [x, 4, 1.0], shared=49 << 10)
+    assert driver.attributes == {"CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES": 49 << 10}
+
+
+def test_a_cluster_is_an_attribute_of_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = install(monkeypatch)
+    gpu = device("cuda")
+    x = gpu.buffer(np.ones(256, np.float32))
+    gpu.load(SCALE_FREE).kernel().launch((4,), [x, 256, 3.0], block=(64,), cluster=(2,))
+    assert "cuLaunchKernelEx" in driver.calls
+    assert (x.array() == 3).all()
+
+
+def test_a_fault_of_the_kernel_names_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    gpu = device("cuda")
+    x = gpu.buffer(np.zeros(4, np.float32))
+    with pytest.raises(DiagnosticError, match="cuLaunchKernel failed: CUDA_ERROR"):
+        gpu.load(SCALE).kernel().launch((1,), [x, 64, 1.0])
+
+
+def test_ptx_that_the_driver_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    broken = HEADER + ".visible .entry k()\n.reqntid 1\n{\n  nosuch;\n  ret;\n}\n"
+    with pytest.raises(DiagnosticError, match="the driver does not take the PTX 'k.ptx': .*INVALID_PTX"):
+        device("cuda").load(broken, file="k.ptx")
+
+
+def test_memory_is_freed_with_its_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = install(monkeypatch)
+    gpu = device("cuda")
+    buffer = gpu.buffer(np.zeros(4))
+    address = buffer.address
+    del buffer
+    assert driver.freed == [address]
+
+
+def test_tensor_maps_of_the_manifest_are_encoded_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = install(monkeypatch)
+    ptx = HEADER.replace("sm_80", "sm_90") + (
+        ".visible .entry k(.param .u64 a, .param .u32 m, .param .align 64 .b8 t[128])\n.reqntid 1\n{\n  ret;\n}\n"
+    )
+    parameters = (
+        Parameter("a", "ptr", 8, 0),
+        Parameter("m", "i32", 4, 8),
+        Parameter("t", "tensormap", 128, 64),
+    )
+    described = TensorMap(2, 0, "bf16", (64, {"parameter": 1}), (128,), (64, 8), (1, 1), "128B")
+    manifest = Manifest("sm_90a", "8.0", (Kernel("k", parameters, (1, 1, 1), tensor_maps=(described,)),))
+    gpu = device("cuda")
+    a = gpu.buffer(np.zeros((16, 64), np.uint16), "a", "bf16")
+    gpu.load(ptx, manifest).kernel().launch((1,), [a, 16])
+    kind, rank, address, dims, strides, box, steps, _, swizzle, _, fill = driver.encoded[0]
+    assert (kind, rank, address) == ("CU_TENSOR_MAP_DATA_TYPE_BFLOAT16", 2, a.address)
+    assert (dims, strides, box, steps) == ([64, 16], [128], [64, 8], [1, 1])
+    assert (swizzle, fill) == ("CU_TENSOR_MAP_SWIZZLE_128B", "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE")
+    # The simulated GPU encodes the same description its own way.
+    simulated = device("sim")
+    b = simulated.buffer(np.zeros((16, 64), np.uint16), "a", "bf16")
+    assert not simulated.load(ptx, manifest).kernel().launch((1,), [b, 16]).findings
+
+
+def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, devices=0)
+    with pytest.raises(DiagnosticError, match="there is no GPU to use: cuInit failed: CUDA_ERROR_NO_DEVICE"):
+        device("cuda")
+
+
+def test_the_command_runs_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    done = run(["--device=cuda", "--grid=2", "--arg=x=full:f32:100:2", "--arg=i32:100", "--arg=f32:3",
+                "--expect=x=full:f32:100:6"], SCALE.encode())  # fmt: skip
+    assert done.exit_code == 0, done.stderr.decode()
+    assert "scale: grid 2x1x1, block 64x1x1: 1500.0 µs" in done.stderr.decode()
+    refused = run(["--device=cuda", "--stats"], SCALE.encode())
+    assert b"--stats is for the simulated GPU" in refused.stderr
