@@ -40,6 +40,13 @@ def _simple(word: str) -> Type:
     return IntegerType(int(word[1:])) if word[0] == "i" else FloatType(word)
 
 
+_FRONTEND = {
+    "0-dimension tile shape is not supported": (
+        "cuTile Python makes this of a load or store of a 0-d array, or of `tiled_view(())`; use shape (1,)",
+    ),
+}
+"""What the Python frontend can export but no tool takes: the error, and the construct that makes it."""
+
 _SIMPLE = {tag: (_simple(word), since) for tag, word, since in numbers.SIMPLE_TYPES}
 _SIMPLE_TAGS = {type: (tag, since) for tag, (type, since) in _SIMPLE.items()}
 _SINCE = {numbers.GATHER_SCATTER_VIEW: 3, numbers.STRIDED_VIEW: 3}
@@ -95,7 +102,7 @@ class TypeTable:
         try:
             return reader(self, c)
         except ValueError as problem:
-            c.fail(str(problem), at=0)
+            c.fail(str(problem), *_FRONTEND.get(str(problem), ()), at=0)
 
     def _flags(self, c: Cursor, since: int) -> int:
         return c.varint() if self.version.minor >= since else 0

@@ -162,6 +162,25 @@ def test_a_type_younger_than_the_file(tag: bytes, since: int) -> None:
     assert f"exists since 13.{since}, but the file is of version 13.{since - 1}" in message
 
 
+def test_a_view_of_a_0d_array_names_the_frontend_s_construct() -> None:
+    tensor = b"\x0e" + varint(1, 0, 0)
+    view = b"\x0f" + varint(0, 4, 0, 0)
+    with pytest.raises(DiagnosticError) as failure:
+        read_bytecode(kernel(varint(66, 5, 0), types=[tensor, view]))
+    (only,) = failure.value.diagnostics
+    assert only.message.endswith("0-dimension tile shape is not supported")
+    assert "load or store of a 0-d array" in only.notes[0].message
+
+
+def test_an_unsigned_floor_division_names_the_frontend_s_construct() -> None:
+    data = kernel(varint(16, 2, 0) + varint(21, 2, 0, 2, 0, 0) + RETURN, constants=[varint(4, 1, 0, 0, 0)])
+    with pytest.raises(DiagnosticError) as failure:
+        read_bytecode(data)
+    (only,) = failure.value.diagnostics
+    assert "rounding mode 'negative_inf' is not allowed with 'unsigned' flag" in only.message
+    assert "`x // y` on unsigned tiles" in only.notes[0].message
+
+
 # -- operations
 
 

@@ -94,7 +94,10 @@ class DivI(_Signed, name="cuda_tile.divi", traits=(NO_EFFECT,)):
                 "invalid rounding mode specified, expect one of [zero, negative_inf, positive_inf]"
             )
         if mode == "negative_inf" and self.signedness.value == "unsigned":
-            raise self.error("rounding mode 'negative_inf' is not allowed with 'unsigned' flag")
+            raise self.error(
+                "rounding mode 'negative_inf' is not allowed with 'unsigned' flag",
+                "cuTile Python makes this of `x // y` on unsigned tiles; convert them to a signed type first",
+            )
 
 
 class RemI(_Signed, name="cuda_tile.remi", traits=(NO_EFFECT,)):
