@@ -213,11 +213,13 @@ class Cluster:
             self._expired = 0
         timed = [(w, s) for w in self.warps for s in w.splits if s.wait is not None and s.wait.timed]
         if timed and self._expired < _EXPIRIES:
+            # A wait that gives up is no progress, of this cluster or of any other.
+            before = self.launch.progress
             for warp, split in timed:
                 assert split.wait is not None
                 split.wait.expired = True
                 warp.wake(split)
-            self._progress = self.launch.progress
+            self.launch.progress = self._progress = before
             return
         for warp in self.warps:
             for split in warp.splits:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.access import check_remote
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, UNINITIALIZED
 from tessera_tools.sim.races import late_records
 from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
@@ -237,6 +238,10 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
     if not np.array_equal(cta.shared.data[offset : offset + 8], _PATTERN):
         warp.report("mbarrier", f"{barrier.place} was overwritten", mask)
         cta.shared.data[offset : offset + 8] = _PATTERN
+    if cta is not warp.cta:
+        check_remote(warp, mask, cta)
+        history = cta.shared.history
+        history.read[offset // history.grain] = warp.records[mask.first]
     if warp.rank not in barrier.visible:
         history = cta.shared.history
         record = history.written[offset // history.grain]

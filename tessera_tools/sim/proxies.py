@@ -20,7 +20,7 @@ from tessera_tools.sim.warp import Mask, Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.memory import Region
 
-__all__ = ["async_read", "async_write", "fence_async", "history_of", "mark"]
+__all__ = ["async_read", "async_write", "check_order", "fence_async", "history_of", "mark"]
 
 Array = np.ndarray[Any, Any]
 Where = Any
@@ -74,7 +74,7 @@ def async_read(warp: Warp, mask: Mask, memory: Region, where: Where, what: str) 
             if seen & flag:
                 at = _first(where, states & flag != 0)
                 warp.report(kind, f"{what} reads byte {at} of {memory.name}, {text}", mask)
-    _ordered(warp, mask, memory, where, what, writes=False)
+    check_order(warp, mask, memory, where, what, writes=False)
 
 
 def async_write(
@@ -112,10 +112,11 @@ def async_write(
                 "uninitialized", f"{what} reads byte {at} of {memory.name}, which was never written", mask
             )
     if not reduces:
-        _ordered(warp, mask, memory, where, what, writes=True)
+        check_order(warp, mask, memory, where, what, writes=True)
 
 
-def _ordered(warp: Warp, mask: Mask, memory: Region, where: Where, what: str, *, writes: bool) -> None:
+def check_order(warp: Warp, mask: Mask, memory: Region, where: Where, what: str, *, writes: bool) -> None:
+    """Report an access to the bytes that no barrier orders after another thread's."""
     history = history_of(warp, memory)
     if history is None:
         return

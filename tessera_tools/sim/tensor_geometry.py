@@ -114,7 +114,7 @@ def column(tensor: TensorMap, coordinates: Sequence[int], offsets: Sequence[int]
             place[spatial] += 1
     found[:, :spatial] += np.array(offsets, np.int64)
     limits = np.array(tensor.dims[1:], np.int64)
-    ok = ((found >= 0) & (found < limits)).all(axis=1)
+    ok: Array = np.logical_and.reduce((found >= 0) & (found < limits), axis=1)
     column_ok, begin = _columns(tensor, coordinates[0], tensor.channels)
     starts = found @ np.array(tensor.strides, np.int64) + begin
     return Box(starts, ok, column_ok, tensor.type.size, tensor.type.shared)

@@ -117,7 +117,14 @@ class Launcher:
 
     def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], **options: Any) -> Any:
         result = self.module.launch(
-            self.entry, grid, block, args, seed=self.seed, mode=self.mode, max_instructions=3_000_000, **options
+            self.entry,
+            grid,
+            block,
+            args,
+            seed=self.seed,
+            mode=self.mode,
+            max_instructions=3_000_000,
+            **options,
         )
         self.findings.merge(result.findings)
         self.output += result.output

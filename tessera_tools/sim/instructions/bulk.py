@@ -218,7 +218,8 @@ def _global_source(warp: Warp, mask: Mask, address: int, count: int, what: str) 
         return None, None
     where = slice(address - region.base, address - region.base + count)
     async_read(warp, mask, region, where, what)
-    return lambda: region.data[where].copy(), None
+    content = region.data[where]
+    return content.copy, None
 
 
 def _shared_source(place: Any, count: int) -> Any:
@@ -226,7 +227,8 @@ def _shared_source(place: Any, count: int) -> Any:
         return None, None
     cta, offset = place
     where = slice(offset, offset + count)
-    return lambda: cta.shared.data[where].copy(), (cta.shared, where)
+    content = cta.shared.data[where]
+    return content.copy, (cta.shared, where)
 
 
 def _aligned(warp: Warp, mask: Mask, address: int, what: str) -> bool:

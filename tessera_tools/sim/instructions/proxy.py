@@ -66,7 +66,7 @@ def proxy_tensormap(ctx: Context) -> Execute:
     ctx.choose(*_SCOPES)
     if not acquires:
         ctx.operands(0)
-        return lambda warp, mask: release(warp, mask)
+        return release
     where, size = ctx.operands(2)
     if getattr(size, "value", None) != 128:
         raise ctx.error("has a size other than 128")

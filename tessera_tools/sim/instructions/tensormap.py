@@ -10,6 +10,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import global_bytes, shared_bytes
 from tessera_tools.sim.mbarrier import resolve
 from tessera_tools.sim.program import Immediate
+from tessera_tools.sim.proxies import check_order, mark
 from tessera_tools.sim.tensor_map import ELEMENTS, SIZE
 from tessera_tools.sim.tensormap_proxy import changed
 from tessera_tools.sim.types import TYPES
@@ -82,6 +83,10 @@ def replace(ctx: Context) -> Execute:
                 if place is None:
                     continue
                 memory, begin = place[0].shared, place[1]
+                # A weak read and write of the whole object.
+                whole = slice(begin, begin + SIZE)
+                check_order(warp, one, memory, whole, what, writes=True)
+                mark(warp, memory, whole, warp.records[lane], write=True)
             else:
                 memory, begin = global_bytes(warp, one, where, SIZE, what), where
                 if memory is None:

@@ -22,7 +22,7 @@ extern "C" __global__ void tensormap_replace(const __grid_constant__ TensorMap m
                      "r"(rows)
                      : "memory");
     }
-    __syncwarp();
+    /*SYNC:replaced*/ __syncwarp();
     asm volatile(
         "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;" ::"l"(
             workspace),

@@ -1,0 +1,318 @@
+"""Tensor copies against brute force: boxes, strides, edges, swizzles, im2col, element types, reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from sim.kernels import HEADER, REGISTERS
+
+from tessera_tools import sim
+
+DTYPES: dict[str, Any] = {
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "s32": np.int32, "u64": np.uint64, "s64": np.int64,
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16, "tf32": np.float32,
+}  # fmt: skip
+
+LOAD = """
+  mov.u32 %r0, bar; mov.u32 %r1, s;
+  mbarrier.init.shared::cta.b64 [%r0], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared::cta.b64 %rd20, [%r0], {expected};
+  cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes
+    [%r1], [map, {{{place}}}], [%r0]{offsets};
+AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd20; @!%p0 bra AGAIN;
+  mov.u32 %r2, 0;
+COPY: add.u32 %r3, %r1, %r2; ld.shared.u8 %h0, [%r3];
+  cvt.u64.u32 %rd3, %r2; add.s64 %rd4, %rd0, %rd3; st.global.u8 [%rd4], %h0;
+  add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, {total}; @%p0 bra COPY;
+"""
+STORE = """
+  mov.u32 %r1, s; mov.u32 %r2, 0;
+COPY: add.u32 %r3, %r1, %r2; cvt.u64.u32 %rd3, %r2; add.s64 %rd4, %rd0, %rd3; ld.global.u8 %h0, [%rd4];
+  st.shared.u8 [%r3], %h0;
+  add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, {total}; @%p0 bra COPY;
+  fence.proxy.async.shared::cta;
+  {operation} [map, {{{place}}}], [%r1];
+  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+"""
+
+
+def module(body: str) -> sim.Module:
+    text = f"""{HEADER}.shared .align 1024 .b8 s[16384]; .shared .align 8 .b64 bar;
+.visible .entry k(.param .align 64 .b8 map[128], .param .u64 p0) {{{REGISTERS}
+  ld.param.u64 %rd0, [p0];
+{body}
+  ret;
+}}"""
+    return sim.load(text.replace("[map,", "[%rd10,").replace("ld.param.u64 %rd0", "mov.b64 %rd11, map; "
+                    "cvta.param.u64 %rd10, %rd11; ld.param.u64 %rd0"))  # fmt: skip
+
+
+def load(made: Any, tensor: Any, place: tuple[int, ...], total: int, expected: int, **more: Any) -> Any:
+    """The shared bytes that a load of a box leaves; `made(buffer)` gives the map."""
+    rank = more.pop("rank", len(place))
+    body = LOAD.format(
+        rank=rank, mode=more.get("mode", "tile"), place=", ".join(map(str, place)), total=total,
+        expected=expected, offsets=more.get("offsets", ""),
+    )  # fmt: skip
+    loaded = module(body)
+    buffer = loaded.memory.allocate(tensor, "tensor")
+    out = loaded.memory.allocate(np.zeros(total, np.uint8), "out")
+    result = loaded.launch("k", (1,), (1,), [made(buffer), out], max_instructions=1_000_000)
+    return result, out.array()
+
+
+def swizzle(at: int, mode: str) -> int:
+    """PTX ISA, "Swizzling modes": 16-byte chunks of a row change places by the number of the 128-byte line."""
+    line, chunk = at // 128, at // 16
+    if mode == "128B":
+        chunk = chunk // 8 * 8 + (chunk % 8 ^ line % 8)
+    elif mode == "64B":
+        chunk = chunk // 4 * 4 + (chunk % 4 ^ line % 4)
+    elif mode == "32B":
+        chunk = chunk // 2 * 2 + (chunk % 2 ^ line % 2)
+    return chunk * 16 + at % 16
+
+
+def boxed(
+    tensor: Any, place: tuple[int, ...], box: tuple[int, ...], steps: tuple[int, ...], fill: Any
+) -> list[Any]:
+    """The elements of a box, one by one; dimensions innermost first."""
+    found: list[Any] = []
+    counts = [
+        -(-extent // (step if axis else 1))
+        for axis, (extent, step) in enumerate(zip(box, steps, strict=True))
+    ]
+    for index in product(*(range(count) for count in reversed(counts))):
+        at = [
+            p + i * (s if n else 1)
+            for n, (p, i, s) in enumerate(zip(place, reversed(index), steps, strict=True))
+        ]
+        inside = all(0 <= a < extent for a, extent in zip(at, reversed(tensor.shape), strict=True))
+        found.append(tensor[tuple(reversed(at))] if inside else fill)
+    return found
+
+
+CASES = [
+    ("u8", (64,), (32,), (5,), (1,)),
+    ("u16", (64,), (32,), (-3,), (1,)),
+    ("f32", (24, 10), (8, 4), (-2, 8), (1, 1)),
+    ("f64", (24, 10), (4, 5), (22, -1), (1, 2)),
+    ("s64", (6, 5, 4), (4, 3, 2), (3, 3, 3), (1, 1, 1)),
+    ("s32", (8, 5, 4, 3), (4, 4, 2, 3), (6, -1, 1, 1), (1, 3, 1, 2)),
+    ("bf16", (16, 3, 4, 3, 2), (8, 2, 2, 3, 2), (4, 2, -1, 1, 1), (1, 1, 1, 1, 1)),
+    ("u64", (4, 3, 4, 3, 2), (2, 2, 2, 2, 2), (0, 0, 3, 2, -1), (1, 1, 1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize(("type", "dims", "box", "place", "steps"), CASES)
+def test_a_tile_has_each_element_of_its_box_and_zeros_outside(
+    type: str, dims: tuple[int, ...], box: tuple[int, ...], place: tuple[int, ...], steps: tuple[int, ...]
+) -> None:
+    dtype = np.dtype(DTYPES[type])
+    tensor = np.arange(1, np.prod(dims) + 1).astype(dtype).reshape(dims[::-1])
+    wanted = np.array(boxed(tensor, place, box, steps, dtype.type(0)), dtype)
+
+    def made(buffer: sim.Buffer) -> bytes:
+        return sim.tensor_map(type, buffer, dims, box, element_strides=steps)
+
+    result, out = load(made, tensor, place, wanted.nbytes, wanted.nbytes)
+    assert not result.findings, result.findings.text()
+    assert out.view(dtype).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("mode", ["32B", "64B", "128B"])
+def test_a_swizzle_permutes_the_chunks_of_each_line(mode: str) -> None:
+    words = {"32B": 8, "64B": 16, "128B": 32}[mode]
+    tensor = np.arange(16 * words, dtype=np.uint32).reshape(16, words)
+
+    def made(buffer: sim.Buffer) -> bytes:
+        return sim.tensor_map("u32", buffer, (words, 16), (words, 16), swizzle=mode)
+
+    result, out = load(made, tensor, (0, 0), tensor.nbytes, tensor.nbytes)
+    assert not result.findings
+    plain = tensor.view(np.uint8).reshape(-1)
+    assert all(out[swizzle(at, mode)] == plain[at] for at in range(tensor.nbytes))
+
+
+def test_outside_elements_are_nan_on_request() -> None:
+    tensor = np.ones((4, 8), np.float16)
+
+    def made(buffer: sim.Buffer) -> bytes:
+        return sim.tensor_map("f16", buffer, (8, 4), (8, 2), fill="nan")
+
+    _, out = load(made, tensor, (0, 3), 32, 32)
+    rows = out.view(np.float16).reshape(2, 8)
+    assert (rows[0] == 1).all()
+    assert np.isnan(rows[1]).all()
+
+
+def test_ftz_types_flush_subnormal_numbers() -> None:
+    tensor = np.array([1, 1e-40, -1e-40, 2], np.float32)
+
+    def made(buffer: sim.Buffer) -> bytes:
+        return sim.tensor_map("f32.ftz", buffer, (4,), (4,))
+
+    _, out = load(made, tensor, (0,), 16, 16)
+    assert out.view(np.uint32).tolist() == np.array([1, 0, -0.0, 2], np.float32).view(np.uint32).tolist()
+
+
+def columns(
+    tensor: Any, place: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...],
+    steps: tuple[int, ...], shift: tuple[int, ...], channels: int, pixels: int,
+) -> Iterator[list[Any]]:  # fmt: skip
+    """im2col, from the convolution's side: all base pixels of all images in order, from the given one on."""
+    extents = tensor.shape[::-1]
+    spatial = len(lower)
+    axes = [
+        range(lower[n], extents[1 + n] + upper[n], steps[1 + n]) for n in range(spatial)
+    ]  # base positions of each axis
+    order = [(n, *reversed(p)) for n in range(extents[-1] + 9) for p in product(*reversed(axes))]
+    start = order.index((place[-1], *place[1:-1]))
+    for image, *base in order[start : start + pixels]:
+        at = [b + s for b, s in zip(base, shift, strict=True)]
+        inside = all(0 <= a < extents[1 + n] for n, a in enumerate(at)) and image < extents[-1]
+        for channel in range(place[0], place[0] + channels):
+            good = inside and channel < extents[0]
+            yield tensor[(image, *reversed(at), channel)] if good else 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "place", "lower", "upper", "steps", "shift"),
+    [
+        ((2, 9, 8), (0, -1, 0), (-1,), (-1,), (1, 1, 1), (2,)),
+        ((2, 5, 6, 8), (4, 1, 2, 0), (-1, -1), (-1, -1), (1, 1, 1, 1), (1, 2)),
+        ((2, 7, 8, 8), (0, 1, -1, 1), (-1, -1), (-1, -2), (1, 2, 2, 1), (2, 0)),
+        ((2, 3, 4, 5, 8), (0, 0, 1, -1, 0), (-1, 0, -1), (-1, -2, -1), (1, 1, 1, 1, 1), (0, 2, 1)),
+    ],
+)
+def test_im2col_walks_the_pixel_box(
+    shape: tuple[int, ...], place: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...],
+    steps: tuple[int, ...], shift: tuple[int, ...],
+) -> None:  # fmt: skip
+    tensor = np.arange(1, np.prod(shape) + 1, dtype=np.int32).reshape(shape)
+    wanted = np.array(list(columns(tensor, place, lower, upper, steps, shift, 4, 24)), np.int32)
+
+    def made(buffer: sim.Buffer) -> bytes:
+        dims = shape[::-1]
+        return sim.tensor_map_im2col("s32", buffer, dims, lower, upper, 4, 24, element_strides=steps)
+
+    offsets = f", {{{', '.join(map(str, shift))}}}"
+    result, out = load(made, tensor, place, wanted.nbytes, wanted.nbytes, mode="im2col", offsets=offsets)
+    assert not result.findings, result.findings.text()
+    assert out.view(np.int32).tolist() == wanted.tolist()
+
+
+def test_gather4_takes_four_rows_by_number() -> None:
+    tensor = np.arange(80, dtype=np.int32).reshape(10, 8)
+
+    def made(buffer: sim.Buffer) -> bytes:
+        return sim.tensor_map("s32", buffer, (8, 10), (4, 1))
+
+    result, out = load(made, tensor, (2, 7, 0, 12, 3), 64, 64, mode="tile::gather4", rank=2)
+    assert not result.findings, result.findings.text()
+    rows = out.view(np.int32).reshape(4, 4)
+    assert rows.tolist() == [
+        tensor[7, 2:6].tolist(),
+        tensor[0, 2:6].tolist(),
+        [0] * 4,
+        tensor[3, 2:6].tolist(),
+    ]
+
+
+def store(made: Any, target: Any, tile: Any, place: tuple[int, ...], operation: str) -> Any:
+    raw = np.ascontiguousarray(tile).view(np.uint8).reshape(-1)
+    loaded = module(STORE.format(total=raw.nbytes, place=", ".join(map(str, place)), operation=operation))
+    buffer = loaded.memory.allocate(target, "tensor")
+    result = loaded.launch(
+        "k", (1,), (1,), [made(buffer), loaded.memory.allocate(raw)], max_instructions=1_000_000
+    )
+    return result, buffer.array()
+
+
+def test_a_store_leaves_out_what_is_outside() -> None:
+    target = np.zeros((3, 6, 8), np.int32)
+    tile = np.arange(1, 33, dtype=np.int32).reshape(2, 4, 4)
+    operation = "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group"
+    result, out = store(
+        lambda buffer: sim.tensor_map("s32", buffer, (8, 6, 3), (4, 4, 2)),
+        target,
+        tile,
+        (-1, 4, 2),
+        operation,
+    )
+    assert not result.findings, result.findings.text()
+    target[2, 4:6, 0:3] = tile[0, 0:2, 1:4]
+    assert out.tolist() == target.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "function"),
+    [
+        ("add", "s32", np.add),
+        ("min", "s64", np.minimum),
+        ("max", "f16", np.maximum),
+        ("xor", "u32", np.bitwise_xor),
+        ("add", "f64", np.add),
+        ("inc", "u32", lambda old, new: np.where(old >= new, 0, old + 1)),
+        ("dec", "u32", lambda old, new: np.where((old == 0) | (old > new), new, old - 1)),
+    ],
+)
+def test_a_reduction_combines_what_is_there_with_the_tile(name: str, type: str, function: Any) -> None:
+    random = np.random.default_rng(3)
+    dtype = DTYPES[type]
+    target, tile = (random.integers(0, 9, shape).astype(dtype) for shape in ((8, 16), (4, 16)))
+    operation = f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{name}.tile.bulk_group"
+    result, out = store(
+        lambda buffer: sim.tensor_map(type, buffer, (16, 8), (16, 4)), target, tile, (0, 2), operation
+    )
+    assert not result.findings, result.findings.text()
+    wanted = target.copy()
+    wanted[2:6] = function(target[2:6], tile)
+    assert out.tolist() == wanted.tolist()
+
+
+def test_a_tensor_larger_than_its_allocation_is_out_of_bounds() -> None:
+    tensor = np.zeros((4, 8), np.float32)
+    result, _ = load(lambda b: sim.tensor_map("f32", b, (8, 8), (8, 8)), tensor, (0, 0), 256, 256)
+    assert "out-of-bounds" in result.findings.kinds()
+
+
+def test_bytes_that_do_not_match_expect_tx_deadlock_and_say_how_many_are_missing() -> None:
+    tensor = np.zeros((4, 8), np.float32)
+    result, _ = load(lambda b: sim.tensor_map("f32", b, (8, 4), (8, 4)), tensor, (0, 0), 128, 160)
+    (finding,) = result.findings
+    assert finding.kind == "deadlock"
+    assert "phase 0 (parity 0) is incomplete: 0 of 1 arrivals and 32 bytes missing" in finding.notes[0]
+
+
+def test_bytes_that_are_no_tensor_map_are_a_finding() -> None:
+    result, _ = load(lambda _: bytes(128), np.zeros(4, np.float32), (0,), 16, 16)
+    assert "illegal" in result.findings.kinds()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"element": "f33"}, "element type is 'f33'"),
+        ({"dims": (8, 0)}, "dimensions"),
+        ({"box": (2, 2)}, "multiple of 16"),
+        ({"box": (8, 257)}, "1 to 256"),
+        ({"strides": (20,)}, "stride of 20"),
+        ({"address": 8}, "address 0x8"),
+        ({"swizzle": "32B", "box": (16, 2)}, "at most 32"),
+        ({"interleave": "16B"}, "rank 2 with an interleave"),
+        ({"fill": "nan", "element": "u32"}, "NaN fill"),
+        ({"element_strides": (1, 9)}, "1 to 8"),
+    ],
+)
+def test_what_the_driver_refuses_is_refused(arguments: dict[str, Any], message: str) -> None:
+    given = {"element": "f32", "address": 0, "dims": (16, 8), "box": (8, 4), **arguments}
+    with pytest.raises(sim.TensorMapError, match=message):
+        sim.tensor_map(
+            given.pop("element"), given.pop("address"), given.pop("dims"), given.pop("box"), **given
+        )
