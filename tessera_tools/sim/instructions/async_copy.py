@@ -56,7 +56,10 @@ class Copies:
     pending: list[Copy] = field(default_factory=list[Copy])
 
     def issue(self, warp: Warp, copy: Copy) -> None:
-        """Begin a copy: early, the bytes are there at once; late, they are poison until it lands."""
+        """Begin a copy: early, the bytes are there at once; late, they are poison until it lands.
+
+        In both modes nobody may use them before.
+        """
         self.pending.append(copy)
         late = not warp.cta.cluster.engine.early
         for memory, lanes, units in copy.destinations:
@@ -66,8 +69,7 @@ class Copies:
             if late:
                 values = np.full_like(values, np.iinfo(values.dtype).max)
             memory.store(warp, lanes, addresses, copy.width, values)
-            if late:
-                memory.states[copy.width][units] |= _LANDING[copy.width]
+            memory.states[copy.width][units] |= _LANDING[copy.width]
 
     def land(self, warp: Warp, wanted: Callable[[Copy], bool], *, record: bool = True) -> None:
         """End the copies that are `wanted`. `record`: their writes count as made now, by the warp."""
@@ -81,8 +83,8 @@ class Copies:
             if values is None:
                 values = copy.values
             for memory, lanes, units in copy.destinations:
+                memory.states[copy.width][units] &= ~_LANDING[copy.width]
                 if late:
-                    memory.states[copy.width][units] &= ~_LANDING[copy.width]
                     memory.views[copy.width][units] = _part(copy.lanes, lanes, values)
                 if record:
                     racing = memory.history.store(warp, lanes, units, copy.width)
@@ -166,9 +168,17 @@ def cp_async(ctx: Context) -> Execute:
         else:
             values, again = _filled(warp, mask, source, sizes, width, dtype), None
         state = copies(warp)
-        found = []
+        found: list[tuple[Any, Mask, Array]] = []
         for memory, part, own in parts(warp, mask, "shared", to):
-            found.append((memory, part, memory.units(warp, part, compact(part, own), width)))
+            units = memory.units(warp, part, compact(part, own), width)
+            # Bad addresses are reported, and their lanes copy nothing.
+            good = units * width < memory.scratch
+            if not good.all():
+                lanes = np.zeros(32, np.bool_)
+                lanes[part.lanes[good]] = True
+                part, units = mask_of(lanes), units[good]
+            if part.count:
+                found.append((memory, part, units))
         state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again))
 
     return execute

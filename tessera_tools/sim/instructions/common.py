@@ -34,9 +34,9 @@ def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
     def binary(warp: Warp, mask: Mask) -> None:
         ports = warp.ports
         if mask.full:
-            ufunc(ports[a], ports[b], ports[destination])
+            ufunc(ports[a], ports[b], out=ports[destination])
         else:
-            ufunc(ports[a], ports[b], ports[destination], where=mask.array)
+            ufunc(ports[a], ports[b], out=ports[destination], where=mask.array)
 
     return binary
 

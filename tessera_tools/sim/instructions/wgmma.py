@@ -165,11 +165,10 @@ def _land(warp: Warp, mask: Mask, state: State, operation: Operation) -> None:
     shared = warp.cta.shared
     if not operation.finished:
         operation.compute()
-        readers = _readers(warp)
-        for units in operation.units:
-            readers[units] -= 1
-            shared.states[16][units[readers[units] == 0]] &= ~_READING
+    readers = _readers(warp)
     for units in operation.units:
+        readers[units] -= 1
+        shared.states[16][units[readers[units] == 0]] &= ~_READING
         mark(warp, shared, _bytes(units), warp.records[mask.first], write=False)
     others = list(state.flying())
     busy = {port for other in others for port in other.d_ports}
@@ -344,16 +343,16 @@ def mma_async(ctx: Context) -> Execute:
             give_sum(rows, pack(product(first, second, before)))
 
         operation = Operation(shape, d_ports, d_registers, a_registers, a_ports, a_rows, reads, compute, line)
+        readers = _readers(warp)
+        for units in reads:
+            readers[units] += 1
+            shared.states[16][units] |= _READING
         if early:
             compute()
             operation.finished = True
             for port in d_ports:
                 ports[port].view(np.uint32)[...] = sums[port]
         else:
-            readers = _readers(warp)
-            for units in reads:
-                readers[units] += 1
-                shared.states[16][units] |= _READING
             for port in (*d_ports, *a_ports):
                 ports[port].view(np.uint32)[...] = _POISON
         state.open.append(operation)

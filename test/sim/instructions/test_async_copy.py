@@ -99,10 +99,12 @@ def test_a_destination_that_is_misaligned_is_found():
     assert "misaligned" in result.findings.kinds()
 
 
-def test_a_missing_wait_is_found_and_gives_poison():
-    result, _, found = launch(copy_back("cp.async.cg.shared.global [%r3], [%rd11], 16;", 16, wait=""), 16)
+@MODES
+def test_a_missing_wait_is_found_and_gives_poison(mode: str):
+    text = copy_back("cp.async.cg.shared.global [%r3], [%rd11], 16;", 16, wait="")
+    result, source, found = launch(text, 16, mode=mode)
     assert result.findings.kinds() == {"in-flight"}
-    assert (found == 0xFF).all()
+    assert (found == 0xFF).all() if mode == "late" else np.array_equal(found, source)
 
 
 def test_a_wait_for_older_groups_leaves_the_newest_in_flight():
@@ -166,3 +168,51 @@ def test_a_barrier_before_the_wait_does_not_order_the_copy(mode: str):
 def test_what_is_no_copy_is_refused(text: str, message: str):
     with pytest.raises(DiagnosticError, match=message):
         sim.load(kernel(text), file="k.ptx")
+
+
+ARRIVAL = """.shared .align 8 .b64 full;
+  mov.u32 %r7, full; setp.eq.u32 %p1, %r0, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [%r7], 32;
+  bar.warp.sync -1;
+  cp.async.ca.shared.global [%r3], [%rd11], 4;
+  """
+WAITING = """again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r7], 0; @!%p2 bra again;
+  xor.b32 %r3, %r3, 4;"""
+
+
+@MODES
+@pytest.mark.parametrize(
+    "arrive",
+    [
+        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r7];",
+        "cp.async.mbarrier.arrive.shared.b64 [%r7]; mbarrier.arrive.shared::cta.b64 %rd22, [%r7];",
+    ],
+)
+def test_an_mbarrier_can_wait_for_the_copies_of_every_thread(arrive: str, mode: str):
+    result, source, found = launch(copy_back(ARRIVAL + arrive, 4, wait=WAITING), 4, mode=mode)
+    assert not result.findings, result.findings.text()
+    assert np.array_equal(found, source.reshape(16, 2, 4)[:, ::-1].reshape(32, 4))
+
+
+def test_an_arrival_before_the_copies_have_landed_is_no_wait():
+    text = copy_back(ARRIVAL + "mbarrier.arrive.shared::cta.b64 %rd22, [%r7];", 4, wait=WAITING)
+    result, _, _ = launch(text, 4)
+    assert "in-flight" in result.findings.kinds()
+
+
+@MODES
+def test_copies_land_at_their_mbarrier_though_the_warp_has_ended(mode: str):
+    body = """.shared .align 16 .b8 tile[128]; .shared .align 8 .b64 full;
+      mov.u32 %r0, %tid.x; and.b32 %r8, %r0, 31; shl.b32 %r1, %r8, 2; mov.u32 %r2, tile; add.s32 %r3, %r2, %r1;
+      cvt.u64.u32 %rd10, %r1; add.s64 %rd11, %rd0, %rd10; add.s64 %rd12, %rd1, %rd10; mov.u32 %r7, full;
+      setp.eq.u32 %p1, %r0, 0; @%p1 mbarrier.init.shared::cta.b64 [%r7], 32;
+      bar.sync 0; setp.lt.u32 %p0, %r0, 32; @!%p0 bra consumer;
+      cp.async.ca.shared.global [%r3], [%rd11], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r7];
+      ret;
+    consumer:
+      mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r7], 0; @!%p2 bra consumer;
+      ld.shared.b32 %r10, [%r3]; st.global.b32 [%rd12], %r10;"""
+    source = np.arange(32, dtype=np.uint32)
+    result, arrays = run(kernel(body, 2), source, np.zeros(32, np.uint32), block=(64,), mode=mode)
+    assert not result.findings, result.findings.text()
+    assert np.array_equal(arrays[1], source)

@@ -298,8 +298,9 @@ def test_accumulators_may_follow_each_other_without_a_fence(mode: str):
     assert np.allclose(found, 2 * case.product + case.value(case.c), atol=1e-5)
 
 
-def test_overwriting_shared_memory_before_the_wait_is_found():
-    result, _ = Case("f16", "f16", "f32", 8).run(between="bar.sync 0; st.shared.b32 [memory], 0;")
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_overwriting_shared_memory_before_the_wait_is_found(mode: str):
+    result, _ = Case("f16", "f16", "f32", 8).run(between="bar.sync 0; st.shared.b32 [memory], 0;", mode=mode)
     assert "in-flight" in result.findings.kinds()
 
 
