@@ -3,98 +3,47 @@
     mma_async ──▶ in flight: accumulators and A registers are poison ──commit──▶ a group ──wait N──▶ D is there
 
 Each warp of a warpgroup does its 16 of the 64 rows, at its own time, as late as its wait or as early as its issue:
-nothing orders it with the other three. D is kept beside the registers until the wait; what else touches the
-registers in between is noticed by `_watch`, which wraps the instructions that name them. The arithmetic is that of
+nothing orders it with the other three. What is in flight is kept in sim/warpgroup.py. The arithmetic is that of
 sim/products.py, also for fp8, where a GPU keeps fewer bits of the sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tessera_tools.sim import fragments
-from tessera_tools.sim.decode import Context, Execute, after_decoding, instruction
+from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.instructions.mma import and_popc, emit, load_matrix, ports_of, whole_warp
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
-from tessera_tools.sim.memory import READING, SHARED_START
+from tessera_tools.sim.memory import SHARED_START
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, saturate_s32
-from tessera_tools.sim.program import (
-    Address,
-    Function,
-    Group,
-    Immediate,
-    Instruction,
-    Name,
-    Operand,
-    Pair,
-    Program,
-    Vector,
-)
+from tessera_tools.sim.program import Immediate, Operand, Vector
 from tessera_tools.sim.proxies import async_read, mark
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.warpgroup import (
+    POISON,
+    READING,
+    Operation,
+    Register,
+    State,
+    land,
+    readers_of,
+    registers_of,
+    state_of,
+    unit_bytes,
+)
 
 Array = np.ndarray[Any, Any]
-Register = tuple[int, int]
-"""Width in bits, and slot."""
 
 _DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
 """K by element type: 32 bytes of it, always."""
 _RESULTS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f16", "f32"),
             "e5m2": ("f16", "f32"), "s8": ("s32",), "u8": ("s32",), "b1": ("s32",)}  # fmt: skip
 _TOGETHER = (("e4m3", "e5m2"), ("s8", "u8"))
-_POISON = np.uint32(0xFFFFFFFF)
-_READING = np.uint64(int.from_bytes(bytes([READING]) * 8, "little"))
-_OCTETS = np.arange(16)
-
-
-@dataclass(eq=False, slots=True)
-class Operation:
-    """One wgmma of a warp, in flight. `a_rows` are the values that A's registers had when it was issued."""
-
-    shape: str
-    d_ports: Sequence[int]
-    d_registers: frozenset[Register]
-    a_registers: frozenset[Register]
-    a_ports: Sequence[int]
-    a_rows: list[Array]
-    units: list[Array]
-    """Units of shared memory that it reads."""
-    compute: Callable[[], None]
-    line: int
-    finished: bool = False
-
-
-@dataclass(slots=True)
-class State:
-    """A warp's wgmmas: those in flight, by group, and the accumulators that they have so far."""
-
-    open: list[Operation] = field(default_factory=list[Operation])
-    groups: list[list[Operation]] = field(default_factory=list[list[Operation]])
-    sums: dict[int, Array] = field(default_factory=dict[int, Array])
-    """By port: the accumulator's value while its register is poison."""
-    fenced: bool = False
-    """A wgmma.fence has been run."""
-    touched: set[Register] = field(default_factory=set[Register])
-    """Registers that other instructions have used since the last wgmma.fence."""
-    issued: int = 0
-
-    def flying(self) -> Iterable[Operation]:
-        for group in self.groups:
-            yield from group
-        yield from self.open
-
-
-def _state(warp: Warp) -> State:
-    found = warp.state.get("wgmma")
-    if found is None:
-        found = warp.state["wgmma"] = State()
-    return found
 
 
 def _sync(ctx: Context) -> None:
@@ -111,7 +60,7 @@ def fence(ctx: Context) -> Execute:
     ctx.operands(0)
 
     def execute(warp: Warp, mask: Mask) -> None:
-        state = _state(warp)
+        state = state_of(warp)
         state.fenced = True
         state.touched.clear()
 
@@ -125,7 +74,7 @@ def commit_group(ctx: Context) -> Execute:
     ctx.operands(0)
 
     def execute(warp: Warp, mask: Mask) -> None:
-        state = _state(warp)
+        state = state_of(warp)
         state.groups.append(state.open)
         state.open = []
 
@@ -142,47 +91,14 @@ def wait_group(ctx: Context) -> Execute:
     most = int(count.value)
 
     def execute(warp: Warp, mask: Mask) -> None:
-        state = _state(warp)
+        state = state_of(warp)
         while len(state.groups) > most:
             group = state.groups[0]
             while group:
-                _land(warp, mask, state, group.pop(0))
+                land(warp, mask, state, group.pop(0))
             del state.groups[0]
 
     return execute
-
-
-def _readers(warp: Warp) -> Array:
-    """How many wgmmas in flight read each unit of the CTA's shared memory."""
-    found = warp.cta.state.get("wgmma readers")
-    if found is None:
-        found = warp.cta.state["wgmma readers"] = np.zeros(len(warp.cta.shared.views[16]), np.int32)
-    return found
-
-
-def _land(warp: Warp, mask: Mask, state: State, operation: Operation) -> None:
-    """End an operation: its accumulators go to their registers unless a later one still works on them."""
-    shared = warp.cta.shared
-    if not operation.finished:
-        operation.compute()
-    readers = _readers(warp)
-    for units in operation.units:
-        readers[units] -= 1
-        shared.states[16][units[readers[units] == 0]] &= ~_READING
-        mark(warp, shared, _bytes(units), warp.records[mask.first], write=False)
-    others = list(state.flying())
-    busy = {port for other in others for port in other.d_ports}
-    for port in operation.d_ports:
-        if port not in busy and port in state.sums:
-            warp.ports[port].view(np.uint32)[...] = state.sums.pop(port)
-    held = {port for other in others for port in other.a_ports}
-    for port, row in zip(operation.a_ports, operation.a_rows, strict=False):
-        if port not in held and (warp.ports[port] == _POISON).all():
-            warp.ports[port][...] = row
-
-
-def _bytes(units: Array) -> Array:
-    return (units[:, None] * 16 + _OCTETS).reshape(-1)
 
 
 class _Source:
@@ -272,7 +188,7 @@ def mma_async(ctx: Context) -> Execute:
     depth = _DEPTH[a_name]
     result = fragments.wgmma_accumulator(n, kind.packed)
     d_ports = ports_of(ctx, d, "D", result.registers, 32, write=True)
-    d_registers = frozenset(_registers(ctx.inst, [d]))
+    d_registers = frozenset(registers_of(ctx.inst, [d]))
     predicate, negated = ctx.predicate(scale)
     a_ports: list[int] = []
     a_source: _Source | None = None
@@ -280,7 +196,7 @@ def mma_async(ctx: Context) -> Execute:
     left = fragments.mma_a(16, depth, a_type.packed)
     if from_registers:
         a_ports = ports_of(ctx, a, "A", 4, 32, write=False)
-        a_registers = frozenset(_registers(ctx.inst, [a]))
+        a_registers = frozenset(registers_of(ctx.inst, [a]))
         if a_registers & d_registers:
             raise ctx.error("has a register of A among those of D")
     else:
@@ -299,7 +215,7 @@ def mma_async(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         if not whole_warp(warp, mask):
             return
-        state = _state(warp)
+        state = state_of(warp)
         if not _ready(warp, mask, state, d_registers, a_registers, shape):
             return
         _in_step(warp, mask, state, pc, (b_source.port, *([a_source.port] if a_source else ())))
@@ -312,7 +228,7 @@ def mma_async(ctx: Context) -> Execute:
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
         shared = warp.cta.shared
         for units in reads:
-            where = _bytes(units)
+            where = unit_bytes(units)
             async_read(warp, mask, shared, where, "wgmma")
             mark(warp, shared, where, warp.records[0], write=False)
         accumulate = bool(warp.ports[predicate][0]) ^ negated
@@ -343,10 +259,10 @@ def mma_async(ctx: Context) -> Execute:
             give_sum(rows, pack(product(first, second, before)))
 
         operation = Operation(shape, d_ports, d_registers, a_registers, a_ports, a_rows, reads, compute, line)
-        readers = _readers(warp)
+        readers = readers_of(warp)
         for units in reads:
             readers[units] += 1
-            shared.states[16][units] |= _READING
+            shared.states[16][units] |= READING
         if early:
             compute()
             operation.finished = True
@@ -354,7 +270,7 @@ def mma_async(ctx: Context) -> Execute:
                 ports[port].view(np.uint32)[...] = sums[port]
         else:
             for port in (*d_ports, *a_ports):
-                ports[port].view(np.uint32)[...] = _POISON
+                ports[port].view(np.uint32)[...] = POISON
         state.open.append(operation)
 
     return execute
@@ -369,7 +285,7 @@ class _Rows:
 
 def _current(row: Array, issued: Array) -> Array:
     """A register of A as the operation finds it: poison stands for what it was at issue."""
-    return np.where(row == _POISON, issued, row)
+    return np.where(row == POISON, issued, row)
 
 
 def _number(ctx: Context, operand: Operand) -> int:
@@ -437,61 +353,3 @@ def _in_step(warp: Warp, mask: Mask, state: State, pc: int, descriptors: tuple[i
         what = "another wgmma" if log[state.issued][0] != pc else "other descriptors"
         warp.report("divergence", f"another warp of the warpgroup runs {what} at this point", mask)
     state.issued += 1
-
-
-# -- uses of registers by other instructions
-
-
-def _registers(inst: Instruction, operands: Iterable[Any]) -> set[Register]:
-    """The registers that operands name."""
-    found: set[Register] = set()
-    for operand in operands:
-        if isinstance(operand, Name):
-            register = inst.scope.register(operand.name)
-            if register is not None:
-                found.add((register.type.bits, register.slot))
-        elif isinstance(operand, Address):
-            found |= _registers(inst, [operand.base])
-        elif isinstance(operand, Pair):
-            found |= _registers(inst, [operand.first, operand.second])
-        elif isinstance(operand, Group | Vector):
-            found |= _registers(inst, operand.elements)
-    return found
-
-
-@after_decoding
-def watch(program: Program, function: Function, code: list[Any]) -> None:
-    """Wrap the instructions that use registers of the function's wgmmas."""
-    span = range(function.start, function.end)
-    watched: set[Register] = set()
-    for pc in span:
-        inst = program.instructions[pc]
-        if inst.opcode == "wgmma" and "mma_async" in inst.modifiers:
-            watched |= _registers(inst, [op for op in inst.operands[:2] if isinstance(op, Vector)])
-    if not watched:
-        return
-    for pc in span:
-        inst = program.instructions[pc]
-        used = frozenset(_registers(inst, inst.operands) & watched)
-        if used and inst.opcode != "wgmma":
-            code[pc] = _watching(code[pc], used)
-
-
-def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> Any:
-        state = warp.state.get("wgmma")
-        if state is not None:
-            for operation in state.flying():
-                if operation.d_registers & used or operation.a_registers & used:
-                    which = "accumulates in" if operation.d_registers & used else "reads"
-                    warp.report(
-                        "in-flight",
-                        f"use of a register that the wgmma at PTX line {operation.line} still {which}: no "
-                        "wgmma.wait_group has freed it",
-                        mask,
-                    )
-                    break
-            state.touched |= used
-        return execute(warp, mask)
-
-    return run
