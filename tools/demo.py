@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The guided tour: `examples/gemm.mlir` through every stage to SASS, for two GPUs.
+"""The guided tour: `examples/gemm.mlir` through every stage to SASS, for two GPUs, then run on the simulated GPU.
 
 Runs `tessera-translate` as a user would, leaves each stage's file under `build/demo/<target>/`, and prints
-what stands where, how long each stage took, and what the kernel takes of the GPU.
+what stands where, how long each stage took, and what the kernel takes of the GPU. The PTX then runs on matrices of a
+ragged shape, and the product is compared with NumPy's in float64.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ["sm_80", "sm_90a"]
 LIMIT_SECONDS = 300
+SHAPE = (200, 136, 152)
+"""M, N and K of the product that is run: no multiples of the kernel's tiles, which are 64 by 64 by 32."""
+TILE = 64
+TOLERANCE = 2**-10
+"""Of the result's greatest element: f16 keeps 11 bits."""
 TIMING = re.compile(r"^\s*(\d+\.\d+)\s+\(\s*\d+\.\d+%\)\s+(.+?)\s*$", re.MULTILINE)
 """A line of MLIR's timing report: seconds, share, what."""
 
@@ -148,14 +155,81 @@ def resources(report: str) -> list[str]:
     return [next(filter(None, match.groups()), "0") if match else "0" for match in found]
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """A product on the simulated GPU: its greatest error, what was found, and warp instructions a second."""
+
+    error: float
+    allowed: float
+    findings: str
+    instructions: int
+    seconds: float
+
+
+def simulate(ptx: Path, seed: int, console: Console) -> Outcome:
+    """Multiply random f16 matrices of SHAPE with the GEMM in `ptx`, and compare with float64.
+
+    The launch manifest stands beside it: it tells the block's shape and the dynamic shared memory.
+    """
+    from tessera_tools.emit.manifest import Manifest
+    from tessera_tools.runtime import device
+    from tessera_tools.runtime.workers import wanted_processes
+
+    rows, columns, depth = SHAPE
+    rng = np.random.default_rng(seed)
+    left = rng.uniform(-1, 1, (rows, depth)).astype(np.float16)
+    right = rng.uniform(-1, 1, (depth, columns)).astype(np.float16)
+    gpu = device("sim", seed=seed, processes=wanted_processes())
+    buffers = [
+        gpu.buffer(array, name)
+        for name, array in (("A", left), ("B", right), ("D", np.zeros((rows, columns), np.float16)))
+    ]
+    # Each matrix is a pointer, rows, columns, and the strides of both: examples/gemm.mlir.
+    args = [value for one in buffers for value in (one, one.shape[0], one.shape[1], one.shape[1], 1)]
+    grid = (-(-rows // TILE), -(-columns // TILE))
+    with console.status(f"running {short(str(ptx))} on the simulated GPU"):
+        manifest = Manifest.from_json(ptx.with_name("7-cubin.json").read_text())
+        module = gpu.load(ptx.read_text(), manifest, file=short(str(ptx)))
+        result = module.kernel("gemm").launch(grid, args)
+    exact = left.astype(np.float64) @ right.astype(np.float64)
+    error = float(np.abs(buffers[2].values() - exact).max())
+    allowed = TOLERANCE * float(np.abs(exact).max())
+    return Outcome(error, allowed, result.findings.text(short(str(ptx))), result.instructions, result.seconds)
+
+
+def show_runs(outcomes: dict[str, Outcome], seed: int, console: Console) -> bool:
+    """Print what the runs gave; whether all are right and clean."""
+    rows, columns, depth = SHAPE
+    title = f"On the simulated GPU: D = A · B, {rows}x{depth} by {depth}x{columns}, f16, seed {seed}, against NumPy"
+    table = Table(title=title, title_justify="left")
+    for column in ("target", "greatest error", "allowed", "findings", "warp instructions", "a second"):
+        table.add_column(column, justify="left" if column == "target" else "right")
+    for target, one in outcomes.items():
+        table.add_row(
+            target,
+            f"{one.error:.2e}",
+            f"{one.allowed:.2e}",
+            "none" if not one.findings else f"{one.findings.count('finding: ')}",
+            f"{one.instructions:,}",
+            f"{one.instructions / one.seconds:,.0f}",
+        )
+    console.print(table)
+    for one in outcomes.values():
+        console.print(one.findings, end="", markup=False, highlight=False)
+    return all(one.error <= one.allowed and not one.findings for one in outcomes.values())
+
+
 def main() -> int:
     """Run the tour."""
     parser = argparse.ArgumentParser(description="take a GEMM through every stage")
     parser.add_argument("--input", type=Path, default=ROOT / "examples" / "gemm.mlir")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "demo")
     parser.add_argument("--target", action="append", help=f"default: {' and '.join(TARGETS)}")
+    parser.add_argument("--seed", type=int, help="of the matrices and the schedule; default: a fresh one")
     options = parser.parse_args()
     console = Console()
+    seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(3), "little")
+    outcomes: dict[str, Outcome] = {}
     used = Table(title="What the kernel takes", title_justify="left")
     used.add_column("target")
     for name in RESOURCES:
@@ -165,7 +239,12 @@ def main() -> int:
         report = translate(options.input, target, folder, console)
         show_stages(target, folder, report, console)
         used.add_row(target, *resources(report))
+        if options.input.name == "gemm.mlir":
+            outcomes[target] = simulate(folder / "6-ptx.ptx", seed, console)
     console.print(used)
+    if outcomes and not show_runs(outcomes, seed, console):
+        print("error: the product is wrong, or the simulator found something", file=sys.stderr)
+        return 1
     return 0
 
 

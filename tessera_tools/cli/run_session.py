@@ -162,6 +162,8 @@ class Session:
         block = _shape("block", options["block"]) or arguments.block
         cluster = _shape("cluster", options["cluster"]) or arguments.cluster
         shared = options["shared"] if options["shared"] is not None else arguments.shared
+        if not number:
+            self._warn_of_shared(kernel, shared)
         settings: dict[str, Any] = {}
         watch = contextlib.nullcontext() if self.cuda else _Watch(kernel.name, number, count)
         if not self.cuda:
@@ -186,6 +188,18 @@ class Session:
                 one.notes = [*one.notes, f"with --seed={seed} --modes={mode}"]
             self.findings.add(one)
         return dict(arguments.buffers)
+
+    def _warn_of_shared(self, kernel: runtime.Kernel, shared: int | None) -> None:
+        """Say so when PTX declares dynamic shared memory, and nobody has said how much there is."""
+        if shared is not None or kernel.signature.dynamic_shared:
+            return
+        program = getattr(getattr(getattr(kernel, "owner", None), "inner", None), "program", None)
+        for variable in program.scope.variables.values() if program is not None else ():
+            if variable.space == "shared" and variable.extern:
+                what = f"'{variable.name}' is dynamic shared memory, and the launch has none"
+                warning = Diagnostic("warning", Position(program.file, variable.line, 1), what)
+                report([warning.note("give --shared=BYTES, or --manifest=FILE")], self.sources, self.color)
+                return
 
     def _processes(self) -> int:
         from tessera_tools.runtime.workers import wanted_processes
