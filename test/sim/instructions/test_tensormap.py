@@ -1,0 +1,80 @@
+"""tensormap.replace in global memory, and the fences that a changed map needs before a copy uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sim.kernels import HEADER, REGISTERS
+
+from tessera_tools import sim
+
+BODY = """
+  mov.u32 %r0, bar; mov.u32 %r1, s;
+  mbarrier.init.shared::cta.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+  {replace}
+  {release}
+  {acquire}
+  mbarrier.arrive.expect_tx.shared::cta.b64 %rd20, [%r0], 32;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd0, {{0, 1}}], [%r0];
+AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd20; @!%p0 bra AGAIN;
+  ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [%r1]; st.global.v4.u32 [%rd1], {{%r2, %r3, %r4, %r5}};
+  ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [%r1+16]; st.global.v4.u32 [%rd1+16], {{%r2, %r3, %r4, %r5}};
+"""
+RELEASE = "fence.proxy.tensormap::generic.release.gpu;"
+ACQUIRE = "fence.proxy.tensormap::generic.acquire.gpu [%rd0], 128;"
+
+
+def run(replace: str, release: str = RELEASE, acquire: str = ACQUIRE) -> tuple[Any, list[int]]:
+    """A 4 x 2 box at row 1 of a matrix 0, 1, … of 8 columns and 4 rows, whose map the kernel changes first."""
+    body = BODY.format(replace=replace, release=release, acquire=acquire)
+    text = f"""{HEADER}.shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar;
+.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2) {{{REGISTERS}
+  ld.param.u64 %rd0, [p0]; ld.param.u64 %rd1, [p1]; ld.param.u64 %rd2, [p2];
+{body}
+  ret;
+}}"""
+    module = sim.load(text)
+    memory = module.memory
+    matrix = memory.allocate(np.arange(32, dtype=np.uint32), "matrix")
+    other = memory.allocate(np.arange(100, 132, dtype=np.uint32), "other")
+    made = np.frombuffer(sim.tensor_map("u32", matrix, (8, 4), (4, 2)), np.uint8)
+    out = memory.allocate(np.zeros(8, np.uint32), "out")
+    result = module.launch(
+        "k", (1,), (1,), [memory.allocate(made, "map"), out, other], max_instructions=100_000
+    )
+    return result, out.array().tolist()
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted"),
+    [
+        ("global_address.global.b1024.b64 [%rd0], %rd2", [108, 109, 110, 111, 116, 117, 118, 119]),
+        ("global_dim.global.b1024.b32 [%rd0], 1, 2", [8, 9, 10, 11, 0, 0, 0, 0]),
+        ("global_dim.global.b1024.b32 [%rd0], 0, 3", [8, 9, 10, 0, 16, 17, 18, 0]),
+        ("global_stride.global.b1024.b64 [%rd0], 0, 48", [12, 13, 14, 15, 24, 25, 26, 27]),
+        ("swizzle_mode.global.b1024.b32 [%rd0], 0", [8, 9, 10, 11, 16, 17, 18, 19]),
+    ],
+)
+def test_a_field_is_replaced(field: str, wanted: list[int]) -> None:
+    result, out = run(f"tensormap.replace.tile.{field};")
+    assert not result.findings, result.findings.text()
+    assert out == wanted
+
+
+@pytest.mark.parametrize(("release", "acquire"), [("", ACQUIRE), (RELEASE, ""), ("", "")])
+def test_a_changed_map_needs_a_release_and_an_acquire(release: str, acquire: str) -> None:
+    result, _ = run("tensormap.replace.tile.global_dim.global.b1024.b32 [%rd0], 1, 2;", release, acquire)
+    assert "proxy" in result.findings.kinds()
+
+
+def test_a_map_that_the_host_made_needs_no_fence() -> None:
+    result, out = run("", "", "")
+    assert not result.findings
+    assert out == [8, 9, 10, 11, 16, 17, 18, 19]
+
+
+def test_a_plain_store_to_a_map_is_seen() -> None:
+    result, _ = run("st.global.u32 [%rd0+28], 1;", "", "")
+    assert "proxy" in result.findings.kinds()
