@@ -10,6 +10,14 @@ from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
 from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, Location
 
 
+FRONTEND = {
+    "rounding mode 'negative_inf' is not allowed with 'unsigned' flag": (
+        "cuTile Python makes this of `x // y` on unsigned tiles; convert them to a signed type first"
+    ),
+}
+"""What the Python frontend can export but no tool takes: the error, and the construct that makes it."""
+
+
 class _LocatedOther(Location, name="builtin.located"):
     """A location without debug information."""
 
@@ -62,5 +70,8 @@ def _plain(diagnostic: Diagnostic) -> Diagnostic:
     here = place(location.file, location.offset)
     known = location.original if location.original is not UNKNOWN else here
     if diagnostic.severity == "error":
+        for problem, construct in FRONTEND.items():
+            if problem in diagnostic.message:
+                notes.append(Diagnostic("note", known, construct))
         notes.append(Diagnostic("note", here, f"the operation stands at byte {location.offset}"))
     return Diagnostic(diagnostic.severity, known, diagnostic.message, notes)

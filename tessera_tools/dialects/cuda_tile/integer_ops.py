@@ -94,10 +94,7 @@ class DivI(_Signed, name="cuda_tile.divi", traits=(NO_EFFECT,)):
                 "invalid rounding mode specified, expect one of [zero, negative_inf, positive_inf]"
             )
         if mode == "negative_inf" and self.signedness.value == "unsigned":
-            raise self.error(
-                "rounding mode 'negative_inf' is not allowed with 'unsigned' flag",
-                "cuTile Python makes this of `x // y` on unsigned tiles; convert them to a signed type first",
-            )
+            raise self.error("rounding mode 'negative_inf' is not allowed with 'unsigned' flag")
 
 
 class RemI(_Signed, name="cuda_tile.remi", traits=(NO_EFFECT,)):
@@ -151,7 +148,10 @@ class CmpI(Op, name="cuda_tile.cmpi", traits=(PURE,)):
     rhs = operand(same_as("lhs"))
     signedness = attribute(SIGNEDNESS)
     result = result(COMPARISON_RESULT)
-    assembly = "custom<Keyword>($comparison_predicate) $lhs `,` $rhs `,` custom<Keyword>($signedness) attr-dict `:` type($lhs) `->` type($result)"
+    assembly = (
+        "custom<Keyword>($comparison_predicate) $lhs `,` $rhs `,` custom<Keyword>($signedness) attr-dict "
+        "`:` type($lhs) `->` type($result)"
+    )
 
 
 class MmaI(Op, name="cuda_tile.mmai", traits=(PURE,)):
