@@ -26,7 +26,7 @@ from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
-from tessera_tools.ir.traits import Pure
+from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import (
     Access,
@@ -48,9 +48,6 @@ from tessera_tools.passes.tileas.shared_memory import (
 from tessera_tools.target import Feature, Target
 
 MOST_STAGES = 4
-DIVISIONS = {
-    f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
-}
 LARGE_STAGE = 24 * 1024
 """Stages of more bytes than this are limited to three: more would leave a multiprocessor room for one CTA only."""
 
@@ -303,19 +300,28 @@ def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
             continue
         if not loop.is_ancestor_of(op) or op in needed:
             continue
-        if op.regions or op.name.partition(".")[0] not in ("arith", "nv_tileaa") or not op.has_trait(Pure):
+        if op.regions or op.name.partition(".")[0] not in ("arith", "nv_tileaa") or not is_pure(op):
             return None
-        if op.name in DIVISIONS and not _divides_safely(op):
+        if not _may_run_early(op, loop):
             return None
         needed.add(op)
         work += op.operands
     return [op for op in loop.body.entry if op in needed]
 
 
-def _divides_safely(op: Operation) -> bool:
-    """Whether a division may be done for iterations that do not exist: neither by 0 nor, signed, by -1."""
-    facts = Facts()
-    lower = facts.lower(op.operands[1])
+def _may_run_early(op: Any, loop: scf.For) -> bool:
+    """Whether an index computation may be done for iterations that do not exist.
+
+    A division may not, unless its divisor is a harmless constant or comes from outside the loop and is positive: what
+    is known of a divisor inside the loop need not hold after the last iteration.
+    """
+    if getattr(op, "is_speculatable", True):
+        return True
+    divisor = op.operand(1)
+    home = divisor.owner_block
+    if home is None or loop.is_ancestor_of(home.parent_op):
+        return False
+    lower = Facts().lower(divisor)
     return lower is not None and lower > 0
 
 
