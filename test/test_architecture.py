@@ -12,7 +12,7 @@ PACKAGE = ROOT / "tessera_tools"
 LONGEST_MODULE = 600
 
 LAYERS = [
-    {"diagnostics"},
+    {"cache", "diagnostics"},
     {"ir"},
     {"opdef"},
     {"dialects"},
@@ -23,10 +23,10 @@ LAYERS = [
 ]
 """Lowest first: a package imports from layers below its own, and from itself."""
 
-LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"diagnostics", "layout", "target"}}
+LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"cache", "diagnostics", "layout", "target"}}
 """Packages beside the layers, and all that each may import; `layout` and `target` serve dialects and up."""
 
-RUNTIME = {"diagnostics", "layout", "target", "sim", "emit"}
+RUNTIME = {"cache", "diagnostics", "layout", "target", "sim", "emit"}
 """`emit` for the launch manifest, which both devices read."""
 
 

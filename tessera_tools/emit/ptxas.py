@@ -13,11 +13,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import Diagnostic, HasStart, Position
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.process import Finished, run, signal_name
 from tessera_tools.emit.resources import Message, Report, parse_report
-from tessera_tools.emit.tools import TemporaryFolder, cache_folder, find_tool, os_reason
+from tessera_tools.emit.tools import TemporaryFolder, find_tool, os_reason
 
 __all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
 

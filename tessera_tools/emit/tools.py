@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tessera_tools.emit.errors import ToolError
 
-__all__ = ["TemporaryFolder", "cache_folder", "find_tool", "os_reason"]
+__all__ = ["TemporaryFolder", "find_tool", "os_reason"]
 
 
 def find_tool(name: str, *, option: str | None, wheel: str) -> str:
@@ -72,12 +72,6 @@ def _in_wheels(name: str) -> Iterator[str]:
         numbered.sort(key=lambda package: int(package[2:]), reverse=True)
         for package in (*numbered, *sorted(p for p in packages if p.startswith("cuda_"))):
             yield os.path.join(nvidia, package, "bin", name)
-
-
-def cache_folder() -> str:
-    """The user's cache folder for Tessera tools; it may not exist yet."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "tessera-tools")
 
 
 def os_reason(failure: OSError) -> str:

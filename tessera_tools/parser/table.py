@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tessera_tools.cache import cache_folder
 from tessera_tools.parser.grammar import grammar_folder, read_grammar
 
 FORMAT = 4
@@ -141,14 +142,6 @@ def key() -> str:
     return digest.hexdigest()[:32]
 
 
-def cache_folder() -> Path:
-    """The user's cache folder for this project."""
-    base = (
-        os.environ.get("TESSERA_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    )
-    return Path(base) / "tessera-tools"
-
-
 def build(path: Path | str) -> None:
     """Write the table to a file, whole or not at all."""
     path = Path(path)
@@ -166,7 +159,7 @@ def load() -> dict[str, Any]:
     shipped = grammar_folder() / "table.json"
     if grammar_folder().name == "_grammar" and shipped.exists():
         return json.loads(shipped.read_bytes())
-    cached = cache_folder() / f"table-{key()}.json"
+    cached = Path(cache_folder()) / f"table-{key()}.json"
     try:
         table = json.loads(cached.read_bytes())
         if table.get("format") == FORMAT:

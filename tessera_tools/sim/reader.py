@@ -8,11 +8,14 @@ Every error is a DiagnosticError with the PTX line and column. Source: PTX ISA, 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.declarations import Declarations
 from tessera_tools.sim.operands import OperandError, number, read_operands
@@ -40,11 +43,19 @@ def _blank(match: re.Match[str]) -> str:
 
 @cache
 def _parser() -> Lark:
+    import hashlib
+
     from lark import Lark
 
-    return Lark(
-        _grammar(), parser="lalr", lexer="contextual", propagate_positions=False, maybe_placeholders=True
-    )
+    grammar = _grammar()
+    options: dict[str, Any] = {"parser": "lalr", "lexer": "contextual", "maybe_placeholders": True}
+    # Lark makes the table in half a second or more; the user's own folder keeps it (Lark checks what it reads there).
+    folder = cache_folder()
+    with contextlib.suppress(OSError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        name = f"ptx-{hashlib.sha256(grammar.encode()).hexdigest()[:16]}.lark"
+        return Lark(grammar, cache=os.path.join(folder, name), **options)
+    return Lark(grammar, **options)
 
 
 def _grammar() -> str:

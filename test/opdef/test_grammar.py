@@ -101,7 +101,7 @@ def test_a_cached_table_is_read_and_not_made_again(tmp_path: object, monkeypatch
 def test_a_broken_cached_table_is_made_again(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path))
     monkeypatch.setattr(table, "make", lambda: {"format": table.FORMAT, "made": 2})
-    folder = table.cache_folder()
+    folder = Path(table.cache_folder())
     folder.mkdir(parents=True)
     (folder / f"table-{table.key()}.json").write_text('{"format": ')
     assert table.load()["made"] == 2
