@@ -1,7 +1,7 @@
 """What both commands share: running in this process or as one, options, input, errors, color, progress.
 
-    main() ─▶ as_process(command)        run(argv, stdin, cwd) ─▶ in_process(command, …) ─▶ Result
-                    └──────── guarded(): every exception becomes a line on stderr and a status ────────┘
+main() ─▶ as_process(command)        run(argv, stdin, cwd) ─▶ in_process(command, …) ─▶ Result
+                └──────── guarded(): every exception becomes a line on stderr and a status ────────┘
 """
 
 from __future__ import annotations
@@ -272,7 +272,10 @@ def start_seconds(begin: float) -> float:
 
 
 def normalize(
-    argv: Sequence[str], values: Mapping[str, str | None], passes: Mapping[str, object], marker: str = "--run-pass"
+    argv: Sequence[str],
+    values: Mapping[str, str | None],
+    passes: Mapping[str, object],
+    marker: str = "--run-pass",
 ) -> list[str]:
     """Arguments as click reads them: MLIR's single dashes, optional values, and passes in their order.
 
@@ -307,7 +310,9 @@ def normalize(
         elif dashes == 1 and name[0] in values and values[name[0]] is None:
             out += [argument[:2], argument[2:]]  # -O3, -oFILE
         else:
-            raise click.UsageError(f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}")
+            raise click.UsageError(
+                f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}"
+            )
     return out
 
 
@@ -318,7 +323,9 @@ def _suggest(name: str, *known: Mapping[str, object]) -> str:
     return f"; did you mean '--{close[0]}'?" if close else "; --help shows every option"
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False) -> None:
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False
+) -> None:
     """A table: drawn by rich on a terminal, plain aligned text elsewhere."""
     stream = sys.stderr if to_stderr else sys.stdout
     if stream.isatty():
@@ -336,7 +343,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     text = f"{title}\n" if title else ""
     for row in (columns, *rows):
         cells = [
-            cell.rjust(widths[i]) if i and _numeric(rows, i) else cell.ljust(widths[i]) for i, cell in enumerate(row)
+            cell.rjust(widths[i]) if i and _numeric(rows, i) else cell.ljust(widths[i])
+            for i, cell in enumerate(row)
         ]
         text += "  ".join(cells).rstrip() + "\n"
     stream.write(text)

@@ -35,7 +35,9 @@ class _Expected:
     seen: bool = False
 
 
-def check(diagnostics: Iterable[Diagnostic], file: str, text: str, *, only_expected: bool = False) -> list[Diagnostic]:
+def check(
+    diagnostics: Iterable[Diagnostic], file: str, text: str, *, only_expected: bool = False
+) -> list[Diagnostic]:
     """What differs between the diagnostics given and those that the comments in `text` announce; empty if nothing.
 
     `only_expected` forgives diagnostics that no comment announces.
@@ -48,7 +50,10 @@ def check(diagnostics: Iterable[Diagnostic], file: str, text: str, *, only_expec
             (
                 e
                 for e in expected
-                if not e.seen and e.severity == found.severity and e.line == line and e.pattern.search(found.message)
+                if not e.seen
+                and e.severity == found.severity
+                and e.line == line
+                and e.pattern.search(found.message)
             ),
             None,
         )

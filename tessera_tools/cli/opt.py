@@ -1,7 +1,7 @@
 """`tessera-opt`: parse, verify, transform and print IR.
 
-    input ─split─▶ chunk ─parse─▶ module ─verify─▶ pass manager ─▶ print ─▶ output
-                                       └ errors: file:line:col, source line, caret; exit status 1
+input ─split─▶ chunk ─parse─▶ module ─verify─▶ pass manager ─▶ print ─▶ output
+                                   └ errors: file:line:col, source line, caret; exit status 1
 """
 
 from __future__ import annotations
@@ -137,9 +137,8 @@ def execute(argv: list[str]) -> int:
     with command.make_context("tessera-opt", arguments) as context:
         options: dict[str, Any] = context.params
     if options["show_dialects"]:
-        from tessera_tools.opdef.registry import DIALECT_MODULES
-
         from tessera_tools.opdef.documentation import overview
+        from tessera_tools.opdef.registry import DIALECT_MODULES
 
         sys.stdout.write(f"Available Dialects: {','.join(sorted(DIALECT_MODULES))}\n{overview()}")
         return 0
@@ -156,7 +155,9 @@ def _without_aliases(argv: Sequence[str]) -> list[str]:
     out: list[str] = []
     for argument in argv:
         name, equals, value = argument.lstrip("-").partition("=")
-        out.append(f"--{ALIASES[name]}{equals}{value}" if argument.startswith("-") and name in ALIASES else argument)
+        out.append(
+            f"--{ALIASES[name]}{equals}{value}" if argument.startswith("-") and name in ALIASES else argument
+        )
     return out
 
 

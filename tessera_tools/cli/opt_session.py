@@ -36,7 +36,6 @@ from tessera_tools.passes.timing import Timing
 __all__ = ["Session"]
 
 
-
 @dataclass(slots=True)
 class _Chunk:
     """A part of the input that is processed alone. `line` counts from 0: the lines of the file before it."""
@@ -143,7 +142,9 @@ class Session:
                 raise _plain(f"'{name}', of --mlir-print-ir-before or -after, is no registered pass")
         if text is not None:
             if flags:
-                raise _plain("--pass-pipeline and single passes exclude each other", "put all passes into the pipeline")
+                raise _plain(
+                    "--pass-pipeline and single passes exclude each other", "put all passes into the pipeline"
+                )
             self.sources.add(SOURCE, text)
             return parse_pipeline(text)
         pipeline = Pipeline("builtin.module")
@@ -262,7 +263,9 @@ class Session:
         except Exception as fault:
             if os.environ.get("TESSERA_DEBUG") == "1":
                 raise
-            failure = InternalFault(Diagnostic("error", Position(self.input_name, 1, 1), internal_fault(fault, doing)))
+            failure = InternalFault(
+                Diagnostic("error", Position(self.input_name, 1, 1), internal_fault(fault, doing))
+            )
             note = self._reproduce(self._source(), "builtin.module()")
             failure.diagnostics[0].note(note)
             raise failure from None

@@ -205,7 +205,11 @@ class Session:
             raise error(None, f"the output '{output}' is a directory", "name a file in it")
         folder = os.path.dirname(os.path.abspath(output))
         if not os.path.isdir(folder):
-            raise error(None, f"the output '{output}' cannot be written: no folder '{folder}'", "make its folder first")
+            raise error(
+                None,
+                f"the output '{output}' cannot be written: no folder '{folder}'",
+                "make its folder first",
+            )
 
     def _observers(self) -> tuple[Any, ...]:
         observers: list[Any] = [_Doing(self)]
@@ -329,7 +333,9 @@ def _resources(compiled: Compiled, target: Target) -> str:
         )
         if kernel is not None and kernel.block != (1, 1, 1):
             x, y, z = kernel.block
-            fits = occupancy(target, threads=x * y * z, registers=used.registers, shared=used.shared + dynamic)
+            fits = occupancy(
+                target, threads=x * y * z, registers=used.registers, shared=used.shared + dynamic
+            )
             line += (
                 f"; {fits.blocks} blocks of {x * y * z} threads on an SM ({fits.fraction:.0%} of its warps, "
                 f"limited by {' and '.join(fits.limited_by)})"

@@ -54,7 +54,9 @@ class Nvdisasm:
             first = re.sub(r"^nvdisasm\s+\w+\s*:\s*", "", first).replace(source, "the cubin")
             raise ToolError(f"nvdisasm failed with status {finished.status}: {first}", details=said)
         if not finished.stdout.strip():
-            raise ToolError(f"'{self.path}' ended well, but wrote nothing", "expected NVIDIA's nvdisasm", details=said)
+            raise ToolError(
+                f"'{self.path}' ended well, but wrote nothing", "expected NVIDIA's nvdisasm", details=said
+            )
         return finished.stdout.decode("utf-8", "replace")
 
 

@@ -28,8 +28,14 @@ class AttributeMeta(type):
     _defaults: dict[str, Any]
     _instances: dict[Any, Any]
 
-    def __new__(mcs, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], name: str | None = None):
-        own = [f for f, text in namespace.get("__annotations__", {}).items() if not str(text).startswith("ClassVar")]
+    def __new__(
+        mcs, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], name: str | None = None
+    ):
+        own = [
+            f
+            for f, text in namespace.get("__annotations__", {}).items()
+            if not str(text).startswith("ClassVar")
+        ]
         inherited: tuple[str, ...] = ()
         defaults: dict[str, Any] = {}
         for base in bases:
@@ -48,7 +54,9 @@ class AttributeMeta(type):
             cls.name = name  # type: ignore[attr-defined]
         return cls
 
-    def __init__(cls, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], name: str | None = None):
+    def __init__(
+        cls, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], name: str | None = None
+    ):
         super().__init__(cls_name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -59,7 +67,7 @@ class AttributeMeta(type):
         found = cls._instances.get(key)
         if found is not None:
             return found
-        made = cls.__new__(cls)
+        made: Any = object.__new__(cls)
         for field, value in zip(cls._fields, args, strict=True):
             object.__setattr__(made, field, value)
         made.verify()

@@ -251,7 +251,7 @@ class DenseArrayAttr(Attribute, name="builtin.dense_array"):
 
 
 class DenseElementsAttr(Attribute, name="builtin.dense"):
-    """`dense<…> : tensor<…>`.  `data` holds the elements little-endian, each in whole bytes; one element means splat."""
+    """`dense<…> : tensor<…>`.  `data` holds the elements little-endian, each in whole bytes; one element is a splat."""
 
     type: Type
     data: bytes

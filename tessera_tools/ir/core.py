@@ -290,9 +290,9 @@ class Operation:
 class UnregisteredOp(Operation):
     """An operation of an unregistered dialect, or an unknown op that was let in; it has only the generic form."""
 
-    __slots__ = ("name", "properties")
+    __slots__ = ("name", "properties")  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    name: str  # type: ignore[misc]
+    name: str
     properties: dict[str, Attribute]
     """What stood in `<{…}>`."""
 
@@ -313,7 +313,9 @@ class Block:
 
     __slots__ = ("_first", "_last", "_ordered", "arguments", "label", "parent")
 
-    def __init__(self, argument_types: Iterable[Type] = (), locations: Sequence[Location] | None = None) -> None:
+    def __init__(
+        self, argument_types: Iterable[Type] = (), locations: Sequence[Location] | None = None
+    ) -> None:
         self.parent: Region | None = None
         self.label: str | None = None
         self.arguments: list[BlockArgument] = []
@@ -325,7 +327,9 @@ class Block:
 
     # -- arguments
 
-    def add_argument(self, type: Type, location: Location = UNKNOWN, index: int | None = None) -> BlockArgument:
+    def add_argument(
+        self, type: Type, location: Location = UNKNOWN, index: int | None = None
+    ) -> BlockArgument:
         """Append an argument, or insert it before position `index`."""
         at = len(self.arguments) if index is None else index
         argument = BlockArgument(self, at, type, location)
@@ -381,7 +385,11 @@ class Block:
         from tessera_tools.ir.traits import Terminator
 
         last = self._last
-        return last if last is not None and (isinstance(last, UnregisteredOp) or last.has_trait(Terminator)) else None
+        return (
+            last
+            if last is not None and (isinstance(last, UnregisteredOp) or last.has_trait(Terminator))
+            else None
+        )
 
     def append(self, op: OpT) -> OpT:
         assert op.parent is None, "the operation already stands in a block"

@@ -1,6 +1,6 @@
 """Source locations, as MLIR has them.
 
-    loc("file.mlir":3:7)  loc(unknown)  loc("name"(loc(…)))  loc(callsite(… at …))  loc(fused<meta>[…, …])
+loc("file.mlir":3:7)  loc(unknown)  loc("name"(loc(…)))  loc(callsite(… at …))  loc(fused<meta>[…, …])
 """
 
 from __future__ import annotations

@@ -378,7 +378,8 @@ class Printer:
             if (
                 number
                 or (arguments and block.arguments)
-                or block in predecessors  # no verified op branches to its entry, but the text must still say it
+                or block
+                in predecessors  # no verified op branches to its entry, but the text must still say it
                 or (empty_label and block.first_op is None)
             ):
                 self._label(block, arguments or number != 0, predecessors.get(block, []) if number else None)

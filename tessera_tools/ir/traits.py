@@ -88,7 +88,9 @@ class SymbolTable(Trait):
                     continue
                 if name.value in seen:
                     failure = inner.error(f"redefinition of symbol named '{name.value}'")
-                    failure.diagnostics[0].note("see existing symbol definition here", seen[name.value].location)
+                    failure.diagnostics[0].note(
+                        "see existing symbol definition here", seen[name.value].location
+                    )
                     raise failure
                 seen[name.value] = inner
 

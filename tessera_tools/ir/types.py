@@ -1,8 +1,8 @@
 """The builtin types, written as MLIR writes them.
 
-    i32  si8  ui16  f16  bf16  tf32  f8E4M3FN  index  none  complex<f32>  tuple<i1, f32>
-    (i32, f32) -> i1      vector<4x[8]xf16>      tensor<?x4xf32, #enc>   tensor<*xf32>
-    memref<8x?xf32, strided<[?, 1], offset: 4>, 3>   memref<*xf32>   !other.type<body>
+i32  si8  ui16  f16  bf16  tf32  f8E4M3FN  index  none  complex<f32>  tuple<i1, f32>
+(i32, f32) -> i1      vector<4x[8]xf16>      tensor<?x4xf32, #enc>   tensor<*xf32>
+memref<8x?xf32, strided<[?, 1], offset: 4>, 3>   memref<*xf32>   !other.type<body>
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ class ShapedType(Type):
     def verify(self) -> None:
         for extent in self.shape:
             if extent < self.minimum_extent and extent != DYNAMIC:
-                raise ValueError(f"'{self.name}' dimensions must be at least {self.minimum_extent}, got {extent}")
+                raise ValueError(
+                    f"'{self.name}' dimensions must be at least {self.minimum_extent}, got {extent}"
+                )
 
     @property
     def rank(self) -> int:

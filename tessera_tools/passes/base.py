@@ -83,7 +83,9 @@ class OptionInfo:
             try:
                 return int(text, 0)
             except ValueError:
-                raise OptionError(f"option '{self.name}' takes an integer, found '{text}'", self.name) from None
+                raise OptionError(
+                    f"option '{self.name}' takes an integer, found '{text}'", self.name
+                ) from None
         if isinstance(self.default, tuple):
             return tuple(part.strip() for part in text.split(",") if part.strip())
         if self.choices and text not in self.choices:

@@ -80,7 +80,9 @@ class PassManager:
         """Run the pipeline on `op`, in place. Raises DiagnosticError when a pass or the verifier fails."""
         if self.pipeline.anchor not in (op.name, ANY):
             failure = DiagnosticError(
-                Diagnostic("error", op.location, f"a pipeline on '{self.pipeline.anchor}' cannot run on '{op.name}'")
+                Diagnostic(
+                    "error", op.location, f"a pipeline on '{self.pipeline.anchor}' cannot run on '{op.name}'"
+                )
             )
             failure.diagnostics[0].note(f"begin the pipeline with '{op.name}(…)'")
             raise failure

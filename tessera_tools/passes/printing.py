@@ -1,8 +1,8 @@
 """Printing IR around passes: MLIR's dump headers on stderr, or a tree of files.
 
-    // -----// IR Dump After CSE (cse) //----- //
-    // -----// IR Dump After CSE (cse) ('func.func' operation: @f) //----- //      at module scope
-    // -----// IR Dump After CSE Failed (cse) //----- //
+// -----// IR Dump After CSE (cse) //----- //
+// -----// IR Dump After CSE (cse) ('func.func' operation: @f) //----- //      at module scope
+// -----// IR Dump After CSE Failed (cse) //----- //
 """
 
 from __future__ import annotations
@@ -43,7 +43,12 @@ class PrintOptions:
     def wanted(self) -> bool:
         """Whether anything is to be printed at all."""
         return bool(
-            self.before or self.after or self.before_all or self.after_all or self.after_change or self.after_failure
+            self.before
+            or self.after
+            or self.before_all
+            or self.after_all
+            or self.after_change
+            or self.after_failure
         )
 
 
@@ -114,13 +119,17 @@ class IRPrinting:
         from tessera_tools.ir.printing import print_op
 
         options = self._options
-        text = print_op(op, generic=options.generic, debuginfo=options.debuginfo, local_scope=options.local_scope)
+        text = print_op(
+            op, generic=options.generic, debuginfo=options.debuginfo, local_scope=options.local_scope
+        )
         return text.rstrip("\n")
 
     def _fingerprint(self, op: Operation) -> bytes:
         from tessera_tools.ir.printing import print_op
 
-        return hashlib.sha1(print_op(op, generic=True, debuginfo=True).encode("utf-8", "surrogateescape")).digest()
+        return hashlib.sha1(
+            print_op(op, generic=True, debuginfo=True).encode("utf-8", "surrogateescape")
+        ).digest()
 
     def _tree_path(self, pass_: Pass, op: Operation) -> str:
         """`builtin_module_no-symbol-name/func_func_f/0_1_cse.mlir`: how often each op on the path was dumped."""

@@ -1,11 +1,11 @@
 """Reproducers: an input with the pipeline that failed on it, in MLIR's format.
 
-    module { … }
-    {-#
-      external_resources: {
-        mlir_reproducer: { pipeline: "builtin.module(cse)", disable_threading: true, verify_each: true }
-      }
-    #-}
+module { … }
+{-#
+  external_resources: {
+    mlir_reproducer: { pipeline: "builtin.module(cse)", disable_threading: true, verify_each: true }
+  }
+#-}
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ __all__ = ["Reproducer", "strip_resources", "with_reproducer"]
 
 _SECTION = re.compile(r"^\{-#.*?^#-\}[ \t]*\n?|\{-#.*?#-\}", re.DOTALL | re.MULTILINE)
 _ENTRY = re.compile(r"\bmlir_reproducer\s*:\s*\{", re.DOTALL)
-_FIELD = re.compile(r'\b(pipeline|verify_each|disable_threading)\s*:\s*("(?:[^"\\]|\\.)*"|true|false)', re.DOTALL)
+_FIELD = re.compile(
+    r'\b(pipeline|verify_each|disable_threading)\s*:\s*("(?:[^"\\]|\\.)*"|true|false)', re.DOTALL
+)
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 
 
@@ -59,7 +61,7 @@ def strip_resources(text: str, file: str) -> tuple[str, Reproducer | None]:
         fields = dict(_FIELD.findall(section[0][entry.end() :]))
         if "pipeline" not in fields:
             line = text.count("\n", 0, section.start() + entry.start()) + 1
-            raise error(Position(file, line, 1), "this reproducer has no pipeline; expected `pipeline: \"…\"`")
+            raise error(Position(file, line, 1), 'this reproducer has no pipeline; expected `pipeline: "…"`')
         pipeline = _ESCAPE.sub(_unescape, fields["pipeline"][1:-1])
         found = Reproducer(pipeline, fields.get("verify_each", "true") == "true")
     if found is None:

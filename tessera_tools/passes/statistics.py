@@ -1,8 +1,8 @@
 """MLIR's report of the passes' statistics.
 
-    'func.func' Pipeline
-      CSE
-        (S) 1 num-cse'd - Number of operations CSE'd
+'func.func' Pipeline
+  CSE
+    (S) 1 num-cse'd - Number of operations CSE'd
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The table of passes, of the orders they must keep, and of the pipelines: data only.
 
-    name ──PASSES──▶ "module:Class" ──find_pass()──▶ the class, imported at its first use
-    (target, stage) ──pipeline_for()──▶ [Step("cuda_tile", "canonicalize"), …]
+name ──PASSES──▶ "module:Class" ──find_pass()──▶ the class, imported at its first use
+(target, stage) ──pipeline_for()──▶ [Step("cuda_tile", "canonicalize"), …]
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tessera_tools.passes.base import Pass
 
-__all__ = ["ORDER", "PASSES", "PIPELINES", "STAGES", "Row", "Step", "find_pass", "order_violations", "pipeline_for"]
+__all__ = [
+    "ORDER",
+    "PASSES",
+    "PIPELINES",
+    "STAGES",
+    "Row",
+    "Step",
+    "find_pass",
+    "order_violations",
+    "pipeline_for",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +52,19 @@ PASSES: dict[str, Row] = {
     "strip-debuginfo": Row("builtin.strip_debuginfo:StripDebugInfo", "forget all source locations"),
     "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "drop private symbols that nobody refers to"),
     # On cuda_tile
-    "cuda-tile-lint": Row("cuda_tile.cuda_tile_lint:CudaTileLint", "remarks on what will be slow or surprising"),
-    "cuda-tile-rename-symbol": Row(
-        "cuda_tile.cuda_tile_rename_symbol:CudaTileRenameSymbol", "rename a kernel or global, with its linkage name"
+    "cuda-tile-lint": Row(
+        "cuda_tile.cuda_tile_lint:CudaTileLint", "remarks on what will be slow or surprising"
     ),
-    "fuse-fma": Row("cuda_tile.fuse_fma:FuseFMA", "fuse products with what they are added to (changes roundings)"),
-    "loop-split": Row("cuda_tile.loop_split:LoopSplit", "split loops where a condition on their counter changes"),
+    "cuda-tile-rename-symbol": Row(
+        "cuda_tile.cuda_tile_rename_symbol:CudaTileRenameSymbol",
+        "rename a kernel or global, with its linkage name",
+    ),
+    "fuse-fma": Row(
+        "cuda_tile.fuse_fma:FuseFMA", "fuse products with what they are added to (changes roundings)"
+    ),
+    "loop-split": Row(
+        "cuda_tile.loop_split:LoopSplit", "split loops where a condition on their counter changes"
+    ),
     "synthesize-debug-info-scopes": Row(
         "cuda_tile.synthesize_debug_info_scopes:SynthesizeDebugInfoScopes",
         "make debug info scopes from source locations",

@@ -65,7 +65,9 @@ def test_endless_recursion_ends_as_an_error() -> None:
         (KeyError("lost"), "error: internal fault while running the command: KeyError: 'lost'"),
     ],
 )
-def test_no_exception_reaches_the_user(failure: Exception, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_exception_reaches_the_user(
+    failure: Exception, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TESSERA_DEBUG", raising=False)
 
     def command(argv: list[str]) -> int:

@@ -131,7 +131,9 @@ def test_dump_headers_are_mlirs_own(argv: list[str]) -> None:
     _, ours = opt(*argv)
 
     def skeleton(text: str) -> list[str]:
-        return [line for line in text.splitlines() if line.startswith("// ---") or not line or "func.func" in line]
+        return [
+            line for line in text.splitlines() if line.startswith("// ---") or not line or "func.func" in line
+        ]
 
     assert skeleton(ours) == skeleton(peer)
 
@@ -145,7 +147,11 @@ def test_the_tree_of_dumps_is_mlirs_own(tmp_path: Path) -> None:
     (tmp_path / "peer").mkdir()
     (tmp_path / "ours").mkdir()
     subprocess.run(
-        [require_tool("mlir-opt-22"), *argv], input=TEXT, cwd=tmp_path / "peer", capture_output=True, timeout=60
+        [require_tool("mlir-opt-22"), *argv],
+        input=TEXT,
+        cwd=tmp_path / "peer",
+        capture_output=True,
+        timeout=60,
     )
     opt(*argv, cwd=tmp_path / "ours")
 
@@ -205,7 +211,9 @@ def test_chunks_that_are_right_are_printed_though_another_is_not() -> None:
 
 
 def test_a_split_marker_of_ones_own() -> None:
-    out, _ = opt("--split-input-file=// ====", stdin=b"func.func private @f()\n// ====\nfunc.func private @f()\n")
+    out, _ = opt(
+        "--split-input-file=// ====", stdin=b"func.func private @f()\n// ====\nfunc.func private @f()\n"
+    )
     assert out.count("@f") == 2
 
 
@@ -281,7 +289,9 @@ def test_a_failing_pass_leaves_a_reproducer_that_fails_again(tmp_path: Path) -> 
     assert "scheduled to run under SymbolDCE" in again
 
 
-def test_an_internal_fault_is_one_line_with_a_reproducer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_internal_fault_is_one_line_with_a_reproducer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from tessera_tools.passes.builtin.dce import DCE
 
     def fault(self: DCE, op: object, context: object) -> bool:

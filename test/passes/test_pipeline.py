@@ -25,7 +25,10 @@ def test_what_is_parsed_is_printed(text: str) -> None:
 
 
 def test_space_is_free() -> None:
-    assert parse_pipeline(" builtin.module ( func.func( cse , dce ) )\n").text() == "builtin.module(func.func(cse,dce))"
+    assert (
+        parse_pipeline(" builtin.module ( func.func( cse , dce ) )\n").text()
+        == "builtin.module(func.func(cse,dce))"
+    )
 
 
 def test_options_print_with_their_defaults() -> None:

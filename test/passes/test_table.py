@@ -78,5 +78,7 @@ def test_the_table_imports_no_pass() -> None:
         "import sys, tessera_tools.passes.table\n"
         "print([m for m in sys.modules if m.startswith(('tessera_tools.passes.b', 'tessera_tools.ir'))])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip() == "[]"

@@ -539,7 +539,9 @@ class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFEC
                 f"inferred type(s) {types_text(expected)} are incompatible with return type(s) of operation "
                 f"{types_text(self.result_types)}"
             )
-            raise DiagnosticError(*failure.diagnostics, *self.error("failed to infer returned types").diagnostics)
+            raise DiagnosticError(
+                *failure.diagnostics, *self.error("failed to infer returned types").diagnostics
+            )
         self._check_body()
 
 

@@ -158,7 +158,10 @@ class IToF(Op, name="cuda_tile.itof", traits=(PURE,)):
     signedness = attribute(SIGNEDNESS)
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
     to = result(ANY_FLOAT_TILE)
-    assembly = "$from custom<Keyword>($signedness) custom<Rounding>($rounding_mode) attr-dict `:` type($from) `->` type($to)"
+    assembly = (
+        "$from custom<Keyword>($signedness) custom<Rounding>($rounding_mode) attr-dict "
+        "`:` type($from) `->` type($to)"
+    )
 
     def verify_op(self) -> None:
         check_same_shape(self, "from_", "to")

@@ -253,7 +253,11 @@ class Select(Op, name="cuda_tile.select", traits=(PURE,)):
             return [self.cond]
         # select(a == b, a, b) = b and select(a == b, b, a) = a;  with != the other one
         compare: Any = self.cond.defining_op
-        if compare is not None and compare.name == "cuda_tile.cmpi" and {yes, no} == {compare.lhs, compare.rhs}:
+        if (
+            compare is not None
+            and compare.name == "cuda_tile.cmpi"
+            and {yes, no} == {compare.lhs, compare.rhs}
+        ):
             predicate = compare.comparison_predicate.value
             if predicate in ("equal", "not_equal"):
                 return [no if predicate == "equal" else yes]

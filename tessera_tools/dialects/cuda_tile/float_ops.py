@@ -158,7 +158,10 @@ class CmpF(Op, name="cuda_tile.cmpf", traits=(PURE,)):
     lhs = operand(FLOAT_TILE)
     rhs = operand(same_as("lhs"))
     result = result(COMPARISON_RESULT)
-    assembly = "custom<Keyword>($comparison_predicate, $comparison_ordering) $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+    assembly = (
+        "custom<Keyword>($comparison_predicate, $comparison_ordering) $lhs `,` $rhs attr-dict "
+        "`:` type($lhs) `->` type($result)"
+    )
 
 
 class AbsF(_Unary, name="cuda_tile.absf", traits=(PURE,)):

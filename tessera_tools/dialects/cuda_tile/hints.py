@@ -17,7 +17,19 @@ from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I1
 
-ARCHITECTURES = ("sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
+ARCHITECTURES = (
+    "sm_80",
+    "sm_86",
+    "sm_87",
+    "sm_88",
+    "sm_89",
+    "sm_90",
+    "sm_100",
+    "sm_103",
+    "sm_110",
+    "sm_120",
+    "sm_121",
+)
 """The keys that hints may stand under, beside `default`."""
 _ONE_BLOCK = re.compile(r"sm_8[0-9]")
 _ENTRY = ("num_cta_in_cga", "num_worker_warps_per_cta", "occupancy")

@@ -185,11 +185,11 @@ def upgrade_legacy(module: Operation) -> bool:
 def _refuse_older_types(module: Operation) -> None:
     """Nothing but the ops of the older spelling, which are gone now, has its types. Raises DiagnosticError."""
     for op in module.walk():
-        for result in op.results:
-            if isinstance(result.type, LegacyTensorViewType):
-                raise op.error(f"has the type '{result.type}': expected 'strides' behind its element type")
-            if isinstance(result.type, LegacyPartitionViewType):
-                raise op.error(f"has the type '{result.type}': expected 'tile' and a tensor_view in it")
+        for value in op.results:
+            if isinstance(value.type, LegacyTensorViewType):
+                raise op.error(f"has the type '{value.type}': expected 'strides' behind its element type")
+            if isinstance(value.type, LegacyPartitionViewType):
+                raise op.error(f"has the type '{value.type}': expected 'tile' and a tensor_view in it")
 
 
 def _entries(op: Operation) -> Iterator[Entry]:

@@ -255,8 +255,8 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
         return cls(tile, view, dim_map, padding)
 
     def short_text(self) -> str:
-        view = self.tensor_view.short_text()
-        return f"partition_view<{_tile_text(self.tile)}{_padding_text(self.padding)}{view}{_dim_map_text(self.dim_map)}>"
+        view = self.tensor_view.short_text() + _dim_map_text(self.dim_map)
+        return f"partition_view<{_tile_text(self.tile)}{_padding_text(self.padding)}{view}>"
 
 
 class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
@@ -394,7 +394,9 @@ def _dim_map(s: Any, tile: tuple[int, ...]) -> tuple[int, ...]:
     s.expect("=")
     dim_map = tuple(s.list("[", s.integer, "]"))
     if not dim_map:
-        raise s.error(f"expected dim_map to map exactly all {len(tile)} dimensions of the tile, got 0 mappings")
+        raise s.error(
+            f"expected dim_map to map exactly all {len(tile)} dimensions of the tile, got 0 mappings"
+        )
     return () if dim_map == tuple(range(len(tile))) else dim_map
 
 

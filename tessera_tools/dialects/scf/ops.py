@@ -242,7 +242,9 @@ class For(LoopLike, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFEC
         verify_edge(self, last, 0, last.operand_types, types)
 
 
-def verify_edge(op: Op, source: Op | None, target: int | None, given: Sequence[Type], expected: Sequence[Type]) -> None:
+def verify_edge(
+    op: Op, source: Op | None, target: int | None, given: Sequence[Type], expected: Sequence[Type]
+) -> None:
     """Check that the values passed along an edge have the types of what they become.
 
     source: the terminator that the edge leaves, or None for `op` itself; target: the region that it enters, or None

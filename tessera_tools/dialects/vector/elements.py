@@ -132,7 +132,9 @@ class FromElements(Op, name="vector.from_elements", traits=(PURE,)):
     def verify_op(self) -> None:
         count = math.prod(self.dest.type.shape)
         if len(self.elements) != count:
-            raise self.error("failed to verify that shaped type 'dest' matches 'elements' element count and types")
+            raise self.error(
+                "failed to verify that shaped type 'dest' matches 'elements' element count and types"
+            )
 
 
 class ToElements(Op, name="vector.to_elements", traits=(PURE,)):
