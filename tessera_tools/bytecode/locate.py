@@ -9,7 +9,6 @@ from tessera_tools.diagnostics import Diagnostic, DiagnosticError
 from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
 from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, Location
 
-
 FRONTEND = {
     "rounding mode 'negative_inf' is not allowed with 'unsigned' flag": (
         "cuTile Python makes this of `x // y` on unsigned tiles; convert them to a signed type first"
