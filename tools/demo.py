@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # the checkout's own package, installed or not
 TARGETS = ["sm_80", "sm_90a"]
 LIMIT_SECONDS = 300
 SHAPE = (200, 136, 152)

@@ -194,7 +194,9 @@ class Session:
         if shared is not None or kernel.signature.dynamic_shared:
             return
         program = getattr(getattr(getattr(kernel, "owner", None), "inner", None), "program", None)
-        for variable in program.scope.variables.values() if program is not None else ():
+        if program is None:
+            return
+        for variable in program.scope.variables.values():
             if variable.space == "shared" and variable.extern:
                 what = f"'{variable.name}' is dynamic shared memory, and the launch has none"
                 warning = Diagnostic("warning", Position(program.file, variable.line, 1), what)

@@ -427,3 +427,10 @@ def test_no_package_for_a_real_gpu_is_an_error_that_says_so(monkeypatch: pytest.
 
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert "--device=cuda needs the package cuda-bindings" in refused("--device=cuda", *ARGS)
+
+
+def test_dynamic_shared_memory_that_nobody_gave_is_warned_of() -> None:
+    ptx = SCALE.replace(".visible", ".extern .shared .align 16 .b8 tile[];\n.visible")
+    _, err = tessera_run(*ARGS, ptx=ptx)
+    assert "warning: 'tile' is dynamic shared memory, and the launch has none" in err
+    assert "warning" not in tessera_run(*ARGS, "--shared=1024", ptx=ptx)[1]
