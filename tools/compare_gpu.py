@@ -219,9 +219,8 @@ def show(rows: Sequence[Row]) -> None:
             f"{1e6 * row.seconds:.1f}", verdict,
         )  # fmt: skip
     Console().print(table)
-    print(
-        f"{sum(row.apart == 0 and not row.note for row in rows)} of {sum(not row.note for row in rows)} kernels bit for bit"
-    )
+    compared = [row for row in rows if not row.note]
+    print(f"{sum(row.apart == 0 for row in compared)} of {len(compared)} kernels bit for bit")
 
 
 if __name__ == "__main__":
