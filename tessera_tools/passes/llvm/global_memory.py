@@ -317,11 +317,11 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
         for i, registers in enumerate(plan.groups):
             group = _Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
             destination = stage_pointer(low, buffer, op.stage, plan.address, i)
-            condition = e.both([access.inside(group), when])
-            taken = e.constant(e.select(condition, size, 0))
+            # Two selects and no conjunction: for an iteration that does not exist the bounds may be poison.
+            taken = e.select(when, e.select(access.inside(group), size, 0), 0)
             e.nvvm(
                 "cp.async.shared.global",
-                [destination, access.address(group), taken],
+                [destination, access.address(group), e.constant(taken)],
                 size=i32(size),
                 modifier=modifier,
             )

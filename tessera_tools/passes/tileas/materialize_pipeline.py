@@ -27,7 +27,7 @@ from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I32, I64, RankedTensorType
+from tessera_tools.ir.types import I32, I64, RankedTensorType, bit_width
 from tessera_tools.layout import (
     Access,
     choose_swizzle,
@@ -352,11 +352,28 @@ def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
     def constant(builder: Builder, value: int, of: Any = I32) -> Value:
         return builder.insert(arith.Constant(IntegerAttr(value, of))).results[0]
 
-    iteration = lower
+    def less(builder: Builder, a: Value, b: Value) -> Value:
+        return builder.insert(arith.CmpI(IntegerAttr(predicate, I64), a, b)).results[0]
+
+    guard = not _never_wraps(loop, ahead)
+
+    def following_iteration(builder: Builder, value: Value, exists: Value | None) -> tuple[Value, Value | None]:
+        """The next iteration's number, and whether none so far has wrapped around (None: none ever does)."""
+        later = builder.insert(arith.AddI(value, step)).results[0]
+        if guard:
+            grew = less(builder, value, later)
+            exists = grew if exists is None else builder.insert(arith.AndI(exists, grew)).results[0]
+        return later, exists
+
+    def in_range(builder: Builder, value: Value, exists: Value | None) -> Value:
+        when = less(builder, value, upper)
+        return when if exists is None else builder.insert(arith.AndI(exists, when)).results[0]
+
+    iteration, exists = lower, None
     for s in range(ahead):
-        when = before.insert(arith.CmpI(IntegerAttr(predicate, I64), iteration, upper)).results[0]
-        _issue(before, loop, operands, iteration, constant(before, s), when)
-        iteration = before.insert(arith.AddI(iteration, step)).results[0]
+        _issue(before, loop, operands, iteration, constant(before, s), in_range(before, iteration, exists))
+        if s + 1 < ahead:
+            iteration, exists = following_iteration(before, iteration, exists)
     zero = constant(before, 0)
     slots = [zero] if stages == 1 else [zero, constant(before, ahead)]
     body = _with_carried(loop, slots if stages > 1 else [])
@@ -374,11 +391,14 @@ def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
         read.name_hint, write.name_hint = "read_stage", "write_stage"
         at.insert(nv_tileas.AsyncWaitGroup(i32(stages - 2)))
         at.insert(nv_tileas.Barrier())
-        distance = constant(at, ahead, type)
-        scaled = at.insert(arith.MulI(step, distance)).results[0]
-        future = at.insert(arith.AddI(induction, scaled)).results[0]
-        when = at.insert(arith.CmpI(IntegerAttr(predicate, I64), future, upper)).results[0]
-        _issue(at, body, operands, future, write, when)
+        if guard:
+            future, exists = induction, None
+            for _ in range(ahead):
+                future, exists = following_iteration(at, future, exists)
+        else:
+            scaled = at.insert(arith.MulI(step, constant(at, ahead, type))).results[0]
+            future, exists = at.insert(arith.AddI(induction, scaled)).results[0], None
+        _issue(at, body, operands, future, write, in_range(at, future, exists))
         terminator = block.last_op
         assert terminator is not None
         end = Builder.before(terminator)
@@ -395,6 +415,16 @@ def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
     for operand in operands:
         operand.stage = read
         operand.finish_load()
+
+
+def _never_wraps(loop: scf.For, ahead: int) -> bool:
+    """Whether the numbers of the iterations prefetched past the last one are known to fit their type."""
+    facts = Facts()
+    upper, step = facts.upper(loop.upper), facts.upper(loop.step)
+    if upper is None or step is None:
+        return False
+    bits = bit_width(loop.lower.type)
+    return upper + ahead * step < 1 << (bits if loop.unsigned_cmp else bits - 1)
 
 
 def _issue(
