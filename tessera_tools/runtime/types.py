@@ -65,7 +65,8 @@ class Type:
         if self.patterns and self.name != "tf32":
             from tessera_tools.sim.rounding import FORMATS, decode
 
-            return decode(array, FORMATS[_PTX_NAMES.get(self.name, self.name)])
+            with np.errstate(invalid="ignore"):  # signalling NaNs
+                return decode(array, FORMATS[_PTX_NAMES.get(self.name, self.name)])
         return array.astype(np.float64)
 
 
