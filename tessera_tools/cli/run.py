@@ -144,3 +144,7 @@ def run(argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Resu
 def main() -> NoReturn:
     """The console script."""
     as_process(execute)
+
+
+if __name__ == "__main__":
+    main()

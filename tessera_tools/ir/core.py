@@ -142,13 +142,6 @@ class Operation:
         block = self.parent
         return block.parent.parent if block is not None and block.parent is not None else None
 
-    def parent_of_type(self, kind: type[OpT]) -> OpT | None:
-        """The nearest enclosing operation of a class."""
-        op = self.parent_op
-        while op is not None and not isinstance(op, kind):
-            op = op.parent_op
-        return op
-
     @property
     def next_op(self) -> Operation | None:
         return self._next

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import (
     Block,
     Builder,
@@ -54,15 +53,6 @@ class Rewriter(Builder):
         """Insert before `op` from now on, with its location."""
         assert op.parent is not None
         self.point, self.location = InsertionPoint(op.parent, op), op.location
-
-    def set_after(self, op: Operation) -> None:
-        """Insert after `op` from now on, with its location."""
-        assert op.parent is not None
-        self.point, self.location = InsertionPoint(op.parent, op.next_op), op.location
-
-    def set_to_start(self, block: Block) -> None:
-        """Insert at the start of `block` from now on."""
-        self.point = InsertionPoint(block, block.first_op)
 
     def set_to_end(self, block: Block) -> None:
         """Insert at the end of `block` from now on."""
@@ -149,13 +139,6 @@ class Rewriter(Builder):
         self._modified(op)
 
     # -- blocks and regions
-
-    def create_block(self, region: Region, types: Sequence[Type] = (), index: int | None = None) -> Block:
-        """Insert an empty block (at the end unless told), and insert at its end from now on."""
-        block = Block(types)
-        region.insert(len(region.blocks) if index is None else index, block)
-        self.set_to_end(block)
-        return block
 
     def erase_block(self, block: Block) -> None:
         """Erase a block that no one branches to, and all in it."""

@@ -142,10 +142,6 @@ class RecursiveMemoryEffects(Trait):
     """Has the effects of the operations in its regions and no others."""
 
 
-class SameOperandsElementType(Trait):
-    """All operands have one element type."""
-
-
 class SameOperandsAndResultShape(Trait):
     """Shaped operands and results have one shape."""
 
@@ -153,14 +149,6 @@ class SameOperandsAndResultShape(Trait):
         shapes = [getattr(v.type, "shape", None) for v in (*op.operands, *op.results)]
         if any(s != shapes[0] for s in shapes):
             raise op.error("requires the same shape for all operands and results")
-
-
-class AttrSizedOperandSegments(Trait):
-    """`operandSegmentSizes` says how many operands each variadic field has; kept by opdef."""
-
-
-class AttrSizedResultSegments(Trait):
-    """`resultSegmentSizes` likewise for results."""
 
 
 PURE = Pure()

@@ -99,10 +99,6 @@ class Target:
     def max_warps_per_sm(self) -> int:
         return self.max_threads_per_sm // self.warp_size
 
-    @property
-    def max_warps_per_block(self) -> int:
-        return self.max_threads_per_block // self.warp_size
-
     def has(self, feature: Feature) -> bool:
         return feature in self.features
 

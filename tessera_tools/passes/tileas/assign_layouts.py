@@ -193,6 +193,10 @@ class Assignment:
                 for result, value in zip(op.results, last.operands if last is not None else (), strict=False):
                     if _is_tile(result):
                         self.union(result, value)
+        elif op.regions and any(_is_tile(v) for v in (*op.operands, *op.results)):
+            raise op.error(
+                "carries tiles, and has no layout assignment in this version; scf.for and scf.if have one"
+            )
         elif isinstance(op, nv_tileas.Dot):
             self.union(op.res, op.c)
         elif _is_elementwise(op):

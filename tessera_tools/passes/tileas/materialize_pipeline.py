@@ -357,7 +357,9 @@ def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
 
     guard = not _never_wraps(loop, ahead)
 
-    def following_iteration(builder: Builder, value: Value, exists: Value | None) -> tuple[Value, Value | None]:
+    def following_iteration(
+        builder: Builder, value: Value, exists: Value | None
+    ) -> tuple[Value, Value | None]:
         """The next iteration's number, and whether none so far has wrapped around (None: none ever does)."""
         later = builder.insert(arith.AddI(value, step)).results[0]
         if guard:
