@@ -45,13 +45,15 @@ def test_every_option_of_tessera_translate_is_named(option: str) -> None:
 
 @pytest.mark.parametrize("option", RUN)
 def test_every_option_of_tessera_run_is_named(option: str) -> None:
-    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-run"]), f"docs/commands.md lacks {option}"
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-run"]), (
+        f"docs/commands.md lacks {option}"
+    )
 
 
 def test_no_option_is_named_that_does_not_exist() -> None:
     from tessera_tools.passes.table import PASSES
 
-    known = {*OPT, *RUN, *TRANSLATE, *options(list(PASSES)), "--help", "--name"}
+    known = {*OPT, *RUN, *TRANSLATE, *options(list(PASSES)), "--help", "--name", "--version"}
     named = set(re.findall(r"`(--[a-z][\w-]*\w)", TEXT))
     assert named <= known
 
