@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from oracles import find_tool
+from oracles import require_tool
 from tessera_tools.bytecode import VERSIONS, Version, read_bytecode, write_bytecode
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
@@ -38,12 +38,10 @@ def read(path: Path) -> Operation:
 
 def disassemble(data: bytes, folder: Path) -> str:
     """What tileirdisasm prints; skips the test where there is none."""
-    tool = find_tool("tileirdisasm")
-    if tool is None:
-        pytest.skip("'tileirdisasm' was not found (pip install nvidia-cuda-tileiras)")
+    tool = require_tool("tileirdisasm")
     path = folder / "x.tileirbc"
     path.write_bytes(data)
-    done = subprocess.run([str(tool), str(path)], capture_output=True, timeout=60, check=True)
+    done = subprocess.run([tool, str(path)], capture_output=True, timeout=60, check=True)
     return done.stdout.decode()
 
 
@@ -139,12 +137,10 @@ def test_the_disassembler_prints_the_same_of_what_can_be_written_in_more_than_on
     "stem", ["gathers", "custom_reduction", "break_and_continue", "mma_float8_e5m2_float32"]
 )
 def test_tileiras_compiles_what_we_wrote(stem: str, tmp_path: Path) -> None:
-    tool = find_tool("tileiras")
-    if tool is None:
-        pytest.skip("'tileiras' was not found (pip install nvidia-cuda-tileiras)")
+    tool = require_tool("tileiras")
     path = tmp_path / "x.tileirbc"
     module = parse_module(print_op(read(TEST / f"cutile/13.3/{stem}.tileirbc")))
     path.write_bytes(write_bytecode(module, VERSIONS[2]))
-    argv = [str(tool), "--gpu-name=sm_100", str(path), "-o", str(tmp_path / "x.cubin")]
+    argv = [tool, "--gpu-name=sm_100", str(path), "-o", str(tmp_path / "x.cubin")]
     done = subprocess.run(argv, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

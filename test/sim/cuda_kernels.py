@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
+from oracles import require_tool
 from tessera_tools import sim
 
 FOLDER = Path(__file__).parent / "cuda"
@@ -54,21 +54,10 @@ def _source(name: str) -> str:
     return "".join(parts)
 
 
-def nvcc() -> Path | None:
-    """nvcc of the wheel nvidia-cuda-nvcc, if it is installed with its headers (nvidia-cuda-cccl)."""
-    spec = importlib.util.find_spec("nvidia")
-    for folder in spec.submodule_search_locations or [] if spec else []:
-        for found in Path(folder).glob("*/bin/nvcc"):
-            return found
-    return None
-
-
 @cache
 def ptx(name: str) -> str:
     """The PTX of a source and its mutants; kept in a folder of the temporary directory, by content."""
-    compiler = nvcc()
-    if compiler is None:
-        pytest.skip("nvcc is not installed: pip install nvidia-cuda-nvcc nvidia-cuda-cccl")
+    compiler = require_tool("nvcc")
     text = _source(name)
     first = text and (FOLDER / f"{name}.cu").read_text().splitlines()[0]
     arch = first.partition("arch:")[2].strip() or "sm_90a"
