@@ -310,7 +310,9 @@ class _Run:
             warning = spill_warning(name, used)
             if warning:
                 self.result.warnings.append(warning)
-        version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), ptx_text(80))
+        version = next(
+            (line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), ptx_text(80)
+        )
         kernels = with_resources(self.kernels or kernels_of_ptx(ptx), made.report)
         self.result.manifest = Manifest(options.target.cpu, version, kernels)
         if self.reached("cubin", made.cubin) or (options.until != "sass" and not options.all_stages):

@@ -1,6 +1,6 @@
 """The kernels of a module, as the launch manifest lists them: from the llvm dialect, or from PTX.
 
-    llvm.func @k(!llvm.ptr<1>, i32) {nvvm.kernel, nvvm.reqntid = …}  ─▶  Kernel("k", (ptr, i32), block=(128, 1, 1))
+llvm.func @k(!llvm.ptr<1>, i32) {nvvm.kernel, nvvm.reqntid = …}  ─▶  Kernel("k", (ptr, i32), block=(128, 1, 1))
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def kernels_of_ptx(ptx: str) -> list[Kernel]:
             kind, pointer, parameter, array = found.groups()
             type = _PTX_TYPES.get(kind) or _PTX_TYPES.get(kind.lstrip("bsu"), "i64")
             named.append((parameter, "tensormap" if array else "ptr" if pointer else type))
-        shape = re.search(r"\.reqntid\s+([\d, ]+)", directives) or re.search(r"\.maxntid\s+([\d, ]+)", directives)
+        shape = re.search(r"\.reqntid\s+([\d, ]+)", directives) or re.search(
+            r"\.maxntid\s+([\d, ]+)", directives
+        )
         cluster = re.search(r"\.reqnctapercluster\s+([\d, ]+)", directives)
         kernels.append(
             Kernel(

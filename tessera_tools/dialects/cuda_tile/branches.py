@@ -370,9 +370,9 @@ class IfInIf(RewritePattern):
         set_yield(made.thenRegion, values, rewriter)
         if other:
             move(op.elseRegion, made.elseRegion, rewriter)
-        results: list[Value] = [
-            selected[i] if i in selected else result for i, result in enumerate(made.results)
-        ]
+        results: list[Value] = list(made.results)
+        for i, value in selected.items():
+            results[i] = value
         rewriter.replace_op(op, results)
         return True
 
