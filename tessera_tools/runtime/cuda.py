@@ -8,6 +8,7 @@ Source: CUDA Driver API (13.x). Every call goes through `_Driver.call`, which tu
 from __future__ import annotations
 
 import ctypes
+import importlib
 from contextlib import suppress
 from typing import Any
 
@@ -41,7 +42,7 @@ class _Driver:
 
     def __init__(self) -> None:
         try:
-            from cuda.bindings import driver  # pyright: ignore[reportMissingImports]
+            driver = importlib.import_module("cuda.bindings.driver")
         except ImportError:
             raise error(
                 None, "--device=cuda needs the package cuda-bindings, which is not installed",

@@ -19,12 +19,11 @@ SCALE_FREE = SCALE.replace(".reqntid 64, 1, 1\n", "").replace("sm_80", "sm_90")
 
 
 def install(monkeypatch: pytest.MonkeyPatch, devices: int = 1) -> FakeDriver:
-    """Put a driver where `from cuda.bindings import driver` finds it."""
+    """Put a driver where an import of `cuda.bindings.driver` finds it."""
     driver = FakeDriver(devices)
-    bindings = ModuleType("cuda.bindings")
-    bindings.driver = driver  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
-    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", ModuleType("cuda.bindings"))
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", driver)
     return driver
 
 
