@@ -243,7 +243,7 @@ class _Upgrade:
             rule = self.rules.get(type(op))
             if rule is not None:
                 try:
-                        # The verifier has not seen the older ops yet: the rules rely on what they declare.
+                    # The verifier has not seen the older ops yet: the rules rely on what they declare.
                     op.verify_declared()  # type: ignore[attr-defined]
                     rule(op)
                 except ValueError as problem:  # of a type that today's dialect refuses
