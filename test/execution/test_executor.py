@@ -296,9 +296,10 @@ def read_elsewhere(module: Operation) -> None:
 def copy_always(module: Operation) -> None:
     """No bounds check on the first copy."""
     copy = ops(module, "nvvm.cp.async.shared.global")[-1]
-    select = copy.operand(2).defining_op
-    assert select is not None
-    copy.set_operand(2, select.operand(1))
+    size = copy.operand(2)
+    while size.defining_op is not None and size.defining_op.name == "llvm.select":
+        size = size.defining_op.operand(1)
+    copy.set_operand(2, size)
 
 
 def store_always(module: Operation) -> None:

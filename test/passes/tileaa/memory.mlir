@@ -124,7 +124,7 @@ entry @long(%p: tile<ptr<f16>>, %n: tile<i64>, %i: tile<i64>) {
 
 // Hints for the target, and the default ones; the module's entries move up.
 // CHECK-LABEL: nv_tileaa.func @hinted(
-// CHECK-SAME: attributes {nv_tileaa.hints = {num_cta_in_cga = 2 : i64, occupancy = 3 : i64}}
+// CHECK-SAME: attributes {nv_tileaa.hints = {num_cta_in_cga = 2 : i32, occupancy = 3 : i32}}
 // AMPERE-LABEL: nv_tileaa.func @hinted(
 // AMPERE-SAME: attributes {nv_tileaa.hints = {num_cta_in_cga = 1 : i64}}
 cuda_tile.module @kernels {
