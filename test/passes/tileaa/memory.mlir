@@ -126,7 +126,7 @@ entry @long(%p: tile<ptr<f16>>, %n: tile<i64>, %i: tile<i64>) {
 // CHECK-LABEL: nv_tileaa.func @hinted(
 // CHECK-SAME: attributes {nv_tileaa.hints = {num_cta_in_cga = 2 : i32, occupancy = 3 : i32}}
 // AMPERE-LABEL: nv_tileaa.func @hinted(
-// AMPERE-SAME: attributes {nv_tileaa.hints = {num_cta_in_cga = 1 : i64}}
+// AMPERE-SAME: attributes {nv_tileaa.hints = {num_cta_in_cga = 1 : i32}}
 cuda_tile.module @kernels {
   entry @hinted() optimization_hints=<sm_80 = {num_cta_in_cga = 1}, sm_90 = {num_cta_in_cga = 2, occupancy = 3}> {
     return
