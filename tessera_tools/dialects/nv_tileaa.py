@@ -319,7 +319,7 @@ class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(READ,)):
     assembly = "$view `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` type($out_token)"
 
     def verify_op(self) -> None:
-        _verify_access(self, self.view.type, self.res.type)
+        verify_access(self, self.view.type, self.res.type)
 
 
 class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(WRITE,)):
@@ -333,14 +333,25 @@ class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(WRITE,)):
     assembly = "$view `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` type($out_token)"
 
     def verify_op(self) -> None:
-        _verify_access(self, self.view.type, self.value.type)
+        verify_access(self, self.view.type, self.value.type)
 
 
-def _verify_access(op: Op, view: MemRefType, tile: RankedTensorType) -> None:
+def verify_access(op: Op, view: MemRefType, tile: RankedTensorType) -> None:
     if view.element is not tile.element:
         raise op.error(f"accesses elements of {tile.element}, but the view has {view.element}")
     if view.rank != tile.rank:
         raise op.error(f"accesses a tile of rank {tile.rank} through a view of rank {view.rank}")
+
+
+def verify_dot(op: Any) -> None:
+    """The shapes of a matrix product, of either stage."""
+    a, b, c = (v.type for v in (op.a, op.b, op.c))
+    if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (
+        c.shape[0],
+        b.shape[0],
+        c.shape[1],
+    ):
+        raise op.error(f"expects MxK, KxN and MxN tiles, got {a}, {b} and {c}")
 
 
 class Dot(Op, name="nv_tileaa.dot", traits=(PURE,)):
@@ -355,13 +366,7 @@ class Dot(Op, name="nv_tileaa.dot", traits=(PURE,)):
     assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($res)"
 
     def verify_op(self) -> None:
-        a, b, c = (v.type for v in (self.a, self.b, self.c))
-        if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (
-            c.shape[0],
-            b.shape[0],
-            c.shape[1],
-        ):
-            raise self.error(f"expects MxK, KxN and MxN tiles, got {a}, {b} and {c}")
+        verify_dot(self)
 
 
 class ConstantTensor(Op, name="nv_tileaa.constant_tensor", traits=(PURE, CONSTANT_LIKE)):

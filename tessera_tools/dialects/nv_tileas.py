@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
-from tessera_tools.dialects.nv_tileaa import COPY_ATOM, MEM_TOKEN, TOKEN, VIEW, PaddingAttr, _verify_access
+from tessera_tools.dialects.nv_tileaa import (
+    COPY_ATOM,
+    MEM_TOKEN,
+    TOKEN,
+    VIEW,
+    PaddingAttr,
+    verify_access,
+    verify_dot,
+)
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.types import I1, I32, RankedTensorType, ShapedType
 from tessera_tools.layout import LinearLayout, from_text, to_text
@@ -135,7 +143,7 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
     )
 
     def verify_op(self) -> None:
-        _verify_access(self, self.view.type, self.res.type)
+        verify_access(self, self.view.type, self.res.type)
         _verify_indices(self, self.view.type)
 
 
@@ -154,7 +162,7 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
     )
 
     def verify_op(self) -> None:
-        _verify_access(self, self.view.type, self.value.type)
+        verify_access(self, self.view.type, self.value.type)
         _verify_indices(self, self.view.type)
 
 
@@ -266,13 +274,7 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
     assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)"
 
     def verify_op(self) -> None:
-        a, b, c = (v.type for v in (self.a, self.b, self.c))
-        if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (
-            c.shape[0],
-            b.shape[0],
-            c.shape[1],
-        ):
-            raise self.error(f"expects MxK, KxN and MxN tiles, got {a}, {b} and {c}")
+        verify_dot(self)
 
 
 class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):
