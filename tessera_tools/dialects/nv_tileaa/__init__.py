@@ -1,0 +1,74 @@
+"""The `nv_tileaa` dialect (stage 2): alias-aware tile programs over plain tensors.
+
+Tiles are `tensor<…>`, memory is reached through `memref` views, and every memory op stands in a chain of
+`!nv_tileaa.mem_token`s.  A tiled access carries the copy atom that says which hardware primitive will do it.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.nv_tileaa import structure, tensors, views
+from tessera_tools.dialects.nv_tileaa.base import (
+    COPY_ATOM,
+    MEM_TOKEN,
+    TOKEN,
+    VIEW,
+    GlobalSpaceAttr,
+    KernelSpecAttr,
+    MemRefType,
+    MemTokenType,
+    PaddingAttr,
+)
+from tessera_tools.dialects.nv_tileaa.structure import Assume, Func, GetNumPrograms, GetProgramId, Return
+from tessera_tools.dialects.nv_tileaa.tensors import ConstantTensor, Dot, Permute, Splat, verify_dot
+from tessera_tools.dialects.nv_tileaa.views import (
+    DYNAMIC_INDEX,
+    AddPtr,
+    CreateMemToken,
+    JoinMemTokens,
+    MakeMemRef,
+    TiledLoad,
+    TiledStore,
+    verify_access,
+)
+from tessera_tools.opdef import Dialect, by_word, ops_of
+
+FAMILIES = (structure, views, tensors)
+
+DIALECT = Dialect(
+    "nv_tileaa",
+    "alias-aware tile programs (stage 2)",
+    ops_of(*FAMILIES),
+    types=by_word(MemTokenType, MemRefType),
+    attributes=by_word(GlobalSpaceAttr, KernelSpecAttr, PaddingAttr),
+)
+
+__all__ = [
+    "AddPtr",
+    "Assume",
+    "COPY_ATOM",
+    "ConstantTensor",
+    "CreateMemToken",
+    "DIALECT",
+    "DYNAMIC_INDEX",
+    "Dot",
+    "Func",
+    "GetNumPrograms",
+    "GetProgramId",
+    "GlobalSpaceAttr",
+    "JoinMemTokens",
+    "KernelSpecAttr",
+    "MEM_TOKEN",
+    "MakeMemRef",
+    "MemRefType",
+    "MemTokenType",
+    "PaddingAttr",
+    "Permute",
+    "Return",
+    "Splat",
+    "TOKEN",
+    "TiledLoad",
+    "TiledStore",
+    "VIEW",
+    "verify_access",
+    "verify_dot",
+]

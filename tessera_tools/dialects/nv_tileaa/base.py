@@ -1,0 +1,95 @@
+"""Types, attributes and operand constraints of `nv_tileaa`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.types import (
+    IndexType,
+    IntegerType,
+    ShapedType,
+)
+from tessera_tools.opdef import (
+    EnumAttr,
+    exactly,
+    of,
+    of_class,
+)
+
+
+class MemTokenType(Type, name="nv_tileaa.mem_token"):
+    """`!nv_tileaa.mem_token`: a point in the order of memory operations."""
+
+    def text(self) -> str:
+        return "!nv_tileaa.mem_token"
+
+
+MEM_TOKEN = MemTokenType()
+
+
+class MemRefType(ShapedType, name="nv_tileaa.memref"):
+    """`!nv_tileaa.memref<?x?xf16>`: a view of global memory; extents and strides are values of the op that made it."""
+
+    @classmethod
+    def parse(cls, s: Any) -> MemRefType:
+        s.expect("<")
+        shape = s.dimensions()
+        element = s.type()
+        s.expect(">")
+        return cls(shape, element)
+
+    def text(self) -> str:
+        return f"!nv_tileaa.memref<{self.dims_text()}{self.element}>"
+
+
+class GlobalSpaceAttr(Attribute, name="nv_tileaa.global"):
+    """`#nv_tileaa.global`: global memory."""
+
+    def text(self) -> str:
+        return "#nv_tileaa.global"
+
+
+class KernelSpecAttr(Attribute, name="nv_tileaa.kernel_spec"):
+    """`#nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>`: how a kernel is launched."""
+
+    num_warps: int
+    cluster: tuple[int, ...] = (1, 1, 1)
+
+    def verify(self) -> None:
+        if not 1 <= self.num_warps <= 32 or self.num_warps & (self.num_warps - 1):
+            raise ValueError(f"num_warps must be a power of two from 1 to 32, got {self.num_warps}")
+        if len(self.cluster) != 3 or min(self.cluster) < 1:
+            raise ValueError(f"cluster must be three positive extents, got {list(self.cluster)}")
+
+    @classmethod
+    def parse(cls, s: Any) -> KernelSpecAttr:
+        s.expect("<")
+        s.keyword("num_warps")
+        s.expect("=")
+        warps = s.integer()
+        cluster = (1, 1, 1)
+        if s.optional(","):
+            s.keyword("cluster")
+            s.expect("=")
+            cluster = tuple(s.list("[", s.integer, "]"))
+        s.expect(">")
+        return cls(warps, cluster)
+
+    def text(self) -> str:
+        return f"#nv_tileaa.kernel_spec<num_warps = {self.num_warps}, cluster = {list(self.cluster)}>"
+
+
+class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
+    """What a load gives outside the view: `undef` is any value, the others as they say."""
+
+    cases = ("undef", "zero", "neg_zero", "nan", "pos_inf", "neg_inf")
+
+
+POINTER = of(PointerType, summary="LLVM pointer")
+VIEW = of(MemRefType, summary="nv_tileaa.memref")
+INTEGER_SCALAR = of(IntegerType, IndexType, summary="integer or index")
+TOKEN = exactly(MEM_TOKEN)
+COPY_ATOM = of_class(CopyAtomAttr)

@@ -1,0 +1,82 @@
+"""Functions, the grid, and facts that the program guarantees."""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.func import FunctionLike
+from tessera_tools.dialects.func import FunctionSyntax as _FunctionSyntax
+from tessera_tools.dialects.nv_tileaa.base import INTEGER_SCALAR, POINTER, KernelSpecAttr
+from tessera_tools.ir.types import (
+    I32,
+)
+from tessera_tools.opdef import (
+    I32_ATTR,
+    I64_ATTR,
+    ISOLATED_FROM_ABOVE,
+    PURE,
+    RETURN_LIKE,
+    STRING_ATTR,
+    SYMBOL,
+    HasParent,
+    Op,
+    attribute,
+    exactly,
+    operand,
+    result,
+    same_as,
+    variadic_operand,
+)
+
+
+class FunctionSyntax(_FunctionSyntax, name="TileFunction"):
+    """The signature syntax of func.func."""
+
+
+class Func(FunctionLike, name="nv_tileaa.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
+    """A tile function; a kernel if it carries `nv_tileaa.kernel_spec`."""
+
+    sym_visibility = attribute(STRING_ATTR, optional=True)
+    assembly = "custom<TileFunction>"
+
+    @property
+    def kernel_spec(self) -> KernelSpecAttr | None:
+        spec = self.attributes.get("nv_tileaa.kernel_spec")
+        return spec if isinstance(spec, KernelSpecAttr) else None
+
+
+class Return(Op, name="nv_tileaa.return", traits=(RETURN_LIKE, PURE, HasParent("nv_tileaa.func"))):
+    """Ends a tile function."""
+
+    operands_ = variadic_operand()
+    assembly = "attr-dict ($operands^ `:` type($operands))?"
+
+
+class _GridQuery(Op):
+    """The base of queries about the grid; `axis` is 0, 1 or 2."""
+
+    axis = attribute(I32_ATTR)
+    res = result(exactly(I32))
+    assembly = "attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        if not 0 <= self.axis.value <= 2:
+            raise self.error(f"axis must be 0, 1 or 2, got {self.axis.value}")
+
+
+class GetProgramId(_GridQuery, name="nv_tileaa.get_program_id", traits=(PURE,)):
+    """The index of this program (tile block) along an axis of the grid."""
+
+
+class GetNumPrograms(_GridQuery, name="nv_tileaa.get_num_programs", traits=(PURE,)):
+    """The number of programs along an axis of the grid."""
+
+
+class Assume(Op, name="nv_tileaa.assume", traits=(PURE,)):
+    """The operand, with facts that the program guarantees: a divisor (in units of the value; bytes for a pointer) and
+    inclusive bounds."""
+
+    source = operand(INTEGER_SCALAR | POINTER)
+    divisor = attribute(I64_ATTR, optional=True)
+    lower = attribute(I64_ATTR, optional=True)
+    upper = attribute(I64_ATTR, optional=True)
+    res = result(same_as("source"))
+    assembly = "$source attr-dict `:` type($res)"
