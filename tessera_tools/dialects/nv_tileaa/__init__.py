@@ -19,7 +19,19 @@ from tessera_tools.dialects.nv_tileaa.base import (
     PaddingAttr,
 )
 from tessera_tools.dialects.nv_tileaa.structure import Assume, Func, GetNumPrograms, GetProgramId, Return
-from tessera_tools.dialects.nv_tileaa.tensors import ConstantTensor, Dot, Permute, Splat, verify_dot
+from tessera_tools.dialects.nv_tileaa.tensors import (
+    Broadcast,
+    Cat,
+    ConstantTensor,
+    Dot,
+    Extract,
+    Insert,
+    Iota,
+    Permute,
+    Reshape,
+    Splat,
+    verify_dot,
+)
 from tessera_tools.dialects.nv_tileaa.views import (
     DYNAMIC_INDEX,
     AddPtr,
@@ -43,6 +55,12 @@ DIALECT = Dialect(
 )
 
 __all__ = [
+    "Reshape",
+    "Iota",
+    "Insert",
+    "Extract",
+    "Cat",
+    "Broadcast",
     "AddPtr",
     "Assume",
     "COPY_ATOM",

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     ANY_TYPE,
     CONSTANT_LIKE,
     ELEMENTS_ATTR,
     I64_ARRAY,
+    I64_ATTR,
     PURE,
     STRING_ATTR,
     CustomDirective,
     Op,
     attribute,
+    exactly,
     operand,
     result,
     same_as,
+    variadic_operand,
 )
 
 
@@ -100,3 +104,105 @@ class Permute(Op, name="nv_tileaa.permute", traits=(PURE,)):
         order = self.permutation.values
         if sorted(order) != list(range(source.rank)) or res.shape != tuple(source.shape[i] for i in order):
             raise self.error(f"cannot permute {source} by {list(order)} into {res}")
+
+
+class Iota(Op, name="nv_tileaa.iota", traits=(PURE,)):
+    """The tile of rank 1 whose element i is i."""
+
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        type = self.res.type
+        if type.rank != 1 or not isinstance(type.element, IntegerType):
+            raise self.error(f"gives {type}; expected a tile of rank 1 of integers")
+
+
+class Reshape(Op, name="nv_tileaa.reshape", traits=(PURE,)):
+    """The same elements in row-major order, in another shape."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if source.element is not res.element or source.num_elements != res.num_elements:
+            raise self.error(f"cannot reshape {source} into {res}: elements and their number must agree")
+
+
+class Broadcast(Op, name="nv_tileaa.broadcast", traits=(PURE,)):
+    """The tile repeated along every axis in which it has one element and the result more."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if (
+            source.element is not res.element
+            or source.rank != res.rank
+            or any(old not in (1, new) for old, new in zip(source.shape, res.shape, strict=True))
+        ):
+            raise self.error(f"cannot broadcast {source} to {res}: only axes of one element are repeated")
+
+
+class Cat(Op, name="nv_tileaa.cat", traits=(PURE,)):
+    """Two tiles one behind the other along an axis."""
+
+    lhs = operand(ANY_RANKED_TENSOR)
+    rhs = operand(ANY_RANKED_TENSOR)
+    axis = attribute(I64_ATTR)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$lhs `,` $rhs `axis` `=` $axis attr-dict `:` type($lhs) `,` type($rhs) `->` type($res)"
+
+    def verify_op(self) -> None:
+        lhs, rhs, res, axis = self.lhs.type, self.rhs.type, self.res.type, self.axis.value
+        if not 0 <= axis < res.rank or lhs.rank != res.rank or rhs.rank != res.rank:
+            raise self.error(f"cannot join {lhs} and {rhs} along axis {axis} into {res}")
+        joined = [*lhs.shape[:axis], lhs.shape[axis] + rhs.shape[axis], *lhs.shape[axis + 1 :]]
+        others = [(a, b) for i, (a, b) in enumerate(zip(lhs.shape, rhs.shape, strict=True)) if i != axis]
+        if (
+            tuple(joined) != res.shape
+            or any(a != b for a, b in others)
+            or not (lhs.element is rhs.element is res.element)
+        ):
+            raise self.error(f"cannot join {lhs} and {rhs} along axis {axis} into {res}")
+
+
+class Extract(Op, name="nv_tileaa.extract", traits=(PURE,)):
+    """The part of a tile at an index, counted in parts: element x of the result is element index · shape + x."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    indices = variadic_operand(exactly(I32))
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source `[` $indices `]` attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        verify_part(self, self.source.type, self.res.type)
+
+
+class Insert(Op, name="nv_tileaa.insert", traits=(PURE,)):
+    """A tile with the part at an index, counted in parts, replaced by another tile."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    dest = operand(ANY_RANKED_TENSOR)
+    indices = variadic_operand(exactly(I32))
+    res = result(same_as("dest"))
+    assembly = "$source `,` $dest `[` $indices `]` attr-dict `:` type($source) `,` type($dest)"
+
+    def verify_op(self) -> None:
+        verify_part(self, self.dest.type, self.source.type)
+
+
+def verify_part(op: Any, whole: RankedTensorType, part: RankedTensorType) -> None:
+    """The shapes of a tile and of a part of it, with one index an axis."""
+    if (
+        whole.element is not part.element
+        or whole.rank != part.rank
+        or any(n % m for n, m in zip(whole.shape, part.shape, strict=True))
+    ):
+        raise op.error(f"cannot cut {whole} into parts of {part}")
+    if len(op.indices) != whole.rank:
+        raise op.error(f"expected {whole.rank} indices for {whole}, got {len(op.indices)}")
