@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects import llvm, nv_tileas
-from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import DenseElementsAttr, IntegerAttr
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import F32, F64, I32, TF32, FloatType, IntegerType, RankedTensorType, element_type
+from tessera_tools.ir.types import TF32, FloatType, RankedTensorType, element_type
 from tessera_tools.layout import transpose
+from tessera_tools.passes.llvm.casts import CASTS
 from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.instructions import Scalar, place
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.tiles import Tile, converted, scalar_attribute
-
-Scalar = Callable[[Emitter, Operation, Sequence[Value], Type], Value]
-"""(emitter, source op, operands, result type) → result."""
+from tessera_tools.passes.llvm.tiles import Tile, converted
 
 # One instruction each: operands in order, same attributes where they mean the same.
 _DIRECT: dict[str, Any] = {
@@ -31,81 +30,10 @@ _DIRECT: dict[str, Any] = {
     "arith.minnumf": llvm.MinNum, "math.fma": llvm.FMA, "math.absf": llvm.FAbs, "math.sqrt": llvm.Sqrt,
     "math.floor": llvm.FFloor, "math.ceil": llvm.FCeil,
 }  # fmt: skip
-_CASTS: dict[str, Any] = {
-    "arith.extf": llvm.FPExt, "arith.truncf": llvm.FPTrunc, "arith.extsi": llvm.SExt, "arith.extui": llvm.ZExt,
-    "arith.trunci": llvm.Trunc, "arith.sitofp": llvm.SIToFP, "arith.uitofp": llvm.UIToFP, "arith.fptosi": llvm.FPToSI,
-    "arith.fptoui": llvm.FPToUI,
-}  # fmt: skip
-_PURE_INTEGER = (
-    llvm.Add, llvm.Sub, llvm.Mul, llvm.And, llvm.Or, llvm.XOr, llvm.Shl, llvm.AShr, llvm.LShr, llvm.SExt, llvm.ZExt,
-    llvm.Trunc, llvm.Select,
-)  # fmt: skip
-"""llvm ops on integers that are safe to hoist and share."""
-TF32_DROPPED = 13
-"""Low bits of an f32 that a tf32 does not have."""
-TF32_BITS = 0xFFFFFFFF & -(1 << TF32_DROPPED)
-
-
-def _place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type) -> Value:
-    """Emit an op of a class: shared and hoisted if it is safe integer arithmetic, else here."""
-
-    def make() -> Any:
-        return cls.create(operands, [type], {}, location=e.location)
-
-    if cls in _PURE_INTEGER and isinstance(type, IntegerType):
-        return e.pure((cls, type), operands, make)
-    return e.emit(make()).results[0]
 
 
 def _direct(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    return _place(e, _DIRECT[op.name], operands, type)
-
-
-def _cast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    source, target = element_type(op.operands[0].type), element_type(op.results[0].type)
-    operand = operands[0]
-    if source is TF32:
-        # In memory the low bits may be anything.
-        operand = _bits(e, operand, lambda bits: e.and_(bits, TF32_BITS))
-    if target is TF32:
-        if source is F64:
-            raise op.error("rounds f64 to tf32, which takes two steps; round to f32 first")
-        return (
-            _round_to_tf32(e, _cast_to(e, op, operand, F32))
-            if source is F32
-            else _cast_to(e, op, operand, F32)
-        )
-    return _cast_to(e, op, operand, type)
-
-
-def _cast_to(e: Emitter, op: Operation, operand: Value, type: Type) -> Value:
-    return operand if operand.type is type else _place(e, _CASTS[op.name], [operand], type)
-
-
-def _bits(e: Emitter, value: Value, change: Callable[[Value], Any]) -> Value:
-    """An f32 whose bits are changed."""
-    return e.bitcast(e.constant(change(e.bitcast(value, I32))), F32)
-
-
-def _round_to_tf32(e: Emitter, value: Value) -> Value:
-    """To the nearest tf32, ties to even; cvt.rn.tf32 is younger than the oldest target."""
-
-    def rounded(bits: Value) -> Any:
-        odd = e.and_(e.lshr(bits, TF32_DROPPED), 1)
-        nearest = e.and_(e.add(e.add(bits, (1 << TF32_DROPPED - 1) - 1), odd), TF32_BITS)
-        is_nan = e.icmp("ugt", e.and_(bits, 0x7FFFFFFF), 0x7F800000)
-        return e.select(is_nan, 0x7FFFFFFF & TF32_BITS, nearest)
-
-    return _bits(e, value, rounded)
-
-
-def _bitcast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    return e.bitcast(operands[0], type)
-
-
-def _index_cast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    assert isinstance(type, IntegerType)
-    return e.resized(operands[0], type, signed=not op.name.endswith("ui"))
+    return place(e, _DIRECT[op.name], operands, type)
 
 
 def _compare(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
@@ -144,10 +72,7 @@ def _rounded_division(e: Emitter, op: Operation, operands: Sequence[Value], type
 
 SCALARS: dict[str, Scalar] = {
     **dict.fromkeys(_DIRECT, _direct),
-    **dict.fromkeys(_CASTS, _cast),
-    "arith.bitcast": _bitcast,
-    "arith.index_cast": _index_cast,
-    "arith.index_castui": _index_cast,
+    **CASTS,
     "arith.cmpi": _compare,
     "arith.cmpf": _compare,
     "arith.ceildivui": _rounded_division,
@@ -195,23 +120,6 @@ def elementwise(low: Lowering, op: Operation) -> None:
         for i in range(count)
     ]
     low.define(result, Tile(result.type, made))
-
-
-@lowers("arith.constant")
-def constant(low: Lowering, op: Any) -> None:
-    """A scalar, or a tile of equal elements."""
-    e, result = low.e, op.results[0]
-    value: Attribute = op.value
-    if not isinstance(result.type, RankedTensorType):
-        low.define(result, e.constant_of(scalar_attribute(value), converted(result.type)))
-        return
-    assert isinstance(value, DenseElementsAttr)
-    if not value.is_splat:
-        raise op.error(
-            "is not a splat: only constant tiles of equal elements have a lowering in this version"
-        )
-    element = e.constant_of(scalar_attribute(value.attributes()[0]), converted(result.type.element))
-    low.define(result, Tile.splat(result.type, element))
 
 
 @lowers("nv_tileaa.splat")

@@ -20,6 +20,8 @@ from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.types import FunctionType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tileaa.arithmetic import populate_arithmetic
+from tessera_tools.passes.tileaa.casts import populate_casts
+from tessera_tools.passes.tileaa.constants import populate_constants
 from tessera_tools.passes.tileaa.control_flow import populate_control_flow
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import HINTS, choose_copy_atoms, hints_for, populate_memory
@@ -52,7 +54,14 @@ class ConvertCudaTileToTileAA(Pass):
         entries = list(_entries(op))
         _check_names(op, entries)
         handlers: Handlers = {}
-        for populate in (populate_arithmetic, populate_control_flow, populate_memory, populate_tensors):
+        for populate in (
+            populate_arithmetic,
+            populate_casts,
+            populate_constants,
+            populate_control_flow,
+            populate_memory,
+            populate_tensors,
+        ):
             populate(handlers)
         functions = [_function(entry, handlers, target) for entry in entries]
         _replace(op, functions)

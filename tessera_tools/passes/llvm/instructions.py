@@ -1,0 +1,32 @@
+"""One op on scalars: how it is made of llvm ops, and where these are placed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tessera_tools.dialects import llvm
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import IntegerType
+from tessera_tools.passes.llvm.emitter import Emitter
+
+Scalar = Callable[[Emitter, Operation, Sequence[Value], Type], Value]
+"""(emitter, source op, operands, result type) → result."""
+
+_PURE_INTEGER = (
+    llvm.Add, llvm.Sub, llvm.Mul, llvm.And, llvm.Or, llvm.XOr, llvm.Shl, llvm.AShr, llvm.LShr, llvm.SExt, llvm.ZExt,
+    llvm.Trunc, llvm.Select,
+)  # fmt: skip
+"""llvm ops on integers that are safe to hoist and share."""
+
+
+def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type) -> Value:
+    """Emit an op of a class: shared and hoisted if it is safe integer arithmetic, else here."""
+
+    def make() -> Any:
+        return cls.create(operands, [type], {}, location=e.location)
+
+    if cls in _PURE_INTEGER and isinstance(type, IntegerType):
+        return e.pure((cls, type), operands, make)
+    return e.emit(make()).results[0]
