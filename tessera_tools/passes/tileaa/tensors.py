@@ -1,4 +1,4 @@
-"""Part C of the conversion: matrix multiplication, and what rearranges a whole tile.
+"""Part C of the conversion: what rearranges a whole tile.
 
 Reductions and scans have no counterpart in nv_tileaa yet and are refused; so are broadcasts and reshapes, but for those
 of a single number.
@@ -10,28 +10,15 @@ from typing import Any
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, StringAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import F32, I64, TF32, RankedTensorType, element_type
+from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
 
 
 def populate_tensors(handlers: Handlers) -> None:
     """Add the handlers of ops on whole tiles."""
-    handlers.update({ct.MmaF: _mma, ct.Permute: _permute, ct.Reshape: _reshape, ct.Broadcast: _broadcast})
-
-
-_PRECISION = {F32: "ieee", TF32: "tf32"}
-"""How the inputs of a dot are read; for other types there is no choice."""
-
-
-def _mma(op: ct.MmaF, to: Lowering) -> None:
-    if len(op.acc.type.shape) != 2:
-        raise to.refuse(op, f"no batch of matrices ('{op.lhs.type}'); tiles of rank 2 are supported")
-    # fast_acc allows fewer bits in the sum, and asks for nothing.
-    word = _PRECISION.get(element_type(op.lhs.type))
-    precision = StringAttr(word) if word is not None else None
-    to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], precision)).res)
+    handlers.update({ct.Permute: _permute, ct.Reshape: _reshape, ct.Broadcast: _broadcast})
 
 
 def _permute(op: ct.Permute, to: Lowering) -> None:

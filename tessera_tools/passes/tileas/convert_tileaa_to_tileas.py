@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
-from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.types import BF16, F16, F32, F64, I32, TF32, RankedTensorType, Type
+from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.kernel import kernels, target_of
 from tessera_tools.passes.tileas.memory_order import order_memory
+from tessera_tools.passes.tileas.mma_atoms import mma_atom
 from tessera_tools.target import Target, max_registers_for
 
-# The dense mma.sync shapes with f32 accumulation, per operand type (PTX ISA, "mma"); each is the deepest in K.
-MMA_SHAPES: dict[Type, str] = {F16: "sm80_m16n8k16", BF16: "sm80_m16n8k16", TF32: "sm80_m16n8k8"}
 FEWEST_REGISTERS = 24
 """Registers a thread below which ptxas takes no limit; a hint that would need fewer is not followed."""
 ACCUMULATOR_REGISTERS = 64
@@ -128,21 +126,3 @@ def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:
         zero = builder.insert(arith.Constant(IntegerAttr(0, I32))).results[0]
         offsets = [zero] * view.type.rank  # type: ignore[attr-defined]
     return view, offsets
-
-
-def mma_atom(op: nv_tileaa.Dot) -> MmaAtomAttr:
-    """The tensor core instruction for the operand types; `fma` where the tile is smaller than it or there is none."""
-    a, b, c = (v.type for v in (op.a, op.b, op.c))
-    assert isinstance(a, RankedTensorType)
-    if a.element is not b.element:
-        raise op.error(f"multiplies {a.element} by {b.element}: operands of one type are supported")
-    shape = MMA_SHAPES.get(a.element) if c.element is F32 else None
-    if shape is not None:
-        m, n, k = MmaAtomAttr(shape, a.element, b.element, c.element).mnk
-        if c.shape[0] >= m and c.shape[1] >= n and a.shape[1] >= k:
-            return MmaAtomAttr(shape, a.element, b.element, c.element)
-    if a.element not in (F16, BF16, F32, F64) or c.element not in (F16, F32, F64):
-        raise op.error(
-            f"multiplies {a.element} into {c.element}: no instruction for these types is known to this version"
-        )
-    return MmaAtomAttr("fma", a.element, b.element, c.element)

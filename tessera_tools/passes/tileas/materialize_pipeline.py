@@ -35,7 +35,7 @@ from tessera_tools.layout import (
     vector_access,
 )
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.assign_layouts import dot_layouts, mma_layouts
+from tessera_tools.passes.tileas.dot_layouts import dot_layouts, mma_layouts
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
 from tessera_tools.passes.tileas.shared_memory import (
     access_atom,
