@@ -1,0 +1,249 @@
+"""cuda_tile programs as text: compiled through every stage, and run as PTX on the simulated GPU.
+
+    text = program("%y = addf %a, %b : tile<64xf32>", {"a": ("f32", (64,)), "b": ("f32", (64,))}, {"y": ("f32", (64,))})
+    [y] = run(text, a, b, empty("f32", (64,)), target="sm_90a")[2:]
+    check_tools(text, "sm_90a")        # mlir-opt takes the llvm stage, ptxas the PTX
+
+Element types are cuda_tile's words. Those that NumPy lacks (bf16, f8E4M3FN, …) are held as patterns, see
+tessera_tools/runtime/types.py: `encode` and `decode` go between float64 and such arrays.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import re
+import secrets
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oracles import require_tool
+from tessera_tools.emit.driver import Options, compile_module, compile_text
+from tessera_tools.emit.kernels import kernels_of_module
+from tessera_tools.emit.manifest import Manifest
+from tessera_tools.emit.worker import Worker
+from tessera_tools.ir.printing import print_op
+from tessera_tools.parser import parse_module
+from tessera_tools.runtime import Result, device, lookup_type
+from tessera_tools.target import lookup
+
+TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
+"""One target of each generation, on which every program must compile and run."""
+
+Array = np.ndarray[Any, Any]
+Declared = tuple[str, Sequence[int]]
+"""(element type, shape) of a tensor."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled program: the llvm stage as MLIR text, the PTX, and what a launch needs."""
+
+    llvm: str
+    ptx: str
+    manifest: Manifest
+
+
+@functools.cache
+def _worker() -> Worker:
+    """One LLVM process for all programs of the test run."""
+    worker = Worker.start()
+    atexit.register(worker.close)
+    return worker
+
+
+@functools.cache
+def compiled(text: str, target: str = "sm_80", level: int = 3) -> Compiled:
+    """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
+    module = parse_module(text, "program.mlir")
+    gpu = lookup(target)
+    made = compile_module(module, Options(gpu, until="ptx", level=level), worker=_worker())
+    ptx = made.text("ptx")
+    version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
+    assert version is not None
+    return Compiled(
+        print_op(module), ptx, Manifest(gpu.cpu, version[1], tuple(kernels_of_module(module)))
+    )  # fmt: skip
+
+
+def launch(
+    text: str,
+    *args: Any,
+    target: str = "sm_80",
+    grid: Sequence[int] = (1,),
+    entry: str | None = None,
+    seed: int | None = None,
+    **options: Any,
+) -> tuple[list[Array], Result]:
+    """Compile and run a program; (the arrays afterwards, the launch's result).
+
+    `args`: an argument for each parameter of the entry, in order. A NumPy array with a shape is copied into a buffer
+    and passed as its address; NumPy scalars and Python numbers are passed as they are. The returned list has an
+    array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
+    told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
+    """
+    made = compiled(text, target)
+    seed = fresh_seed("schedule") if seed is None else seed
+    gpu = device("sim", gpu_name=target, processes=1)
+    buffers = [
+        gpu.buffer(value, f"argument {number}") if isinstance(value, np.ndarray) and value.ndim else None
+        for number, value in enumerate(args)
+    ]
+    given = [value if buffer is None else buffer for value, buffer in zip(args, buffers, strict=True)]
+    result = (
+        gpu.load(made.ptx, made.manifest, file="program.ptx")
+        .kernel(entry)
+        .launch(grid, given, seed=seed, **options)
+    )
+    assert not result.findings, result.findings.text("program")
+    return [buffer.array() for buffer in buffers if buffer is not None], result
+
+
+def run(text: str, *args: Any, **options: Any) -> list[Array]:
+    """As `launch`, the arrays alone."""
+    return launch(text, *args, **options)[0]
+
+
+def check_tools(text: str, target: str) -> None:
+    """Assert that mlir-opt takes the llvm stage of a program, and ptxas its PTX. Skips where either is missing."""
+    made = compiled(text, target)
+    done = subprocess.run(
+        [require_tool("mlir-opt-22")], input=made.llvm, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    compile_text(made.ptx, "ptx", Options(lookup(target), ptxas=require_tool("ptxas")))
+
+
+# -- texts
+
+
+def tile(element: str, shape: Sequence[int]) -> str:
+    """`tile<4x8xf32>`."""
+    return f"tile<{'x'.join(map(str, (*shape, element)))}>"
+
+
+def program(
+    body: str,
+    inputs: Mapping[str, Declared],
+    outputs: Mapping[str, Declared],
+    scalars: Mapping[str, str] = {},
+) -> str:
+    """An entry `kernel` of one tile block that loads tiles, computes, and stores tiles.
+
+    body: cuda_tile ops that use `%name` of each input and each scalar, and define `%name` of each output.
+    inputs, outputs: name → (element type, shape) of a tensor in row-major order, loaded or stored as one tile;
+        shape () is one element, and a scalar in the body.
+    scalars: name → element type of parameters that are passed by value.
+    The parameters are the pointers of the inputs, those of the outputs, the scalars. Every name with a capital P
+    behind (`%aP`, `%aV`, `%aQ`, `%aT`, `%aE`) and %zeroIndex, %startToken are taken.
+    """
+    tensors = {**inputs, **outputs}
+    parameters = [f"%{name}P: tile<ptr<{element}>>" for name, (element, _) in tensors.items()]
+    parameters += [f"%{name}: tile<{element}>" for name, element in scalars.items()]
+    lines = ["%startToken = make_token : token", "%zeroIndex = constant <i32: 0> : tile<i32>"]
+    for name, (element, shape) in tensors.items():
+        extents = tuple(shape) or (1,)
+        view, part = _view_types(element, extents)
+        operands = f"shape = [{_list(extents)}], strides = [{_list(_strides(extents))}]"
+        lines.append(f"%{name}V = make_tensor_view %{name}P, {operands} : {view}")
+        lines.append(f"%{name}Q = make_partition_view %{name}V : {part}")
+    for name, (element, shape) in inputs.items():
+        extents = tuple(shape) or (1,)
+        loaded, types = (
+            name,
+            f"{_view_types(element, extents)[1]}, tile<i32> -> {tile(element, extents)}, token",
+        )
+        if not shape:
+            loaded = f"{name}E"
+        indices = _list(["%zeroIndex"] * len(extents))
+        lines.append(
+            f"%{loaded}, %{name}T = load_view_tko weak %{name}Q[{indices}] token = %startToken : {types}"
+        )
+        if not shape:
+            lines.append(f"%{name} = reshape %{loaded} : {tile(element, (1,))} -> {tile(element, ())}")
+    lines.append(body)
+    for name, (element, shape) in outputs.items():
+        extents = tuple(shape) or (1,)
+        stored, types = (
+            name,
+            f"{tile(element, extents)}, {_view_types(element, extents)[1]}, tile<i32> -> token",
+        )
+        if not shape:
+            stored = f"{name}E"
+            lines.append(f"%{stored} = reshape %{name} : {tile(element, ())} -> {tile(element, (1,))}")
+        indices = _list(["%zeroIndex"] * len(extents))
+        lines.append(
+            f"%{name}T = store_view_tko weak %{stored}, %{name}Q[{indices}] token = %startToken : {types}"
+        )
+    joined = "\n  ".join([*lines, "return"])
+    return f"entry @kernel({', '.join(parameters)}) {{\n  {joined}\n}}\n"
+
+
+def _view_types(element: str, shape: Sequence[int]) -> tuple[str, str]:
+    """(type of the tensor view, type of the partition view whose one tile is all of it)."""
+    extents = "x".join(map(str, shape))
+    view = f"tensor_view<{extents}x{element}, strides=[{_list(_strides(shape), ',')}]>"
+    return view, f"partition_view<tile=({extents}), {view}>"
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, strides[0] * extent)
+    return strides
+
+
+def _list(items: Sequence[object], separator: str = ", ") -> str:
+    return separator.join(map(str, items))
+
+
+# -- numbers
+
+
+def fresh_seed(what: str = "numbers") -> int:
+    """A seed of this run, printed so that a failure can be repeated."""
+    seed = secrets.randbits(32)
+    print(f"seed of the {what}: {seed}")
+    return seed
+
+
+def empty(element: str, shape: Sequence[int]) -> Array:
+    """An array for results of an element type, filled with the byte 0xA5."""
+    storage = _storage(element)
+    size = int(np.prod(shape, dtype=np.int64))
+    return np.full(size * storage.itemsize, 0xA5, np.uint8).view(storage).reshape(shape or (1,))
+
+
+def random(element: str, shape: Sequence[int], rng: np.random.Generator, scale: float = 1.0) -> Array:
+    """Random elements: integers over the whole range, floats normally distributed times `scale`."""
+    storage = _storage(element)
+    if element == "i1":
+        return rng.integers(0, 2, shape or (1,), dtype=np.uint8)
+    if element.startswith("i"):
+        bounds = np.iinfo(storage)
+        return rng.integers(bounds.min, bounds.max, shape or (1,), dtype=storage, endpoint=True)
+    return encode(element, rng.standard_normal(shape or (1,)) * scale)
+
+
+def encode(element: str, values: Any) -> Array:
+    """The nearest elements to float64 numbers (ties to even), as an array that `run` takes."""
+    kind = lookup_type(element)
+    assert kind is not None
+    return kind.encode(values)
+
+
+def decode(element: str, array: Array) -> Array:
+    """The float64 values of an array of floats; integers as they are."""
+    kind = lookup_type(element)
+    assert kind is not None
+    return kind.decode(array)
+
+
+def _storage(element: str) -> np.dtype[Any]:
+    kind = lookup_type(element)
+    assert kind is not None
+    return kind.storage
