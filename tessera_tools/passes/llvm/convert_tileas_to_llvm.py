@@ -15,7 +15,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import I8
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.llvm import constants, control, elementwise, global_memory, shared_ops
+from tessera_tools.passes.llvm import constants, control, dots, elementwise, global_memory, shared_ops
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
@@ -23,7 +23,7 @@ from tessera_tools.passes.tileas.kernel import target_of
 from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, allocate
 from tessera_tools.target import Target
 
-FAMILIES = (constants, control, elementwise, global_memory, shared_ops)
+FAMILIES = (constants, control, dots, elementwise, global_memory, shared_ops)
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
 

@@ -23,6 +23,7 @@ from tessera_tools.passes.tileaa.arithmetic import populate_arithmetic
 from tessera_tools.passes.tileaa.casts import populate_casts
 from tessera_tools.passes.tileaa.constants import populate_constants
 from tessera_tools.passes.tileaa.control_flow import populate_control_flow
+from tessera_tools.passes.tileaa.dots import populate_dots
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import HINTS, choose_copy_atoms, hints_for, populate_memory
 from tessera_tools.passes.tileaa.tensors import populate_tensors
@@ -59,6 +60,7 @@ class ConvertCudaTileToTileAA(Pass):
             populate_casts,
             populate_constants,
             populate_control_flow,
+            populate_dots,
             populate_memory,
             populate_tensors,
         ):
