@@ -6,7 +6,7 @@ Tiles are `tensor<…>`, memory is reached through `memref` views, and every mem
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nv_tileaa import structure, tensors, views
+from tessera_tools.dialects.nv_tileaa import control, structure, tensors, views
 from tessera_tools.dialects.nv_tileaa.base import (
     COPY_ATOM,
     MEM_TOKEN,
@@ -18,6 +18,7 @@ from tessera_tools.dialects.nv_tileaa.base import (
     MemTokenType,
     PaddingAttr,
 )
+from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.dialects.nv_tileaa.structure import Assume, Func, GetNumPrograms, GetProgramId, Return
 from tessera_tools.dialects.nv_tileaa.tensors import (
     Broadcast,
@@ -44,7 +45,7 @@ from tessera_tools.dialects.nv_tileaa.views import (
 )
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
-FAMILIES = (structure, views, tensors)
+FAMILIES = (structure, views, tensors, control)
 
 DIALECT = Dialect(
     "nv_tileaa",
@@ -55,6 +56,11 @@ DIALECT = Dialect(
 )
 
 __all__ = [
+    "Break",
+    "Continue",
+    "If",
+    "Loop",
+    "Yield",
     "Reshape",
     "Iota",
     "Insert",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tessera_tools.dialects.func import FunctionLike
 from tessera_tools.dialects.func import FunctionSyntax as _FunctionSyntax
 from tessera_tools.dialects.nv_tileaa.base import INTEGER_SCALAR, POINTER, KernelSpecAttr
+from tessera_tools.ir.traits import Leaves
 from tessera_tools.ir.types import (
     I32,
 )
@@ -43,8 +44,17 @@ class Func(FunctionLike, name="nv_tileaa.func", traits=(ISOLATED_FROM_ABOVE, SYM
         return spec if isinstance(spec, KernelSpecAttr) else None
 
 
-class Return(Op, name="nv_tileaa.return", traits=(RETURN_LIKE, PURE, HasParent("nv_tileaa.func"))):
-    """Ends a tile function."""
+class Return(
+    Op,
+    name="nv_tileaa.return",
+    traits=(
+        RETURN_LIKE,
+        PURE,
+        Leaves("nv_tileaa.if", "nv_tileaa.loop"),
+        HasParent("nv_tileaa.func", "nv_tileaa.if", "nv_tileaa.loop"),
+    ),
+):
+    """Ends a tile function, from inside of loops and branches too."""
 
     operands_ = variadic_operand()
     assembly = "attr-dict ($operands^ `:` type($operands))?"

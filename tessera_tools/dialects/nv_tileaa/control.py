@@ -1,0 +1,225 @@
+"""Control flow that may be left early: loops with `break` and `continue` anywhere, and branches that end them.
+
+    %r = nv_tileaa.loop (%i = %c0) : (i32) -> i32 {
+      %more = arith.cmpi slt, %i, %n : i32
+      nv_tileaa.if %more {
+        nv_tileaa.yield
+      } else {
+        nv_tileaa.break %i : i32
+      }
+      %next = arith.addi %i, %c1 : i32
+      nv_tileaa.continue %next : i32
+    }
+
+`scf.for` and `scf.if` stand for what is not left early.  Conditions are scalars, so that all threads of a CTA go the
+same way, and a barrier may stand anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.dialects.scf.ops import (
+    RESULT_TYPES,
+    LoopLike,
+    end_with,
+    output_types,
+    verify_edge,
+    write_assignments,
+    write_outputs,
+)
+from tessera_tools.ir.core import BlockArgument, Operation, Region
+from tessera_tools.ir.location import Location
+from tessera_tools.ir.traits import Leaves
+from tessera_tools.ir.types import I1
+from tessera_tools.opdef import (
+    PURE,
+    RECURSIVE_MEMORY_EFFECTS,
+    RETURN_LIKE,
+    SINGLE_BLOCK,
+    TERMINATOR,
+    CustomDirective,
+    HasParent,
+    Op,
+    exactly,
+    operand,
+    region,
+    variadic_operand,
+    variadic_result,
+)
+
+LEAVES_IF = Leaves("nv_tileaa.if")
+"""Of `break` and `continue`, which end the `if`s around them too."""
+
+
+class Yield(Op, name="nv_tileaa.yield", traits=(RETURN_LIKE, PURE)):
+    """Ends a region with the values that it gives to the op around it."""
+
+    values = variadic_operand()
+    assembly = "attr-dict ($values^ `:` type($values))?"
+
+
+class Continue(
+    Op, name="nv_tileaa.continue", traits=(TERMINATOR, LEAVES_IF, HasParent("nv_tileaa.if", "nv_tileaa.loop"))
+):
+    """Goes on with the next iteration of the innermost loop, whose carried values it gives."""
+
+    values = variadic_operand()
+    assembly = "attr-dict ($values^ `:` type($values))?"
+
+    def verify_op(self) -> None:
+        loop = enclosing_loop(self)
+        verify_edge(loop, self, 0, self.operand_types, [v.type for v in loop.inits])
+
+
+class Break(
+    Op, name="nv_tileaa.break", traits=(TERMINATOR, LEAVES_IF, HasParent("nv_tileaa.if", "nv_tileaa.loop"))
+):
+    """Leaves the innermost loop, whose results it gives."""
+
+    values = variadic_operand()
+    assembly = "attr-dict ($values^ `:` type($values))?"
+
+    def verify_op(self) -> None:
+        loop = enclosing_loop(self)
+        verify_edge(loop, self, None, self.operand_types, loop.result_types)
+
+
+def enclosing_loop(op: Operation) -> Loop:
+    """The loop that a `break` or `continue` belongs to; between them stand only `if`s."""
+    parent = op.parent_op
+    while isinstance(parent, If):
+        parent = parent.parent_op
+    if not isinstance(parent, Loop):
+        raise op.error("expects an 'nv_tileaa.loop' around it, with nothing but 'nv_tileaa.if' between")
+    return parent
+
+
+class LoopSyntax(CustomDirective, name="TileLoop"):
+    """`(%x = %a) : (i32) -> f32 {…}`; without carried values and results, just the region."""
+
+    grammar = (
+        """custom: [custom_carried] [custom_outputs] region
+custom_carried: assignments ":" "(" types ")"
+"""
+        + RESULT_TYPES
+    )
+
+    def read(self, state: Any, node: Any) -> None:
+        carried, outputs, body = node
+        assigned, types = carried or ([], [])
+        if len(assigned) != len(types):
+            raise state.error(None, f"has {len(assigned)} carried values, but {len(types)} types for them")
+        state.operands("inits", [value for _, value in assigned])
+        state.types("inits", types)
+        state.types("results", output_types(outputs))
+        state.region("body", body, [(name, t) for (name, _), t in zip(assigned, types, strict=True)])
+
+    def write(self, p: Any, op: Loop) -> None:
+        if op.inits:
+            write_assignments(p, " ", op.body.entry.arguments, op.inits)
+            p.write(f" : ({', '.join(p.type(v.type) for v in op.inits)})")
+        write_outputs(p, op.result_types, parentheses=False)
+        p.write(" ")
+        p.region(op.body, arguments=False)
+
+
+class Loop(LoopLike, name="nv_tileaa.loop", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+    """Repeats its body until a `break` in it, or a `return`.  The body's arguments are the carried values."""
+
+    inits = variadic_operand()
+    results_ = variadic_result()
+    body = region()
+    assembly = "custom<TileLoop>($inits, $results) attr-dict-with-keyword"
+
+    @property
+    def iter_args(self) -> list[BlockArgument]:
+        """The carried values inside the body."""
+        return self.body.entry.arguments
+
+    def ends(self) -> list[Operation]:
+        """The terminators that end an iteration: each `continue` and `break` of this loop, in order."""
+        return [end for end in _ends(self.body) if isinstance(end, Continue | Break)]
+
+    def verify_op(self) -> None:
+        if not self.body.blocks:
+            raise self.error("region #0 must have one block")
+        verify_edge(self, None, 0, [v.type for v in self.inits], [a.type for a in self.iter_args])
+        last = self.body.entry.last_op
+        if isinstance(last, Yield):
+            raise last.error("cannot end a loop's body; 'nv_tileaa.continue' and 'nv_tileaa.break' do")
+
+
+def _ends(body: Region) -> list[Operation]:
+    found: list[Operation] = []
+    for block in body.blocks:
+        for op in block:
+            if isinstance(op, If):
+                found += [end for inner in op.regions for end in _ends(inner)]
+        if block.last_op is not None:
+            found.append(block.last_op)
+    return found
+
+
+class IfSyntax(CustomDirective, name="TileIf"):
+    """`%c -> (i32) {…} else {…}`"""
+
+    grammar = 'custom: VALUE [custom_outputs] region ["else" region]\n' + RESULT_TYPES
+
+    def read(self, state: Any, node: Any) -> None:
+        condition, outputs, then, otherwise = node
+        state.operand("condition", condition)
+        state.types("results", output_types(outputs))
+        state.region("then", then)
+        if otherwise is not None:
+            state.region("otherwise", otherwise)
+
+    def write(self, p: Any, op: If) -> None:
+        p.write(f" {p.name(op.condition)}")
+        write_outputs(p, op.result_types, parentheses=True)
+        for word, inner in (("", op.then), (" else", op.otherwise)):
+            if inner.blocks:
+                last = inner.entry.last_op
+                p.write(f"{word} ")
+                p.region(inner, arguments=False, terminator=not isinstance(last, Yield) or bool(op.results))
+
+
+class If(Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+    """Runs one region if an i1 is true and the other, if there is one, if it is false.
+
+    A region ends in `yield`, with which what follows the `if` goes on, or leaves: in `break`, `continue` or `return`.
+    """
+
+    condition = operand(exactly(I1))
+    results_ = variadic_result()
+    then = region()
+    otherwise = region("empty if there is no else")
+    assembly = "custom<TileIf>($condition, $results) attr-dict"
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The yields may be left out."""
+        end_with(Yield, [r for i, r in enumerate(regions) if i == 0 or r.blocks], location)
+
+    @property
+    def yields(self) -> list[Yield]:
+        """The ends of the regions behind which the op's results are there."""
+        lasts = [inner.entry.last_op for inner in self.regions if inner.blocks]
+        return [last for last in lasts if isinstance(last, Yield)]
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether anything after the op is ever reached through it: a region yields, or there is no else."""
+        return not self.otherwise.blocks or bool(self.yields)
+
+    def verify_op(self) -> None:
+        if self.results and not self.otherwise.blocks:
+            raise self.error("must have an else block if defining values")
+        if not self.then.blocks:
+            raise self.error("must have a then block")
+        for inner in self.regions:
+            if inner.blocks and inner.entry.arguments:
+                raise self.error("region should have no arguments")
+        for end in self.yields:
+            verify_edge(self, end, None, end.operand_types, self.result_types)
