@@ -34,7 +34,7 @@ from tessera_tools.passes.llvm.tiles import (
     scalar_attribute,
     stored,
 )
-from tessera_tools.passes.tileas.assign_layouts import coalesced
+from tessera_tools.passes.tileas.layout_rules import coalesced
 from tessera_tools.passes.tileas.remove_layout_conversions import access_vector, layout_axis
 
 

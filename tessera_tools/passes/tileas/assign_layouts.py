@@ -1,30 +1,46 @@
 """tileas-assign-layouts: every tensor value gets a layout; conversions stand where a use wants another.
 
-Values that must agree (operands and results of an elementwise op, what flows around a loop) form a class.  An anchor in
-the class decides: a dot's accumulator, else a memory access, else the default.  Dot operands have the layouts that the
-instruction prescribes; loads and stores keep coalesced layouts of their own in classes that a dot decides.
+    tie values into classes  →  anchors choose for theirs, strongest first  →  layouts spread along copies to classes
+    that have none  →  what is left takes the default  →  conversions where an op's operands and results disagree
+
+Values that must agree (operands and results of an elementwise op, what flows around a loop) form a class.  What each op
+ties, prefers and demands is in layout_rules.py.
 """
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
-from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.diagnostics import error
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.nv_tileas import LinearAttr
+from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
-from tessera_tools.ir.core import Builder, Operation, OpOperand, Value
-from tessera_tools.ir.types import RankedTensorType, Type
-from tessera_tools.layout import LinearLayout, blocked, transpose
+from tessera_tools.ir.core import Builder, Operation, OpOperand, OpResult, Value
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout import LayoutError, LinearLayout, classify
+from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.dot_layouts import dot_layouts
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels
+from tessera_tools.passes.tileas.layout_rules import (
+    ANCHORS,
+    DEMANDS,
+    Copy,
+    coalesced,
+    copies,
+    default_layout,
+    is_known,
+    is_tile,
+    ties,
+)
 
 MOST_ELEMENTS = 1024
 """Elements of one tile in one thread beyond which a kernel would be spills and little else."""
+
+_COST = {"identity": 0, "registers": 0, "select": 1, "shuffle": 4, "shared": 8}
+"""What a conversion costs an element, by kind (layout.classify); only the order counts."""
+_ROUND_TRIP = 64
+"""What the barriers of a conversion through shared memory cost, in the same unit."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +59,13 @@ class AssignLayouts(Pass):
             context.count("conversions", Assignment(function, kernel_spec(function).num_warps).run())
 
 
-@lru_cache(maxsize=256)
-def coalesced(type: RankedTensorType, vector: int, warps: int, axis: int | None = None) -> LinearLayout:
-    """Threads along `axis` (the last) first, `vector` elements each, so that a warp touches whole lines."""
-    rank = type.rank
-    fast = rank - 1 if axis is None else axis
-    order = [fast, *(i for i in range(rank - 1, -1, -1) if i != fast)]
-    size = [1] * rank
-    size[fast] = min(vector, type.shape[fast])
-    lanes, warps_left = 32, warps
-    threads, per_cta = [1] * rank, [1] * rank
-    for i in order:
-        room = max(1, type.shape[i] // size[i])
-        threads[i] = min(lanes, room)
-        lanes //= threads[i]
-    threads[order[-1]] *= lanes
-    for i in reversed(order):
-        room = max(1, type.shape[i] // (size[i] * threads[i]))
-        per_cta[i] = min(warps_left, room)
-        warps_left //= per_cta[i]
-    per_cta[order[-1]] *= warps_left
-    return blocked(type.shape, size, threads, per_cta, order)
+def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
+    """What converting a tile costs a thread."""
+    if old == new:
+        return 0
+    kind = classify(old, new)
+    fixed = _ROUND_TRIP if kind == "shared" else 0
+    return fixed + _COST[kind] * max(old.in_size("register"), new.in_size("register"))
 
 
 class Assignment:
@@ -73,12 +75,13 @@ class Assignment:
         self.function = function
         self.warps = warps
         self.parent: dict[Value, Value] = {}
-        self.anchors: dict[Value, tuple[int, LinearLayout]] = {}
+        self.layouts: dict[Value, LinearLayout] = {}
         self.conversions = 0
 
     # -- classes
 
     def find(self, value: Value) -> Value:
+        """The value that stands for a value's class."""
         root = value
         while (up := self.parent.get(root, root)) is not root:
             root = up
@@ -87,167 +90,226 @@ class Assignment:
             value = up
         return root
 
-    def union(self, a: Value, b: Value) -> None:
-        """Put two tensors into one class (of shapes that agree)."""
+    def tie(self, a: Value, b: Value) -> None:
+        """Put two tiles into one class."""
         ra, rb = self.find(a), self.find(b)
-        if ra is rb:
-            return
-        self.parent[rb] = ra
-        anchor = self.anchors.pop(rb, None)
-        if anchor is not None:
-            self.propose(ra, *anchor)
-
-    def propose(self, value: Value, strength: int, layout: LinearLayout) -> None:
-        """Offer a layout for a value's class; the strongest, and of equals the first, wins."""
-        root = self.find(value)
-        old = self.anchors.get(root)
-        if old is None or strength > old[0]:
-            self.anchors[root] = (strength, layout)
+        if ra is not rb:
+            self.parent[rb] = ra
 
     # -- the pass
 
     def run(self) -> int:
         """Assign layouts; the number of conversions inserted."""
         ops = list(self.function.walk())
+        tiles: list[Value] = []
         for op in ops:
-            self.constrain(op)
-        for op in ops:
-            self.anchor(op)
-        for op in ops:
-            for result in op.results:
-                self.set_type(result)
+            if not is_known(op) and any(map(is_tile, (*op.operands, *op.results))):
+                raise op.error("carries tiles, and has no layout assignment in this version")
+            for first, *rest in ties(op):
+                for other in rest:
+                    self.tie(first, other)
+            tiles += filter(is_tile, op.results)
             for region in op.regions:
                 for block in region.blocks:
-                    for argument in block.arguments:
-                        self.set_type(argument)
+                    tiles += filter(is_tile, block.arguments)
+        self.choose(ops, tiles)
+        for value in tiles:
+            self.set_type(value)
         for op in ops:
             self.settle(op)
         return self.conversions
 
-    def constrain(self, op: Operation) -> None:
-        """Which values of an op share a layout."""
-        if isinstance(op, scf.For):
-            body = op.regions[0].blocks[0]
-            terminator = body.last_op
-            assert terminator is not None
-            for init, argument, back, result in zip(
-                op.operands[3:], body.arguments[1:], terminator.operands, op.results, strict=True
-            ):
-                if _is_tile(result):
-                    for value in (init, argument, back):
-                        self.union(result, value)
-        elif isinstance(op, scf.If):
-            for region in op.regions:
-                last = region.blocks[0].last_op if region.blocks else None
-                for result, value in zip(op.results, last.operands if last is not None else (), strict=False):
-                    if _is_tile(result):
-                        self.union(result, value)
-        elif op.regions and any(_is_tile(v) for v in (*op.operands, *op.results)):
-            raise op.error(
-                "carries tiles, and has no layout assignment in this version; scf.for and scf.if have one"
+    def choose(self, ops: list[Operation], tiles: list[Value]) -> None:
+        """Give every class a layout."""
+        neighbours: dict[Value, list[Copy]] = {}
+        for op in ops:
+            for copy in copies(op):
+                neighbours.setdefault(self.find(copy.source), []).append(copy)
+                neighbours.setdefault(self.find(copy.result), []).append(copy)
+        anchors = [
+            (-strength, position, self.find(value), layout)
+            for position, (value, strength, layout) in enumerate(
+                anchor
+                for op in ops
+                if op.name in ANCHORS
+                for anchor in ANCHORS[op.name](op, self.warps)
+                if anchor[0].type.encoding is None  # type: ignore[attr-defined]
             )
-        elif isinstance(op, nv_tileas.Dot):
-            self.union(op.res, op.c)
-        elif _is_elementwise(op):
-            tiles = [v for v in (*op.operands, *op.results) if _is_tile(v)]
-            for value in tiles[1:]:
-                self.union(tiles[0], value)
+        ]
+        self.spread(anchors, neighbours)
+        # Of what nothing decides, the largest tiles decide: the others follow from them.
+        free = sorted((v for v in tiles if v.type.encoding is None), key=lambda v: -v.type.num_elements)  # type: ignore[attr-defined]
+        for value in free:
+            root = self.find(value)
+            if root not in self.layouts:
+                self.spread([(0, 0, root, default_layout(value.type, self.warps))], neighbours)  # type: ignore[arg-type]
 
-    def anchor(self, op: Operation) -> None:
-        """What an op wants its class to be."""
-        if isinstance(op, nv_tileas.Dot):
-            self.propose(op.res, 3, dot_layouts(op, self.warps)[2])
-        elif isinstance(op, nv_tileas.TiledLoad):
-            self.propose(op.res, 2, self.access_layout(op, op.res.type))
-        elif isinstance(op, nv_tileas.TiledStore):
-            self.propose(op.value, 1, self.access_layout(op, op.value.type))
-
-    def access_layout(self, op: Any, type: RankedTensorType) -> LinearLayout:
-        """The coalesced layout for a memory access, as wide as its atom says."""
-        view = op.view.defining_op
-        axis = None
-        if isinstance(view, nv_tileaa.MakeMemRef):
-            axis = contiguous_axis(view)
-        return coalesced(type, max(1, op.atom.bits // storage_bits(type.element)), self.warps, axis)
-
-    def layout(self, value: Value) -> LinearLayout:
-        """The layout of a value's class."""
-        anchor = self.anchors.get(self.find(value))
-        if anchor is not None:
-            return anchor[1]
-        type = value.type
-        assert isinstance(type, RankedTensorType)
-        source = value.defining_op
-        if isinstance(source, nv_tileaa.Permute):
-            layout = transpose(self.layout(source.source), source.permutation.values)
-        else:
-            layout = coalesced(type, max(1, min(4, 128 // storage_bits(type.element))), self.warps)
-        self.anchors[self.find(value)] = (0, layout)
-        return layout
+    def spread(
+        self, anchors: list[tuple[int, int, Value, LinearLayout]], neighbours: dict[Value, list[Copy]]
+    ) -> None:
+        """Give classes the layouts of their anchors, and their neighbours those that move nothing: what is near a
+        strong anchor follows it."""
+        heapq.heapify(anchors)
+        count = len(anchors)
+        while anchors:
+            strength, _, root, layout = heapq.heappop(anchors)
+            if root in self.layouts:
+                continue
+            self.layouts[root] = layout
+            for copy in neighbours.get(root, ()):
+                for value, map_layout in ((copy.result, copy.forward), (copy.source, copy.backward)):
+                    other = self.find(value)
+                    if other is root or other in self.layouts:
+                        continue
+                    try:
+                        found = map_layout(layout)
+                    except LayoutError:
+                        continue
+                    # A copy that repeats elements says nothing of the layout of the larger tile.
+                    if found is not None and (
+                        value is copy.source or copy.source.type.num_elements >= copy.result.type.num_elements  # type: ignore[attr-defined]
+                    ):
+                        count += 1
+                        heapq.heappush(anchors, (strength, count, other, found))
 
     def set_type(self, value: Value) -> None:
-        if _has_no_layout(value.type):
-            elements = value.type.num_elements // (32 * self.warps)
-            if elements > MOST_ELEMENTS:
-                raise error(
-                    value.location,
-                    f"a tile of type {value.type} puts {elements} elements in each of {32 * self.warps} threads; "
-                    f"at most {MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or "
-                    'more warps (--convert-tileaa-to-tileas="num-warps=…")',
-                )
-            value.type = nv_tileas.with_layout(value.type, self.layout(value))
+        """Write a value's layout into its type."""
+        type = value.type
+        assert isinstance(type, RankedTensorType)
+        if type.encoding is not None:
+            return
+        elements = type.num_elements // (32 * self.warps)
+        if elements > MOST_ELEMENTS:
+            raise error(
+                value.location,
+                f"a tile of type {type} puts {elements} elements in each of {32 * self.warps} threads; at most "
+                f"{MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or more warps "
+                '(--convert-tileaa-to-tileas="num-warps=…")',
+            )
+        value.type = nv_tileas.with_layout(type, self.layouts[self.find(value)])
+
+    # -- conversions
 
     def settle(self, op: Operation) -> None:
         """Insert the conversions that an op's operands or results need."""
-        if isinstance(op, nv_tileas.Dot):
-            a, b, _ = dot_layouts(op, self.warps)
-            self.convert_use(op.op_operands[0], a)
-            self.convert_use(op.op_operands[1], b)
-        elif isinstance(op, nv_tileaa.Permute):
-            wanted = transpose(nv_tileas.layout_of(op.source.type), op.permutation.values)
-            self.convert_result(op, 0, wanted)
-        elif isinstance(op, nv_tileas.TiledLoad):
-            self.convert_result(op, 0, self.access_layout(op, op.res.type))
-        elif isinstance(op, nv_tileas.TiledStore):
-            field = type(op).value
-            self.convert_use(op.op_operands[field.span(op)[0]], self.access_layout(op, op.value.type))
-        elif op.name == "arith.constant" and _is_tile(op.results[0]):
+        for group in ties(op):
+            self.agree(op, group)
+        made = copies(op)
+        if made and not all(_moves_nothing(c) for c in made):
+            self.settle_copies(op, made)
+            for group in ties(op):
+                self.agree(op, group)
+        if op.name in DEMANDS:
+            for value, layout in DEMANDS[op.name](op, self.warps):
+                if isinstance(value, OpResult) and value.op is op:
+                    self.convert_result(value, layout)
+                else:
+                    for use in op.op_operands:
+                        if use.value is value:
+                            self.convert_use(use, layout)
+        if op.name == "arith.constant" and is_tile(op.results[0]):
             value = op.attributes["value"]
             assert isinstance(value, DenseElementsAttr)
             op.attributes["value"] = DenseElementsAttr(op.results[0].type, value.data)
 
+    def agree(self, op: Operation, group: list[Value]) -> None:
+        """Tied operands whose types were given before (partly assigned input) follow the last of the group."""
+        wanted = nv_tileas.layout_of(group[-1].type)
+        for use in op.op_operands:
+            if use.value in group:
+                self.convert_use(use, wanted)
+
+    def settle_copies(self, op: Operation, made: list[Copy]) -> None:
+        """Convert the operands of a copying op, or its results, whichever is cheaper."""
+        inputs = self.input_layouts(made)
+        price = sum(
+            conversion_cost(nv_tileas.layout_of(c.source.type), layout)
+            for c, layout in zip(made, inputs or (), strict=inputs is not None)
+        )
+        outputs = _output_layouts(made)
+        other = sum(
+            conversion_cost(layout, nv_tileas.layout_of(c.result.type))
+            for c, layout in zip(made, outputs or (), strict=outputs is not None)
+        )
+        if inputs is not None and (outputs is None or price <= other):
+            for c, layout in zip(made, inputs, strict=True):
+                for use in op.op_operands:
+                    if use.value is c.source:
+                        self.convert_use(use, layout)
+        elif outputs is not None:
+            for c, layout in zip(made, outputs, strict=True):
+                if c.result in op.results:
+                    self.convert_result(c.result, layout)
+        else:
+            raise op.error(
+                "has no layout for its operands and results that would keep elements in their threads"
+            )
+
+    @staticmethod
+    def input_layouts(made: list[Copy]) -> list[LinearLayout] | None:
+        """The operands' layouts that move nothing, for the results' as they are; None if there are none."""
+        found = []
+        for c in made:
+            try:
+                layout = c.backward(nv_tileas.layout_of(c.result.type))
+            except LayoutError:
+                return None
+            if layout is None or not layout.is_surjective():
+                return None
+            found.append(layout)
+        return found
+
     def convert_use(self, use: OpOperand, layout: LinearLayout) -> None:
+        """Let a use see its value in a layout."""
         value = use.value
         if nv_tileas.layout_of(value.type) == layout:
             return
         conversion = nv_tileas.ConvertLayout(value, res=nv_tileas.with_layout(value.type, layout))  # type: ignore[arg-type]
-        Builder.before(use.owner).insert(conversion)
+        Builder.before(_outside_loops(use)).insert(conversion)
         use.set(conversion.results[0])
         self.conversions += 1
 
-    def convert_result(self, op: Operation, index: int, layout: LinearLayout) -> None:
+    def convert_result(self, result: Any, layout: LinearLayout) -> None:
         """The op makes `layout`; its users go on seeing the class's layout."""
-        result = op.results[index]
         if nv_tileas.layout_of(result.type) == layout:
             return
         seen = result.type
-        result.type = nv_tileas.with_layout(seen, layout)  # type: ignore[arg-type]
+        result.type = nv_tileas.with_layout(seen, layout)
         conversion = nv_tileas.ConvertLayout(result, res=seen)
-        Builder.after(op).insert(conversion)
+        Builder.after(result.op).insert(conversion)
         result.replace_all_uses_with(conversion.results[0], keep=lambda use: use.owner is conversion)
         self.conversions += 1
 
 
-def _is_tile(value: Value) -> bool:
-    return isinstance(value.type, RankedTensorType)
+def _outside_loops(use: OpOperand) -> Operation:
+    """The op before which a conversion for a use is made: the outermost loop in which the value does not change."""
+    place: Operation = use.owner
+    home = use.value.owner_block
+    while (
+        (loop := place.parent_op) is not None and getattr(loop, "is_loop", False) and place.parent is not home
+    ):
+        if home is not None and loop.is_ancestor_of(home.parent_op):
+            break
+        place = loop
+    return place
 
 
-def _has_no_layout(type: Type) -> TypeGuard[RankedTensorType]:
-    return isinstance(type, RankedTensorType) and type.encoding is None
+def _moves_nothing(copy: Copy) -> bool:
+    """Whether each thread holds what its part of the result is made of."""
+    source, result = nv_tileas.layout_of(copy.source.type), nv_tileas.layout_of(copy.result.type)
+    try:
+        if copy.seen is None:
+            return copy.forward(source) == result
+        return register_move(source, copy.seen(result)) is not None
+    except LayoutError:
+        return False
 
 
-def _is_elementwise(op: Operation) -> bool:
-    return op.name.partition(".")[0] in ("arith", "math") and any(_is_tile(r) for r in op.results)
+def _output_layouts(made: list[Copy]) -> list[LinearLayout] | None:
+    try:
+        return [c.forward(nv_tileas.layout_of(c.source.type)) for c in made]
+    except LayoutError:
+        return None
 
 
-__all__ = ["AssignLayouts", "LinearAttr", "coalesced"]
+__all__ = ["AssignLayouts", "Assignment", "coalesced", "conversion_cost"]
