@@ -6,7 +6,7 @@ Tiles are `tensor<…>`, memory is reached through `memref` views, and every mem
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nv_tileaa import control, structure, tensors, views
+from tessera_tools.dialects.nv_tileaa import casts, control, packing, reductions, structure, tensors, views
 from tessera_tools.dialects.nv_tileaa.base import (
     COPY_ATOM,
     MEM_TOKEN,
@@ -18,7 +18,10 @@ from tessera_tools.dialects.nv_tileaa.base import (
     MemTokenType,
     PaddingAttr,
 )
+from tessera_tools.dialects.nv_tileaa.casts import IntToPtr, PtrToInt, TruncFSatfinite
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
+from tessera_tools.dialects.nv_tileaa.packing import Pack, Unpack
+from tessera_tools.dialects.nv_tileaa.reductions import Reduce, Scan
 from tessera_tools.dialects.nv_tileaa.structure import Assume, Func, GetNumPrograms, GetProgramId, Return
 from tessera_tools.dialects.nv_tileaa.tensors import (
     Broadcast,
@@ -31,6 +34,7 @@ from tessera_tools.dialects.nv_tileaa.tensors import (
     Permute,
     Reshape,
     Splat,
+    Unsplat,
     verify_dot,
 )
 from tessera_tools.dialects.nv_tileaa.views import (
@@ -45,7 +49,7 @@ from tessera_tools.dialects.nv_tileaa.views import (
 )
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
-FAMILIES = (structure, views, tensors, control)
+FAMILIES = (structure, views, tensors, control, casts, packing, reductions)
 
 DIALECT = Dialect(
     "nv_tileaa",
@@ -56,6 +60,12 @@ DIALECT = Dialect(
 )
 
 __all__ = [
+    "Unsplat",
+    "IntToPtr",
+    "Pack",
+    "PtrToInt",
+    "TruncFSatfinite",
+    "Unpack",
     "Break",
     "Continue",
     "If",
@@ -86,6 +96,8 @@ __all__ = [
     "MemRefType",
     "MemTokenType",
     "PaddingAttr",
+    "Reduce",
+    "Scan",
     "Permute",
     "Return",
     "Splat",
