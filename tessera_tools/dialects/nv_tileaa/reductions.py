@@ -1,0 +1,146 @@
+"""Combining the elements of tiles along an axis by a region: reductions and scans.
+
+    %sum = nv_tileaa.reduce %x dim = 1 identities = [0.000000e+00 : f32] : tensor<8x64xf32> -> tensor<8xf32> {
+    ^bb0(%element: f32, %before: f32):
+      %0 = arith.addf %element, %before : f32
+      nv_tileaa.yield %0 : f32
+    }
+
+The region takes two scalars for each operand: an element, and what the elements before it have become.  It is
+associative, its identities leave the other operand as it is, and it has no effects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.nv_tileaa.control import Yield
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.opdef import (
+    ANY_RANKED_TENSOR,
+    ANY_TYPE,
+    ARRAY_ATTR,
+    I32_ATTR,
+    RECURSIVE_MEMORY_EFFECTS,
+    SINGLE_BLOCK,
+    UNIT_ATTR,
+    Op,
+    attribute,
+    region,
+    variadic_operand,
+    variadic_result,
+)
+
+
+def types_text(types: list[Type]) -> str:
+    """`f32, i32`, for messages."""
+    return ", ".join(map(str, types)) or "nothing"
+
+
+class _Combining(Op):
+    """The base of both: operands of one shape, an identity each, and a region of two scalars each."""
+
+    inputs = variadic_operand(ANY_RANKED_TENSOR)
+    dim = attribute(I32_ATTR, "the axis")
+    identities = attribute(ARRAY_ATTR, "a number of each operand's element type")
+    body = region()
+
+    @property
+    def axis(self) -> int:
+        """The axis as a number."""
+        return self.dim.value
+
+    @property
+    def yielded(self) -> list[Value]:
+        """What the region gives, one value for each operand."""
+        last = self.body.entry.last_op
+        return last.operands if last is not None else []
+
+    def check(self, results: list[Type]) -> None:
+        """The rules that both share; `results` are the types that the results must have, layouts aside."""
+        types: list[Any] = [v.type for v in self.inputs]
+        if not types:
+            raise self.error("combines nothing; expected at least one operand")
+        shape = types[0].shape
+        if any(type.shape != shape for type in types):
+            raise self.error(f"expects operands of one shape, got {types_text(types)}")
+        if not 0 <= self.axis < len(shape):
+            raise self.error(f"combines along axis {self.axis} of a tile of rank {len(shape)}")
+        if [plain(t) for t in self.result_types] != results:
+            raise self.error(f"gives {types_text(results)}, but says {types_text(self.result_types)}")
+        elements = [type.element for type in types]
+        numbers = [
+            a.type if isinstance(a, FloatAttr | IntegerAttr) else None for a in self.identities.elements
+        ]
+        if numbers != elements:
+            raise self.error(f"expects identities of {types_text(elements)}, got {self.identities}")
+        self._check_body(elements)
+
+    def _check_body(self, elements: list[Type]) -> None:
+        if len(self.body.blocks) != 1:
+            raise self.error("expects a region of one block")
+        block = self.body.entry
+        found = [argument.type for argument in block.arguments]
+        expected = [element for element in elements for _ in range(2)]
+        if found != expected:
+            raise self.error(f"expects a region that takes {types_text(expected)}, got {types_text(found)}")
+        last = block.last_op
+        if not isinstance(last, Yield):
+            raise self.error("expects a region that ends with 'nv_tileaa.yield'")
+        if last.operand_types != elements:
+            raise last.error(f"gives {types_text(last.operand_types)}; expected {types_text(elements)}")
+        for inner in block:
+            if inner.regions or has_tiles(inner):
+                raise inner.error(
+                    f"may not stand in the region of '{self.name}', which computes with single numbers"
+                )
+
+
+def has_tiles(op: Operation) -> bool:
+    """Whether an op takes or gives a tile."""
+    return any(isinstance(type, RankedTensorType) for type in (*op.operand_types, *op.result_types))
+
+
+def plain(type: Type) -> Type:
+    """A type without its layout."""
+    return RankedTensorType(type.shape, type.element) if isinstance(type, RankedTensorType) else type
+
+
+def reduced(type: RankedTensorType, axis: int) -> Type:
+    """What is left of a tile's type without an axis: a scalar where that was the only one."""
+    shape = (*type.shape[:axis], *type.shape[axis + 1 :])
+    return RankedTensorType(shape, type.element) if shape else type.element
+
+
+class Reduce(_Combining, name="nv_tileaa.reduce", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+    """The elements along an axis combined, each with each other in an order that is not specified; the axis goes.
+
+    A tile of rank 1 becomes a scalar.
+    """
+
+    outputs = variadic_result(ANY_TYPE)
+    assembly = (
+        "$inputs `dim` `=` $dim `identities` `=` $identities `:` type($inputs) `->` type($outputs) $body "
+        "attr-dict-with-keyword"
+    )
+
+    def verify_op(self) -> None:
+        self.check([reduced(v.type, self.axis) for v in self.inputs])  # type: ignore[arg-type]
+
+
+class Scan(_Combining, name="nv_tileaa.scan", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+    """Along an axis, every element becomes the combination of the identity and all elements up to itself, in their
+    order; from the far end where it is `reverse`."""
+
+    reverse = attribute(UNIT_ATTR, "from the last element to the first", optional=True)
+    outputs = variadic_result(ANY_RANKED_TENSOR)
+    assembly = (
+        "$inputs `dim` `=` $dim (`reverse` $reverse^)? `identities` `=` $identities "
+        "`:` type($inputs) `->` type($outputs) $body attr-dict-with-keyword"
+    )
+
+    def verify_op(self) -> None:
+        self.check([plain(v.type) for v in self.inputs])
