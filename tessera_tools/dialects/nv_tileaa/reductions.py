@@ -1,6 +1,6 @@
 """Combining the elements of tiles along an axis by a region: reductions and scans.
 
-    %sum = nv_tileaa.reduce %x dim = 1 identities = [0.000000e+00 : f32] : tensor<8x64xf32> -> tensor<8xf32> {
+    %sum = nv_tileaa.reduce %x axis = 1 identities = [0.000000e+00 : f32] : tensor<8x64xf32> -> tensor<8xf32> {
     ^bb0(%element: f32, %before: f32):
       %0 = arith.addf %element, %before : f32
       nv_tileaa.yield %0 : f32
@@ -43,15 +43,10 @@ def types_text(types: list[Type]) -> str:
 class _Combining(Op):
     """The base of both: operands of one shape, an identity each, and a region of two scalars each."""
 
-    inputs = variadic_operand(ANY_RANKED_TENSOR)
-    dim = attribute(I32_ATTR, "the axis")
+    sources = variadic_operand(ANY_RANKED_TENSOR)
+    axis = attribute(I32_ATTR)
     identities = attribute(ARRAY_ATTR, "a number of each operand's element type")
     body = region()
-
-    @property
-    def axis(self) -> int:
-        """The axis as a number."""
-        return self.dim.value
 
     @property
     def yielded(self) -> list[Value]:
@@ -61,14 +56,14 @@ class _Combining(Op):
 
     def check(self, results: list[Type]) -> None:
         """The rules that both share; `results` are the types that the results must have, layouts aside."""
-        types: list[Any] = [v.type for v in self.inputs]
+        types: list[Any] = [v.type for v in self.sources]
         if not types:
             raise self.error("combines nothing; expected at least one operand")
         shape = types[0].shape
         if any(type.shape != shape for type in types):
             raise self.error(f"expects operands of one shape, got {types_text(types)}")
-        if not 0 <= self.axis < len(shape):
-            raise self.error(f"combines along axis {self.axis} of a tile of rank {len(shape)}")
+        if not 0 <= self.axis.value < len(shape):
+            raise self.error(f"combines along axis {self.axis.value} of a tile of rank {len(shape)}")
         if [plain(t) for t in self.result_types] != results:
             raise self.error(f"gives {types_text(results)}, but says {types_text(self.result_types)}")
         elements = [type.element for type in types]
@@ -123,12 +118,12 @@ class Reduce(_Combining, name="nv_tileaa.reduce", traits=(RECURSIVE_MEMORY_EFFEC
 
     outputs = variadic_result(ANY_TYPE)
     assembly = (
-        "$inputs `dim` `=` $dim `identities` `=` $identities `:` type($inputs) `->` type($outputs) $body "
+        "$sources `axis` `=` $axis `identities` `=` $identities `:` type($sources) `->` type($outputs) $body "
         "attr-dict-with-keyword"
     )
 
     def verify_op(self) -> None:
-        self.check([reduced(v.type, self.axis) for v in self.inputs])  # type: ignore[arg-type]
+        self.check([reduced(v.type, self.axis.value) for v in self.sources])
 
 
 class Scan(_Combining, name="nv_tileaa.scan", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
@@ -138,9 +133,9 @@ class Scan(_Combining, name="nv_tileaa.scan", traits=(RECURSIVE_MEMORY_EFFECTS, 
     reverse = attribute(UNIT_ATTR, "from the last element to the first", optional=True)
     outputs = variadic_result(ANY_RANKED_TENSOR)
     assembly = (
-        "$inputs `dim` `=` $dim (`reverse` $reverse^)? `identities` `=` $identities "
-        "`:` type($inputs) `->` type($outputs) $body attr-dict-with-keyword"
+        "$sources `axis` `=` $axis (`reverse` $reverse^)? `identities` `=` $identities "
+        "`:` type($sources) `->` type($outputs) $body attr-dict-with-keyword"
     )
 
     def verify_op(self) -> None:
-        self.check([plain(v.type) for v in self.inputs])
+        self.check([plain(v.type) for v in self.sources])
