@@ -6,7 +6,16 @@ Tiles are `tensor<…>`, memory is reached through `memref` views, and every mem
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nv_tileaa import casts, control, packing, reductions, structure, tensors, views
+from tessera_tools.dialects.nv_tileaa import (
+    casts,
+    control,
+    packing,
+    pointers,
+    reductions,
+    structure,
+    tensors,
+    views,
+)
 from tessera_tools.dialects.nv_tileaa.base import (
     COPY_ATOM,
     MEM_TOKEN,
@@ -16,11 +25,14 @@ from tessera_tools.dialects.nv_tileaa.base import (
     KernelSpecAttr,
     MemRefType,
     MemTokenType,
+    OrderingAttr,
     PaddingAttr,
+    ScopeAttr,
 )
 from tessera_tools.dialects.nv_tileaa.casts import IntToPtr, PtrToInt, TruncFSatfinite
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.dialects.nv_tileaa.packing import Pack, Unpack
+from tessera_tools.dialects.nv_tileaa.pointers import Load, Offset, Store
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce, Scan
 from tessera_tools.dialects.nv_tileaa.structure import Assume, Func, GetNumPrograms, GetProgramId, Return
 from tessera_tools.dialects.nv_tileaa.tensors import (
@@ -49,17 +61,22 @@ from tessera_tools.dialects.nv_tileaa.views import (
 )
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
-FAMILIES = (structure, views, tensors, control, casts, packing, reductions)
+FAMILIES = (structure, views, tensors, control, casts, packing, reductions, pointers)
 
 DIALECT = Dialect(
     "nv_tileaa",
     "alias-aware tile programs (stage 2)",
     ops_of(*FAMILIES),
     types=by_word(MemTokenType, MemRefType),
-    attributes=by_word(GlobalSpaceAttr, KernelSpecAttr, PaddingAttr),
+    attributes=by_word(GlobalSpaceAttr, KernelSpecAttr, OrderingAttr, PaddingAttr, ScopeAttr),
 )
 
 __all__ = [
+    "Load",
+    "Offset",
+    "OrderingAttr",
+    "ScopeAttr",
+    "Store",
     "Unsplat",
     "IntToPtr",
     "Pack",

@@ -88,6 +88,19 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
     cases = ("undef", "zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 
 
+class OrderingAttr(EnumAttr, name="nv_tileaa.ordering"):
+    """What an access promises to accesses of others (PTX ISA, "Memory Consistency Model"): `weak` that there are none
+    at the same time."""
+
+    cases = ("weak", "relaxed", "acquire", "release", "acq_rel")
+
+
+class ScopeAttr(EnumAttr, name="nv_tileaa.scope"):
+    """Among whom an ordering holds: the threads of the tile block, of the GPU, or of the system."""
+
+    cases = ("cta", "gpu", "sys")
+
+
 POINTER = of(PointerType, summary="LLVM pointer")
 VIEW = of(MemRefType, summary="nv_tileaa.memref")
 INTEGER_SCALAR = of(IntegerType, IndexType, summary="integer or index")
