@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 from tessera_tools.analysis.transfer import RULES, Fact, fact, join, limits, unknown
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
+from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.types import IndexType, IntegerType
 
 _DEEPEST_LOOP = 4
@@ -33,6 +35,7 @@ class Facts:
     def __init__(self) -> None:
         self._known: dict[Value, Fact] = {}
         self._assumed: list[dict[Value, Fact]] = []
+        self._flows: dict[Operation, dict[Value, list[Value]]] = {}
 
     def divisor(self, value: Value) -> int:
         """The largest known number that divides the value; in bytes for a pointer, a huge one for zero, else 1."""
@@ -99,30 +102,37 @@ class Facts:
                 return op.operands[1:]
             if op.name in RULES:
                 return op.operands
-            if op.name == "scf.if":
-                return [y.operand(value.index) for y in _yields(op)]
-            if op.name == "scf.for":
-                return op.body.entry.arguments[value.index + 1 : value.index + 2]
-            return ()
-        if isinstance(value, BlockArgument):
-            loop: Any = value.block.parent_op
-            if loop is not None and loop.name == "scf.for":
-                if value.index == 0:
-                    return (loop.lower, loop.upper, loop.step)
-                return loop.inits
-        return ()
+            return self._sources(value, op)
+        assert isinstance(value, BlockArgument)
+        holder: Any = value.block.parent_op
+        if _counts(holder) and value.index == 0:
+            return (holder.lower, holder.upper, holder.step)
+        return [found[0] for found in self._carried(holder).values()] or self._sources(value, holder)
+
+    def _sources(self, value: Value, holder: Any) -> list[Value]:
+        """The values that one of the op's results or block arguments may take; none if nothing is known of that."""
+        flow = self._flows.get(holder)
+        if flow is None:
+            flow = self._flows[holder] = dict(flow_of(holder))
+        return flow.get(value, [])
+
+    def _carried(self, holder: Any) -> dict[Value, list[Value]]:
+        """Of a loop, what its carried values may take, each with the initial value first; else nothing."""
+        arguments = holder.iter_args if getattr(holder, "is_loop", False) else ()
+        return {argument: found for argument in arguments if (found := self._sources(argument, holder))}
 
     def _compute(self, value: Value) -> Fact:
         if isinstance(value, OpResult):
             return self._of_result(value, value.op)
         assert isinstance(value, BlockArgument)
-        loop: Any = value.block.parent_op
-        if loop is None or loop.name != "scf.for":
-            return unknown(value.type)
-        if value.index == 0:
-            return self._of_induction(loop, value.type)
-        self._settle(loop)
-        return self._look_up(value) or unknown(value.type)
+        holder: Any = value.block.parent_op
+        if _counts(holder) and value.index == 0:
+            return self._of_induction(holder, value.type)
+        carried = self._carried(holder)
+        if value in carried:
+            self._settle(carried)
+            return self._look_up(value) or unknown(value.type)
+        return self._of_sources(value, holder)
 
     def _of_result(self, value: OpResult, op: Any) -> Fact:
         rule = RULES.get(op.name)
@@ -130,15 +140,11 @@ class Facts:
             operands = [self._look_up(v) or unknown(v.type) for v in op.operands]
             found = rule(op, operands)
             return found if isinstance(found, Fact) else unknown(value.type)
-        if op.name == "scf.if":
-            sides = [self.fact(y.operand(value.index)) for y in _yields(op)]
-            if len(sides) == 2:
-                return join(*sides)
-        if op.name == "scf.for":
-            carried = op.body.entry.arguments
-            if value.index + 1 < len(carried):
-                return self.fact(carried[value.index + 1])
-        return unknown(value.type)
+        return self._of_sources(value, op)
+
+    def _of_sources(self, value: Value, holder: Any) -> Fact:
+        found = [self.fact(source) for source in self._sources(value, holder)]
+        return reduce(join, found) if found else unknown(value.type)
 
     def _of_induction(self, loop: Any, type: Type) -> Fact:
         """lower + i * step, less than upper: the counting does not wrap."""
@@ -152,33 +158,31 @@ class Facts:
 
     # -- loops
 
-    def _settle(self, loop: Any) -> None:
+    def _settle(self, carried: dict[Value, list[Value]]) -> None:
         """Find facts of all carried values of a loop that hold on entry and are kept by the body.
 
         First what holds of the initial values is taken to hold throughout; where the body breaks it, it is weakened,
         until the body keeps what is claimed.
         """
-        arguments = loop.body.entry.arguments[1:]
-        yielded = _terminator_operands(loop)
-        if len(self._assumed) >= _DEEPEST_LOOP or yielded is None or len(yielded) != len(arguments):
-            for argument in arguments:
+        if len(self._assumed) >= _DEEPEST_LOOP:
+            for argument in carried:
                 self._record(argument, unknown(argument.type))
             return
-        claims = [self.fact(init) for init in loop.inits]
+        claims = {argument: self.fact(sources[0]) for argument, sources in carried.items()}
         for _ in range(_MOST_ROUNDS):
-            self._assumed.append(dict(zip(arguments, claims, strict=True)))
-            after = [self.fact(value) for value in yielded]
+            self._assumed.append(dict(claims))
+            after = {argument: [self.fact(v) for v in sources[1:]] for argument, sources in carried.items()}
             layer = self._assumed.pop()
-            wider = [
-                _widen(claim, found, argument.type)
-                for claim, found, argument in zip(claims, after, arguments, strict=True)
-            ]
+            wider = {
+                argument: reduce(lambda x, y, t=argument.type: _widen(x, y, t), after[argument], claim)
+                for argument, claim in claims.items()
+            }
             if wider == claims:
                 for value, found in layer.items():
                     self._record(value, found)
                 return
             claims = wider
-        for argument in arguments:
+        for argument in carried:
             self._record(argument, unknown(argument.type))
 
 
@@ -192,16 +196,6 @@ def _widen(claim: Fact, found: Fact, type: Type) -> Fact:
     )
 
 
-def _yields(op: Operation) -> list[Operation]:
-    """The terminators of the regions of an op."""
-    found = []
-    for region in op.regions:
-        last = region.blocks[-1].last_op if region.blocks else None
-        if last is not None and last.name == "scf.yield":
-            found.append(last)
-    return found
-
-
-def _terminator_operands(loop: Operation) -> list[Value] | None:
-    yields = _yields(loop)
-    return yields[0].operands if len(yields) == 1 else None
+def _counts(holder: Operation | None) -> bool:
+    """Whether the op's first block argument counts from `lower` to below `upper` by `step`."""
+    return holder is not None and holder.name == "scf.for"

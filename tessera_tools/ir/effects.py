@@ -2,34 +2,89 @@
 
 from __future__ import annotations
 
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.traits import Leaves, MemoryEffects, Pure, RecursiveMemoryEffects, Symbol, Terminator
 
+Effects = frozenset[str] | None
+"""Kinds of effects ("read", "write", "allocate", "free"); None if they are not known, as where nothing is declared."""
 
-def memory_effects(op: Operation) -> frozenset[str] | None:
-    """The kinds of effects ("read", "write", "allocate", "free") of the operation and what is in its regions.
+_NONE: frozenset[str] = frozenset()
+_OWN: dict[type[Operation], tuple[Effects, bool]] = {}
 
-    None if they are not known, as for every op that declares nothing.
-    """
-    total: frozenset[str] = frozenset()
-    work = [op]
-    while work:
-        current = work.pop()
-        known = False
-        for trait in current.traits:
+
+def own_effects(op: Operation) -> tuple[Effects, bool]:
+    """(effects, recursive): what the op itself does to memory; `recursive` adds what the ops in its regions do."""
+    known = _OWN.get(type(op))
+    if known is None:
+        effects: Effects = None
+        recursive = False
+        for trait in type(op).traits:
             if isinstance(trait, Pure):
-                known = True
+                effects = effects or _NONE
             elif isinstance(trait, MemoryEffects):
-                known = True
-                total |= trait.kinds
+                effects = (effects or _NONE) | trait.kinds
             elif isinstance(trait, RecursiveMemoryEffects):
-                known = True
-                work += [inner for region in current.regions for block in region.blocks for inner in block]
-            elif isinstance(trait, Leaves) and current is not op and _leaves(current, trait, op):
-                return None
-        if not known and not (current is not op and current.has_trait(Terminator)):
-            return None
-    return total
+                effects, recursive = effects or _NONE, True
+        known = (effects, recursive)
+        if not isinstance(op, UnregisteredOp):
+            _OWN[type(op)] = known
+    return known
+
+
+class EffectsOf:
+    """The effects of operations with those in their regions.  Each is looked into once, until it is forgotten."""
+
+    def __init__(self) -> None:
+        # For ops with regions: the effects, and the terminators inside that end the op too.
+        self._known: dict[Operation, tuple[Effects, list[Operation]]] = {}
+
+    def __call__(self, op: Operation) -> Effects:
+        """The kinds of effects; None if they are not known, or if a terminator inside ends `op` too."""
+        if not op.regions:
+            return own_effects(op)[0]
+        stack = [op]
+        while stack:
+            current = stack[-1]
+            own, recursive = own_effects(current)
+            inside: list[Operation] = []
+            if own is not None and recursive:
+                inside = [inner for region in current.regions for block in region.blocks for inner in block]
+            missing = [inner for inner in inside if inner.regions and inner not in self._known]
+            if missing and current not in self._known:
+                stack += missing
+                continue
+            stack.pop()
+            if current not in self._known:
+                self._known[current] = self._together(current, own, inside)
+        effects, leaving = self._known[op]
+        return None if leaving else effects
+
+    def _together(
+        self, op: Operation, total: Effects, inside: list[Operation]
+    ) -> tuple[Effects, list[Operation]]:
+        leaving: list[Operation] = []
+        for inner in inside:
+            if inner.regions:
+                effects, ends_too = self._known[inner]
+                leaving += [terminator for terminator in ends_too if ends(terminator, op)]
+            else:
+                effects = own_effects(inner)[0]
+                if inner.next_op is None and inner.has_trait(Terminator):
+                    effects = effects or _NONE
+                    if ends(inner, op):
+                        leaving.append(inner)
+            total = total | effects if total is not None and effects is not None else None
+        return total, leaving
+
+    def forget(self, op: Operation) -> None:
+        """The op is about to go."""
+        self._known.pop(op, None)
+
+
+def memory_effects(op: Operation) -> Effects:
+    """The kinds of effects of the operation and what is in its regions; None if they are not known, or if a terminator
+    inside ends the op too."""
+    return EffectsOf()(op)
 
 
 def ends(terminator: Operation, op: Operation) -> bool:

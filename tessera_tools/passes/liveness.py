@@ -9,33 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, UnregisteredOp, Value
+from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.dominance import reverse_postorder
-from tessera_tools.ir.traits import Leaves, MemoryEffects, Pure, RecursiveMemoryEffects, Symbol, Terminator
+from tessera_tools.ir.effects import own_effects
+from tessera_tools.ir.traits import Leaves, Symbol, Terminator
 
-__all__ = ["erase_dead", "erase_unreachable_blocks", "own_effects"]
-
-_EFFECTS: dict[type[Operation], tuple[frozenset[str] | None, bool]] = {}
-_NONE: frozenset[str] = frozenset()
-
-
-def own_effects(op: Operation) -> tuple[frozenset[str] | None, bool]:
-    """(effects, recursive): what the op itself does to memory, None if unknown; `recursive` adds its regions'."""
-    known = _EFFECTS.get(type(op))
-    if known is None:
-        effects: frozenset[str] | None = None
-        recursive = False
-        for trait in type(op).traits:
-            if isinstance(trait, Pure):
-                effects = effects or _NONE
-            elif isinstance(trait, MemoryEffects):
-                effects = (effects or _NONE) | trait.kinds
-            elif isinstance(trait, RecursiveMemoryEffects):
-                effects, recursive = effects or _NONE, True
-        known = (effects, recursive)
-        if not isinstance(op, UnregisteredOp):
-            _EFFECTS[type(op)] = known
-    return known
+__all__ = ["erase_dead", "erase_unreachable_blocks"]
 
 
 def erase_unreachable_blocks(root: Operation) -> int:
@@ -77,17 +56,29 @@ class _Marker:
         self.arguments: set[BlockArgument] = set()
         self.work: list[Operation | BlockArgument] = [root]
         self.incoming: dict[Region, dict[Block, list[tuple[Operation, int]]]] = {}
+        # Terminators within branches of the op that they are about: a `break` of a loop.
+        self.leaving: dict[Operation, list[Operation]] = {}
 
     def run(self) -> None:
         for op in self.root.walk():
             if not _may_go(op):
                 self.mark(op)
+            for trait in op.traits:
+                if isinstance(trait, Leaves):
+                    self.leaving.setdefault(self.stops_at(op, trait), []).append(op)
         while self.work:
             item = self.work.pop()
             if isinstance(item, BlockArgument):
                 self.argument_is_live(item)
             else:
                 self.op_is_live(item)
+
+    def stops_at(self, op: Operation, trait: Leaves) -> Operation:
+        """The op that a terminator is about: the first around it that it does not end on its way."""
+        parent = op.parent_op
+        while parent is not None and parent is not self.root and parent.name in trait.names:
+            parent = parent.parent_op
+        return parent or self.root
 
     def mark(self, op: Operation) -> None:
         if op not in self.ops:
@@ -109,6 +100,8 @@ class _Marker:
             for block in region.blocks:
                 if block.last_op is not None and block.last_op.has_trait(Terminator):
                     self.mark(block.last_op)
+        for terminator in self.leaving.get(op, ()):
+            self.mark(terminator)
         forwarded = _forwarded(op)
         for use in op.op_operands:
             if use.index not in forwarded:
@@ -136,10 +129,9 @@ class _Marker:
 
 
 def _may_go(op: Operation) -> bool:
-    """Whether nothing but its results makes the op needed; terminators are needed as their parent is."""
+    """Whether nothing but its results makes the op needed; terminators are needed as what they are about is."""
     if op.has_trait(Terminator):
-        parent = op.parent_op
-        return parent is None or not any(isinstance(t, Leaves) and parent.name in t.names for t in op.traits)
+        return True
     if op.has_trait(Symbol) and "sym_name" in op.attributes:
         return False
     effects, _ = own_effects(op)

@@ -231,15 +231,15 @@ def test_a_carried_value_keeps_what_the_body_keeps() -> None:
     assert known(loop.results[0]) == (32, None, None)
 
 
-def test_a_carried_bound_that_does_not_move_is_kept() -> None:
+def test_a_bound_that_each_iteration_sets_holds_of_the_result() -> None:
     p = Program()
 
     def body(q: Program, i: Value, a: Value) -> list[Value]:
         return [q.op("minsi", q.op("addi", a, q.const(2)), q.const(10))]
 
     loop = make_loop(p, 0, p.unknown(), 1, [p.const(0)], body)
-    assert Facts().upper(loop.results[0]) is None
-    assert Facts().divisor(loop.results[0]) == 2
+    assert Facts().upper(loop.iter_args[0]) is None
+    assert known(loop.results[0]) == (2, None, 10)
 
 
 def test_values_carried_crosswise_settle_together() -> None:

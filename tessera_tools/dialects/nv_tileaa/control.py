@@ -30,6 +30,7 @@ from tessera_tools.dialects.scf.ops import (
     write_outputs,
 )
 from tessera_tools.ir.core import BlockArgument, Operation, Region
+from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import Leaves
 from tessera_tools.ir.types import I1
@@ -142,6 +143,16 @@ class Loop(LoopLike, name="nv_tileaa.loop", traits=(SINGLE_BLOCK, RECURSIVE_MEMO
         """The terminators that end an iteration: each `continue` and `break` of this loop, in order."""
         return [end for end in _ends(self.body) if isinstance(end, Continue | Break)]
 
+    def flow(self) -> Flow:
+        """A carried value is the initial one or a `continue`'s; a result is a `break`'s."""
+        ends = self.ends()
+        found: Flow = []
+        for kind, targets, inits in ((Continue, self.iter_args, self.inits), (Break, self.results, [])):
+            passed = [end.operands for end in ends if isinstance(end, kind)]
+            for i, target in enumerate(targets):
+                found.append((target, [*inits[i : i + 1], *(values[i] for values in passed)]))
+        return found
+
     def verify_op(self) -> None:
         if not self.body.blocks:
             raise self.error("region #0 must have one block")
@@ -212,6 +223,11 @@ class If(Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS
     def is_passed(self) -> bool:
         """Whether anything after the op is ever reached through it: a region yields, or there is no else."""
         return not self.otherwise.blocks or bool(self.yields)
+
+    def flow(self) -> Flow:
+        """A result is what one of the regions yields; one that leaves gives none."""
+        passed = [end.operands for end in self.yields]
+        return [(result, [values[i] for values in passed]) for i, result in enumerate(self.results)]
 
     def verify_op(self) -> None:
         if self.results and not self.otherwise.blocks:

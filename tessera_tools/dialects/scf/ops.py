@@ -1,7 +1,8 @@
 """Loops and conditionals of `scf`.
 
 Loops (`is_loop`) tell passes their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
-`inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).
+`inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).  Which values pass from
+where to where through loops and conditionals, `flow()` says (`tessera_tools.ir.flow`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Region, Value
+from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I1, I64, INDEX, bit_width
@@ -195,6 +197,11 @@ class For(LoopLike, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFEC
         last = self.body.entry.last_op
         return last.operands if last is not None else []
 
+    def flow(self) -> Flow:
+        """A carried value is the initial one or a yielded one."""
+        sides = [list(pair) for pair in zip(self.inits, self.yielded, strict=True)]
+        return [*zip(self.iter_args, sides, strict=True), *zip(self.results, sides, strict=True)]
+
     @property
     def trip_count(self) -> int | None:
         """How often the body runs, if bounds and step are constants; 0 if the bounds are the same value."""
@@ -334,6 +341,17 @@ class While(LoopLike, name="scf.while", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE
         last = self.after.entry.last_op
         return last.operands if last is not None else []
 
+    def flow(self) -> Flow:
+        """The first region takes initial and yielded values; the second one and the results take the condition's."""
+        condition = ending(self, self.before, Condition)
+        into_before = [list(pair) for pair in zip(self.inits, self.yielded, strict=True)]
+        passed = [[value] for value in condition.args]
+        return [
+            *zip(self.iter_args, into_before, strict=True),
+            *zip(self.after.entry.arguments, passed, strict=True),
+            *zip(self.results, passed, strict=True),
+        ]
+
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
         """The second region's yield may be left out."""
@@ -388,6 +406,11 @@ class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
         """The yields may be left out."""
         end_with(Yield, [r for i, r in enumerate(regions) if i == 0 or r.blocks], location)
+
+    def flow(self) -> Flow:
+        """A result is what one of the regions yields."""
+        ends = [region.entry.last_op for region in self.regions if region.blocks]
+        return [(r, [end.operands[i] for end in ends if end is not None]) for i, r in enumerate(self.results)]
 
     def verify_op(self) -> None:
         if self.results and not self.otherwise.blocks:
@@ -490,6 +513,11 @@ class IndexSwitch(Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_M
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
         """The yields may be left out."""
         end_with(Yield, regions, location)
+
+    def flow(self) -> Flow:
+        """A result is what one of the regions yields."""
+        ends = [region.entry.last_op for region in self.regions]
+        return [(r, [end.operands[i] for end in ends if end is not None]) for i, r in enumerate(self.results)]
 
     def verify_op(self) -> None:
         if len(self.cases) != len(self.case_regions):

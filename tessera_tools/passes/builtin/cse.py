@@ -17,10 +17,9 @@ from typing import ClassVar
 
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region, reverse_postorder
-from tessera_tools.ir.effects import ends
+from tessera_tools.ir.effects import Effects, EffectsOf
 from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Symbol, Terminator
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.liveness import own_effects
 
 _LARGEST_REGION = 128
 """Ops with more operations than this in their regions are not compared: comparing nested ones would be quadratic."""
@@ -73,34 +72,13 @@ class _Work:
         self.merged = 0
         self.dead = 0
         self.dominance = DominanceInfo()
-        # Effects of ops with regions, filled from the inside out; None: unknown.
-        self.effects: dict[Operation, frozenset[str] | None] = {}
+        self.effects_of = EffectsOf()
         self.visited: set[Operation] = set()
 
     def regions(self, op: Operation, scope: _Scope) -> None:
         inner = _Scope(None) if op.has_trait(IsolatedFromAbove) else scope
         for region in op.regions:
             self.region(region, inner)
-        self.effects[op] = self.effects_of(op)
-
-    def effects_of(self, op: Operation) -> frozenset[str] | None:
-        """The op's effects with those inside, which are known by now."""
-        total, recursive = own_effects(op)
-        if total is None or not recursive:
-            return total
-        for region in op.regions:
-            for block in region.blocks:
-                last = block.last_op
-                if last is not None and ends(last, op):
-                    return None
-                for inner in block.operations:
-                    effects = self.effects[inner] if inner.regions else own_effects(inner)[0]
-                    if effects is None and inner.has_trait(Terminator):
-                        continue
-                    if effects is None:
-                        return None
-                    total = total | effects
-        return total
 
     def region(self, region: Region, scope: _Scope) -> None:
         if not region.blocks:
@@ -123,9 +101,7 @@ class _Work:
         for op in block.operations:
             if op.regions:
                 self.regions(op, scope)
-                effects = self.effects[op]
-            else:
-                effects = own_effects(op)[0]
+            effects = self.effects_of(op)
             if not self.operation(op, effects, scope, writes, graph):
                 if graph:
                     self.visited.add(op)
@@ -134,9 +110,7 @@ class _Work:
                 elif not effects <= {"read"}:
                     writes += 1
 
-    def operation(
-        self, op: Operation, effects: frozenset[str] | None, scope: _Scope, writes: int, graph: bool
-    ) -> bool:
+    def operation(self, op: Operation, effects: Effects, scope: _Scope, writes: int, graph: bool) -> bool:
         """Erase `op` if it is dead or known; whether it went."""
         if (
             effects is None
@@ -175,7 +149,7 @@ class _Work:
         return True
 
     def erase(self, op: Operation) -> None:
-        self.effects.pop(op, None)
+        self.effects_of.forget(op)
         op.erase()
 
 
