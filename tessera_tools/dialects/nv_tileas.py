@@ -167,7 +167,8 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
 
 
 class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allocate"),)):
-    """A buffer in shared memory; the lowering to llvm chooses where."""
+    """A buffer in shared memory.  `nv_tileas.offset`, which tileas-insert-barriers sets, says at which byte;
+    `nv_tileas.alignment` asks for a multiple of more than 16 bytes."""
 
     res = result(SMEM)
     assembly = "attr-dict `:` type($res)"
@@ -177,7 +178,7 @@ class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)
     """Start copying a tile from element offsets of a view to one stage of a buffer.
 
     Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is
-    committed to has been waited for.
+    committed to has been waited for.  It comes after the accesses that `token` stands for.
     """
 
     view = operand(VIEW)
@@ -186,9 +187,10 @@ class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)
     stage = operand(exactly(I32))
     when = optional_operand(exactly(I1))
     atom = attribute(COPY_ATOM)
+    token = optional_operand(TOKEN)
     assembly = (
-        "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? attr-dict `:` type($view) `,` "
-        "type($buffer)"
+        "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? (`after` $token^)? attr-dict `:` "
+        "type($view) `,` type($buffer)"
     )
 
     def verify_op(self) -> None:
@@ -220,7 +222,7 @@ class AsyncWaitGroup(Op, name="nv_tileas.async.wait_group", traits=(READ_WRITE,)
 
 
 class Barrier(Op, name="nv_tileas.barrier", traits=(READ_WRITE,)):
-    """Wait for all threads of the CTA; their shared-memory accesses before it are then visible."""
+    """Wait for all threads of the CTA; their accesses of memory before it are then visible."""
 
     assembly = "attr-dict"
 
@@ -236,14 +238,17 @@ class Load(Op, name="nv_tileas.load", traits=(READ,)):
     assembly = "$buffer `[` $stage `]` `offsets` `=` $offsets attr-dict `:` type($buffer) `->` type($res)"
 
     def verify_op(self) -> None:
-        tile, res = self.buffer.type.tile, self.res.type
-        offsets = self.offsets.values
-        if len(offsets) != len(tile) or res.rank != len(tile):
-            raise self.error(f"expected {len(tile)} offsets and a result of rank {len(tile)}")
-        if any(o < 0 or o + n > t or o % n for o, n, t in zip(offsets, res.shape, tile, strict=True)):
-            raise self.error(
-                f"reads {list(res.shape)} at {list(offsets)}, outside the tile or not aligned to it: {list(tile)}"
-            )
+        _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
+
+
+def _verify_part(op: Any, does: str, tile: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    offsets = op.offsets.values
+    if len(offsets) != len(tile) or len(shape) != len(tile):
+        raise op.error(f"expected {len(tile)} offsets and a result of rank {len(tile)}")
+    if any(o < 0 or o + n > t or o % n for o, n, t in zip(offsets, shape, tile, strict=True)):
+        raise op.error(
+            f"{does} {list(shape)} at {list(offsets)}, outside the tile or not aligned to it: {list(tile)}"
+        )
 
 
 class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
@@ -264,17 +269,46 @@ class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
 
 
 class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
-    """a · b + c by the instruction that the atom names; the layouts of all three follow from it."""
+    """a · b + c by the instruction that the atom names; the layouts of all operands follow from it and `warps`."""
 
     a = operand(ANY_RANKED_TENSOR)
     b = operand(ANY_RANKED_TENSOR)
     c = operand(ANY_RANKED_TENSOR)
+    scales = variadic_operand(
+        ANY_RANKED_TENSOR, "none, or factors of blocks of a (MxS) and of b (SxN) along K"
+    )
     atom = attribute(of_class(MmaAtomAttr))
+    warps = attribute(
+        I64_ARRAY, "the grid of warps over c, where it is not the one of the least traffic", optional=True
+    )
     res = result(same_as("c"))
-    assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)"
+    assembly = (
+        "$a `,` $b `,` $c (`scales` $scales^)? attr-dict `:` type($a) `,` type($b) `,` type($c) "
+        "(`scales` type($scales)^)?"
+    )
 
     def verify_op(self) -> None:
         verify_dot(self)
+        grid = self.warps
+        if grid is not None and (len(grid.values) != self.c.type.rank or min(grid.values) < 1):
+            raise self.error(
+                f"expects a count of warps for each axis of {self.c.type}, got {list(grid.values)}"
+            )
+
+
+class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
+    """The part of a tile at constant offsets, where every thread holds its elements of it already."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    offsets = attribute(I64_ARRAY)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source `offsets` `=` $offsets attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if source.element is not res.element:
+            raise self.error(f"takes {res} from {source}: the element types must agree")
+        _verify_part(self, "takes", source.shape, res.shape)
 
 
 class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):

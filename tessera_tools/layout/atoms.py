@@ -39,22 +39,30 @@ def _fragment_k(element_bits: int, k: int | None) -> int:
     return chosen
 
 
-def mma_a(element_bits: int, k: int | None = None) -> LinearLayout:
-    """Operand A of mma.sync m16n8k`k`, 16 × k, row = m, col = k.
+def _rows(rows: int) -> list[Basis]:
+    """The register bit between rows groupID and groupID + 8, where an instruction has both."""
+    if rows not in (8, 16):
+        raise LayoutError(f"mma with {rows} rows, expected 8 or 16")
+    return [(8, 0)] if rows == 16 else []
+
+
+def mma_a(element_bits: int, k: int | None = None, rows: int = 16) -> LinearLayout:
+    """Operand A of mma.sync m`rows`n8k`k`, rows × k, row = m, col = k.
 
     Default k: 64, 32, 16, 8, 4 for 4-, 8-, 16-, 32-, 64-bit elements; half of it and (f64) twice or four times
-    it are instructions too. Source: PTX ISA, Matrix Fragments for mma.m16n8k4/k8/k16/k32/k64.
+    it are instructions too. With 8 rows there are m8n8k4 of f64, and m8n8k16 and k32 of 8 and 4 bits.
+    Source: PTX ISA, Matrix Fragments for mma.m8n8k4 with .f64, mma.m16n8k4/k8/k16/k32/k64.
     """
     packed, k = _packed(element_bits), _fragment_k(element_bits, k)
     register: list[Basis] = [(0, 1 << bit) for bit in range(log2(packed))]
-    register.append((8, 0))
+    register += _rows(rows)
     register += [(0, 4 * packed << bit) for bit in range(log2(k // (4 * packed)))]
     lane: list[Basis] = [(0, packed), (0, 2 * packed), (1, 0), (2, 0), (4, 0)]
-    return LinearLayout({"register": register, "lane": lane}, {ROW: 16, COL: k})
+    return LinearLayout({"register": register, "lane": lane}, {ROW: rows, COL: k})
 
 
 def mma_b(element_bits: int, k: int | None = None) -> LinearLayout:
-    """Operand B of mma.sync m16n8k`k`, k × 8, row = k, col = n. `k` as for `mma_a`. Source: as `mma_a`."""
+    """Operand B of mma.sync m8n8k`k` and m16n8k`k`, k × 8, row = k, col = n. `k` and source as for `mma_a`."""
     packed, k = _packed(element_bits), _fragment_k(element_bits, k)
     register: list[Basis] = [(1 << bit, 0) for bit in range(log2(packed))]
     register += [(4 * packed << bit, 0) for bit in range(log2(k // (4 * packed)))]
@@ -62,10 +70,11 @@ def mma_b(element_bits: int, k: int | None = None) -> LinearLayout:
     return LinearLayout({"register": register, "lane": lane}, {ROW: k, COL: 8})
 
 
-def mma_accumulator() -> LinearLayout:
-    """C and D of mma.sync m16n8k*, 16 × 8: c0, c1 in row groupID, c2, c3 in row groupID + 8, any element width."""
+def mma_accumulator(rows: int = 16) -> LinearLayout:
+    """C and D of mma.sync m`rows`n8k*: c0, c1 in row groupID, c2, c3 in row groupID + 8, any element width."""
     return LinearLayout(
-        {"register": [(0, 1), (8, 0)], "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]}, {ROW: 16, COL: 8}
+        {"register": [(0, 1), *_rows(rows)], "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]},
+        {ROW: rows, COL: 8},
     )
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tessera_tools.layout import atoms
-from tessera_tools.layout.f2 import Elimination, is_power_of_two
-from tessera_tools.layout.linear import LayoutError, LinearLayout
+from tessera_tools.layout.f2 import Elimination, is_power_of_two, log2
+from tessera_tools.layout.linear import Basis, LayoutError, LinearLayout
 
 HARDWARE_DIMS = ("register", "lane", "warp", "block")
 
@@ -117,24 +117,24 @@ def _tiled(
     return fit(placed * _grid("warp", warps, axes), shape, order or axes)
 
 
-def mma_m16n8_accumulator(shape: Sequence[int], warps: Sequence[int]) -> LinearLayout:
-    """C/D of mma.sync m16n8 over a tile (…, M, N), `warps` in a grid over the axes.
+def mma_m16n8_accumulator(shape: Sequence[int], warps: Sequence[int], rows: int = 16) -> LinearLayout:
+    """C/D of mma.sync m16n8 (m`rows`n8) over a tile (…, M, N), `warps` in a grid over the axes.
 
     Registers: c0 to c3 of an instruction, then further instructions along N, then along M. Warps lie side by
     side, one instruction apart.
     """
-    return _tiled(atoms.mma_accumulator(), shape, warps, "an m16n8 accumulator")
+    return _tiled(atoms.mma_accumulator(rows), shape, warps, f"an m{rows}n8 accumulator")
 
 
 def mma_operand_a(
-    shape: Sequence[int], element_bits: int, warps: Sequence[int], k: int | None = None
+    shape: Sequence[int], element_bits: int, warps: Sequence[int], k: int | None = None, rows: int = 16
 ) -> LinearLayout:
     """Operand A (…, M, K) for the accumulator with the same `warps` (…, M, N): warps along N hold the same rows.
 
     Registers: the fragment of an instruction, then along K, then along M.
     """
     return _operand(
-        atoms.mma_a(element_bits, k), shape, warps, contracted=len(shape) - 1, what="mma operand A"
+        atoms.mma_a(element_bits, k, rows), shape, warps, contracted=len(shape) - 1, what="mma operand A"
     )
 
 
@@ -148,6 +148,29 @@ def mma_operand_b(
     return _operand(
         atoms.mma_b(element_bits, k), shape, warps, contracted=len(shape) - 2, what="mma operand B"
     )
+
+
+def held_operand(accumulator: LinearLayout, axis: int, extent: int) -> LinearLayout:
+    """What a thread needs of an operand to compute its own elements: `axis` of the accumulator, which the operand
+    lacks, becomes the contracted axis with `extent` positions, all of them in registers of every thread.
+
+    Registers: along the contracted axis, then those of the accumulator that the operand has too. Example: A (M, K) of
+    a product without tensor cores is `held_operand(c, 1, K)`, B (K, N) is `held_operand(c, 0, K)`.
+    """
+    _check_shape((extent,))
+    rank = len(accumulator.out_dims)
+    if not 0 <= axis < rank:
+        raise LayoutError(f"no axis {axis} in {accumulator}")
+
+    def without(basis: Basis) -> Basis:
+        return (*basis[:axis], 0, *basis[axis + 1 :])
+
+    ordered = accumulator.transpose_outs(dims_of(rank))
+    bases = {name: [without(basis) for basis in vectors] for name, vectors in ordered.bases.items()}
+    along = [tuple(1 << bit if a == axis else 0 for a in range(rank)) for bit in range(log2(extent))]
+    bases["register"] = along + [basis for basis in bases["register"] if any(basis)]
+    sizes = [extent if a == axis else size for a, size in enumerate(shape_of(accumulator))]
+    return LinearLayout(bases, list(zip(dims_of(rank), sizes, strict=True)))
 
 
 def _operand(

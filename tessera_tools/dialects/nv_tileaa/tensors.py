@@ -14,6 +14,7 @@ from tessera_tools.opdef import (
     I64_ATTR,
     PURE,
     STRING_ATTR,
+    UNIT_ATTR,
     CustomDirective,
     Op,
     attribute,
@@ -28,24 +29,50 @@ from tessera_tools.opdef import (
 def verify_dot(op: Any) -> None:
     """The shapes of a matrix product, of either stage."""
     a, b, c = (v.type for v in (op.a, op.b, op.c))
-    if (a.rank, b.rank, c.rank) != (2, 2, 2) or (a.shape[0], a.shape[1], b.shape[1]) != (
-        c.shape[0],
-        b.shape[0],
-        c.shape[1],
-    ):
-        raise op.error(f"expects MxK, KxN and MxN tiles, got {a}, {b} and {c}")
+    rank = c.rank
+    if rank not in (2, 3) or (a.rank, b.rank) != (rank, rank) or (*a.shape[:-1], b.shape[-1]) != c.shape:
+        agree = False
+    else:
+        agree = a.shape[:-2] == b.shape[:-2] and a.shape[-1] == b.shape[-2]
+    if not agree:
+        raise op.error(
+            f"expects MxK, KxN and MxN tiles, or batches of them of one size, got {a}, {b} and {c}"
+        )
+    if op.scales:
+        _verify_scales(op, a, b)
+
+
+def _verify_scales(op: Any, a: Any, b: Any) -> None:
+    types = [v.type for v in op.scales]
+    if len(types) == 2:
+        scale_a, scale_b = types
+        blocks = scale_a.shape[-1]
+        if (
+            scale_a.shape == (*a.shape[:-1], blocks)
+            and scale_b.shape == (*b.shape[:-2], blocks, b.shape[-1])
+            and a.shape[-1] % blocks == 0
+        ):
+            return
+    raise op.error(
+        f"expects two tiles of scales, MxS and SxN for S blocks along K, got {', '.join(map(str, types))}"
+    )
 
 
 class Dot(Op, name="nv_tileaa.dot", traits=(PURE,)):
-    """a · b + c, of MxK, KxN and MxN tiles."""
+    """a · b + c, of MxK, KxN and MxN tiles, or a batch of each; scales are factors of blocks of a and b along K."""
 
     a = operand(ANY_RANKED_TENSOR)
     b = operand(ANY_RANKED_TENSOR)
     c = operand(ANY_RANKED_TENSOR)
+    scales = variadic_operand(ANY_RANKED_TENSOR, "none, or those of a (MxS) and of b (SxN)")
+    unsigned_a = attribute(UNIT_ATTR, "integers of a count from 0", optional=True)
+    unsigned_b = attribute(UNIT_ATTR, "integers of b count from 0", optional=True)
     input_precision = attribute(STRING_ATTR, optional=True)
-    fastmath = attribute(STRING_ATTR, optional=True)
     res = result(same_as("c"))
-    assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($res)"
+    assembly = (
+        "$a `,` $b `,` $c (`scales` $scales^)? attr-dict `:` type($a) `,` type($b) `,` type($c) "
+        "(`scales` type($scales)^)? `->` type($res)"
+    )
 
     def verify_op(self) -> None:
         verify_dot(self)
@@ -89,6 +116,19 @@ class Splat(Op, name="nv_tileaa.splat", traits=(PURE,)):
     def verify_op(self) -> None:
         if self.res.type.element is not self.source.type:
             raise self.error(f"splats {self.source.type} into {self.res.type}")
+
+
+class Unsplat(Op, name="nv_tileaa.unsplat", traits=(PURE,)):
+    """The one element of a tile that has one."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    res = result(ANY_TYPE)
+    assembly = "$source attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source = self.source.type
+        if source.num_elements != 1 or source.element is not self.res.type:
+            raise self.error(f"takes {self.res.type} from {source}; expected a tile of that one element")
 
 
 class Permute(Op, name="nv_tileaa.permute", traits=(PURE,)):
