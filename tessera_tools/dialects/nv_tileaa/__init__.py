@@ -9,6 +9,7 @@ from __future__ import annotations
 from tessera_tools.dialects.nv_tileaa import (
     casts,
     control,
+    effects,
     packing,
     pointers,
     reductions,
@@ -31,6 +32,15 @@ from tessera_tools.dialects.nv_tileaa.base import (
 )
 from tessera_tools.dialects.nv_tileaa.casts import IntToPtr, PtrToInt, TruncFSatfinite
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
+from tessera_tools.dialects.nv_tileaa.effects import (
+    Assert,
+    FenceAlias,
+    GdcLaunchDependents,
+    GdcWait,
+    HeapAlloc,
+    HeapFree,
+    Print,
+)
 from tessera_tools.dialects.nv_tileaa.packing import Pack, Unpack
 from tessera_tools.dialects.nv_tileaa.pointers import Load, Offset, Store
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce, Scan
@@ -61,7 +71,7 @@ from tessera_tools.dialects.nv_tileaa.views import (
 )
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
-FAMILIES = (structure, views, tensors, control, casts, packing, reductions, pointers)
+FAMILIES = (structure, views, tensors, control, casts, packing, reductions, pointers, effects)
 
 DIALECT = Dialect(
     "nv_tileaa",
@@ -72,56 +82,63 @@ DIALECT = Dialect(
 )
 
 __all__ = [
-    "Load",
-    "Offset",
-    "OrderingAttr",
-    "ScopeAttr",
-    "Store",
-    "Unsplat",
-    "IntToPtr",
-    "Pack",
-    "PtrToInt",
-    "TruncFSatfinite",
-    "Unpack",
-    "Break",
-    "Continue",
-    "If",
-    "Loop",
-    "Yield",
-    "Reshape",
-    "Iota",
-    "Insert",
-    "Extract",
-    "Cat",
-    "Broadcast",
     "AddPtr",
+    "Assert",
     "Assume",
+    "Break",
+    "Broadcast",
     "COPY_ATOM",
+    "Cat",
     "ConstantTensor",
+    "Continue",
     "CreateMemToken",
     "DIALECT",
     "DYNAMIC_INDEX",
     "Dot",
+    "Extract",
+    "FenceAlias",
     "Func",
+    "GdcLaunchDependents",
+    "GdcWait",
     "GetNumPrograms",
     "GetProgramId",
     "GlobalSpaceAttr",
+    "HeapAlloc",
+    "HeapFree",
+    "If",
+    "Insert",
+    "IntToPtr",
+    "Iota",
     "JoinMemTokens",
     "KernelSpecAttr",
+    "Load",
+    "Loop",
     "MEM_TOKEN",
     "MakeMemRef",
     "MemRefType",
     "MemTokenType",
+    "Offset",
+    "OrderingAttr",
+    "Pack",
     "PaddingAttr",
-    "Reduce",
-    "Scan",
     "Permute",
+    "Print",
+    "PtrToInt",
+    "Reduce",
+    "Reshape",
     "Return",
+    "Scan",
+    "ScopeAttr",
     "Splat",
+    "Store",
     "TOKEN",
     "TiledLoad",
     "TiledStore",
+    "TruncFSatfinite",
+    "Unpack",
+    "Unsplat",
     "VIEW",
+    "Yield",
     "verify_access",
     "verify_dot",
 ]

@@ -8,7 +8,7 @@ nothing.  The work is linear in the size of the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ from tessera_tools.passes.tileaa.casts import populate_casts
 from tessera_tools.passes.tileaa.constants import populate_constants
 from tessera_tools.passes.tileaa.control_flow import populate_control_flow
 from tessera_tools.passes.tileaa.dots import populate_dots
+from tessera_tools.passes.tileaa.effects import populate_effects
+from tessera_tools.passes.tileaa.globals import global_variable, populate_globals
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import HINTS, choose_copy_atoms, hints_for, populate_memory
 from tessera_tools.passes.tileaa.tensors import populate_tensors
@@ -52,8 +54,8 @@ class ConvertCudaTileToTileAA(Pass):
         except UnknownTargetError as problem:
             raise PassFailure(problem.message, None, problem.hint) from None
         ct.upgrade_legacy(op)
-        entries = list(_entries(op))
-        _check_names(op, entries)
+        members = list(_members(op))
+        _check_names(op, members)
         handlers: Handlers = {}
         for populate in (
             populate_arithmetic,
@@ -61,46 +63,54 @@ class ConvertCudaTileToTileAA(Pass):
             populate_constants,
             populate_control_flow,
             populate_dots,
+            populate_effects,
+            populate_globals,
             populate_memory,
             populate_tensors,
         ):
             populate(handlers)
-        functions = [_function(entry, handlers, target) for entry in entries]
-        _replace(op, functions)
+        made = [
+            global_variable(member) if isinstance(member, ct.Global) else _function(member, handlers, target)
+            for member in members
+        ]
+        _replace(op, made)
         op.attributes[COMPUTE_CAPABILITY] = i32(target.compute_capability)
         op.attributes[TARGET_SPEC] = StringAttr(target.cpu)
-        context.count("num-functions", len(functions))
+        context.count("num-functions", sum(isinstance(member, ct.Entry) for member in members))
         return True
 
 
-def _entries(module: Operation) -> Iterator[ct.Entry]:
-    """The entries at the top of a module and of the cuda_tile.modules there; anything else of cuda_tile is refused."""
+def _members(module: Operation) -> Iterator[ct.Entry | ct.Global]:
+    """The entries and globals at the top of a module and of the cuda_tile.modules there; anything else of cuda_tile is
+    refused."""
     for block in module.regions[0].blocks:
         for op in block:
-            if isinstance(op, ct.Entry):
+            if isinstance(op, ct.Entry | ct.Global):
                 yield op
             elif isinstance(op, ct.Module):
-                yield from _entries(op)
+                yield from _members(op)
             else:
                 for inner in (op, *op.walk()):
                     if inner.name.startswith("cuda_tile."):
                         raise refusal(inner)
                 if isinstance(module, ct.Module):
-                    raise op.error("may not stand in a cuda_tile.module here; expected 'cuda_tile.entry'")
+                    raise op.error(
+                        "may not stand in a cuda_tile.module here; expected 'cuda_tile.entry' or 'cuda_tile.global'"
+                    )
 
 
-def _check_names(module: Operation, entries: list[ct.Entry]) -> None:
-    """The entries move up into the module: their names must be free there."""
+def _check_names(module: Operation, members: list[ct.Entry | ct.Global]) -> None:
+    """The members move up into the module: their names must be free there."""
     taken = {
         name: op
         for op in module.regions[0].entry
-        if not isinstance(op, ct.Module | ct.Entry) and (name := symbol_name(op)) is not None
+        if not isinstance(op, ct.Module | ct.Entry | ct.Global) and (name := symbol_name(op)) is not None
     }
-    for entry in entries:
-        name = entry.sym_name.value
-        other = taken.setdefault(name, entry)
-        if other is not entry:
-            failure = entry.error(
+    for member in members:
+        name = member.sym_name.value
+        other = taken.setdefault(name, member)
+        if other is not member:
+            failure = member.error(
                 f"cannot move up into the module, where the name @{name} is taken; rename one of them"
             )
             failure.diagnostics[0].note("the other one is here", other.location)
@@ -137,14 +147,14 @@ def _function(entry: ct.Entry, handlers: Handlers, target: Target) -> aa.Func:
     return function
 
 
-def _replace(module: Operation, functions: list[aa.Func]) -> None:
-    """Put the functions in the places of the entries that they come from."""
-    waiting = iter(functions)
+def _replace(module: Operation, made: Sequence[Operation]) -> None:
+    """Put what was made in the places of the entries and globals that it comes from."""
+    waiting = iter(made)
     block = module.regions[0].entry
     for op in list(block):
-        if isinstance(op, ct.Entry | ct.Module):
-            count = 1 if isinstance(op, ct.Entry) else sum(isinstance(inner, ct.Entry) for inner in op.walk())
-            for _ in range(count):
+        if isinstance(op, ct.Entry | ct.Global | ct.Module):
+            members = [op] if not isinstance(op, ct.Module) else list(_members(op))
+            for _ in members:
                 block.insert_before(op, next(waiting))
             op.erase()
     left = next((op for op in module.walk() if op.name.startswith("cuda_tile.")), None)

@@ -1,0 +1,128 @@
+"""What a tile block does besides computing and accessing views: memory of its own, messages, dependent launches.
+
+%p = nv_tileaa.heap_alloc {bytes = 256 : i64, alignment = 16 : i64} : !llvm.ptr<1>
+nv_tileaa.heap_free %p : !llvm.ptr<1>
+%t1 = nv_tileaa.print "%d\\0A", %a token %t0 : tensor<8xi32> -> !nv_tileaa.mem_token
+nv_tileaa.assert %ok, "out of range" : tensor<8xi1>
+%t2 = nv_tileaa.gdc_wait %t1 : !nv_tileaa.mem_token
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nv_tileaa.base import POINTER, TOKEN
+from tessera_tools.dialects.nv_tileaa.formats import pieces
+from tessera_tools.ir.types import I1, FloatType, IntegerType, Type, element_type
+from tessera_tools.opdef import (
+    ANY_TYPE,
+    I64_ATTR,
+    READ_WRITE,
+    STRING_ATTR,
+    WRITE,
+    MemoryEffects,
+    Op,
+    attribute,
+    operand,
+    result,
+    variadic_operand,
+)
+
+
+class HeapAlloc(Op, name="nv_tileaa.heap_alloc", traits=(READ_WRITE,)):
+    """Memory of the tile block's own, from the device's heap; all threads get the same address.
+
+    The kernel traps where there is no such memory left.
+    """
+
+    bytes_ = attribute(I64_ATTR, key="bytes")
+    alignment = attribute(I64_ATTR)
+    res = result(POINTER)
+    assembly = "attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        size, alignment = self.bytes_.value, self.alignment.value
+        if size < 1:
+            raise self.error(f"bytes must be positive, got {size}")
+        if alignment < 1 or alignment & (alignment - 1):
+            raise self.error(f"alignment must be a power of two, got {alignment}")
+
+
+class HeapFree(Op, name="nv_tileaa.heap_free", traits=(READ_WRITE,)):
+    """Gives memory of `heap_alloc` back, once all threads of the tile block are here."""
+
+    source = operand(POINTER)
+    assembly = "$source attr-dict `:` type($source)"
+
+    def verify_op(self) -> None:
+        if not isinstance(self.source.defining_op, HeapAlloc):
+            raise self.error("gives back what is not the result of an nv_tileaa.heap_alloc")
+
+
+class Print(Op, name="nv_tileaa.print", traits=(WRITE,)):
+    """Prints, once for the tile block, a format in the manner of printf.
+
+    A tile is printed as rows in brackets, each element by the tile's conversion.  Elements are integers, pointers, f32
+    or f64.
+    """
+
+    format = attribute(STRING_ATTR)
+    args = variadic_operand(ANY_TYPE)
+    token = operand(TOKEN)
+    out_token = result(TOKEN)
+    assembly = "$format (`,` $args^)? `token` $token attr-dict (`:` type($args)^)? `->` type($out_token)"
+
+    def verify_op(self) -> None:
+        try:
+            _, conversions = pieces(self.format.value)
+        except ValueError as problem:
+            raise self.error(str(problem)) from None
+        if len(conversions) != len(self.args):
+            raise self.error(
+                f"has {len(conversions)} conversions in its format, but {len(self.args)} arguments"
+            )
+        for value in self.args:
+            kind = element_type(value.type)
+            if not (isinstance(kind, IntegerType | PointerType) or _is_wide_float(kind)):
+                raise self.error(f"prints {kind}; integers, pointers, f32 and f64 are printed")
+
+
+def _is_wide_float(type: Type) -> bool:
+    return isinstance(type, FloatType) and str(type) in ("f32", "f64")
+
+
+class Assert(Op, name="nv_tileaa.assert", traits=(MemoryEffects("write"),)):
+    """Prints the message for each false element, with its place in the tile, and ends the kernel if there is one."""
+
+    condition = operand(ANY_TYPE)
+    message = attribute(STRING_ATTR)
+    assembly = "$condition `,` $message attr-dict `:` type($condition)"
+
+    def verify_op(self) -> None:
+        if element_type(self.condition.type) is not I1:
+            raise self.error(f"expects conditions of type i1, got {self.condition.type}")
+
+
+class _Ordered(Op):
+    """The base of ops that stand in a chain of tokens and have no other operand."""
+
+    token = operand(TOKEN)
+    out_token = result(TOKEN)
+    assembly = "$token attr-dict `:` type($out_token)"
+
+
+class GdcWait(_Ordered, name="nv_tileaa.gdc_wait", traits=(READ_WRITE,)):
+    """Waits until the grids before this one have finished and what they wrote is seen."""
+
+    token = operand(TOKEN)
+
+
+class GdcLaunchDependents(_Ordered, name="nv_tileaa.gdc_launch_dependents", traits=(READ_WRITE,)):
+    """Lets the grids that depend on this one be launched, as far as this tile block is concerned."""
+
+    token = operand(TOKEN)
+
+
+class FenceAlias(_Ordered, name="nv_tileaa.fence_alias", traits=(READ_WRITE,)):
+    """Orders accesses to the same memory through different addresses of it, between all threads of the tile block."""
+
+    token = operand(TOKEN)

@@ -1,0 +1,80 @@
+"""Messages, assertions, memory of a tile block's own, dependent launches and fences, to ops of nv_tileaa."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.analysis.access import storage_bits
+from tessera_tools.dialects import arith
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.dialects.nv_tileaa.formats import pieces
+from tessera_tools.ir.builtin_attributes import StringAttr, i64
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import F32, F64, FloatType, element_type, with_element
+from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Handlers, Lowering
+from tessera_tools.target import Feature
+
+
+def populate_effects(handlers: Handlers) -> None:
+    """Add the handlers of what a program does besides computing and accessing memory."""
+    handlers.update(
+        {
+            ct.Alloca: _alloca,
+            ct.Assert: _assert,
+            ct.PrintTko: _print,
+            ct.GdcWaitTko: _dependency(aa.GdcWait),
+            ct.GdcLaunchDependentsTko: _dependency(aa.GdcLaunchDependents),
+            ct.MemoryFenceAliasTko: _fence_alias,
+        }
+    )
+
+
+def _alloca(op: ct.Alloca, to: Lowering) -> None:
+    """From the heap: pointers are addresses in global memory, of which a tile block has none of its own.  So other
+    tile blocks may use the address too, whether `global` allows it or not."""
+    bits = op.num_elem.value * storage_bits(op.result.type.element.pointee)
+    size = max(1, -(-bits // 8))
+    to.replace(op, to.emit(aa.HeapAlloc(i64(size), op.alignment, res=GLOBAL_POINTER)).res)
+
+
+def _assert(op: ct.Assert, to: Lowering) -> None:
+    to.emit(aa.Assert(to[op.condition], op.message))
+
+
+def _print(op: ct.PrintTko, to: Lowering) -> None:
+    """As in C, a format ends at its first NUL."""
+    text = op.str_.value.partition("\0")[0]
+    try:
+        _, conversions = pieces(text)
+    except ValueError as problem:
+        raise to.refuse(op, str(problem)) from None
+    arguments = [_printable(to[value], to) for value in op.args[: len(conversions)]]
+    to.replace(op, to.emit(aa.Print(StringAttr(text), arguments, token_of(op, to))).out_token)
+
+
+def _printable(value: Value, to: Lowering) -> Value:
+    """Floats narrower than f32 as f32, which has all their numbers."""
+    element = element_type(value.type)
+    if not isinstance(element, FloatType) or element in (F32, F64):
+        return value
+    return to.emit(arith.ExtF(value, out=with_element(value.type, F32))).out
+
+
+def _dependency(kind: Any) -> Any:
+    """Nothing where grids do not overlap: every grid waits for the one before to end."""
+
+    def handler(op: Any, to: Lowering) -> None:
+        token = token_of(op, to)
+        to.replace(op, to.emit(kind(token)).out_token if to.target.has(Feature.GRIDDEPCONTROL) else token)
+
+    return handler
+
+
+def _fence_alias(op: ct.MemoryFenceAliasTko, to: Lowering) -> None:
+    to.replace(op, to.emit(aa.FenceAlias(token_of(op, to))).out_token)
+
+
+def token_of(op: Any, to: Lowering) -> Value:
+    """What an op waits for: its token, or nothing."""
+    return to[op.token] if op.token is not None else to.start_token()
