@@ -7,6 +7,7 @@ Tiles are `tensor<…>`, memory is reached through `memref` views, and every mem
 from __future__ import annotations
 
 from tessera_tools.dialects.nv_tileaa import (
+    arithmetic,
     casts,
     control,
     effects,
@@ -17,6 +18,7 @@ from tessera_tools.dialects.nv_tileaa import (
     tensors,
     views,
 )
+from tessera_tools.dialects.nv_tileaa.arithmetic import RoundingAttr
 from tessera_tools.dialects.nv_tileaa.base import (
     COPY_ATOM,
     MEM_TOKEN,
@@ -71,14 +73,14 @@ from tessera_tools.dialects.nv_tileaa.views import (
 )
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
-FAMILIES = (structure, views, tensors, control, casts, packing, reductions, pointers, effects)
+FAMILIES = (arithmetic, structure, views, tensors, control, casts, packing, reductions, pointers, effects)
 
 DIALECT = Dialect(
     "nv_tileaa",
     "alias-aware tile programs (stage 2)",
     ops_of(*FAMILIES),
     types=by_word(MemTokenType, MemRefType),
-    attributes=by_word(GlobalSpaceAttr, KernelSpecAttr, OrderingAttr, PaddingAttr, ScopeAttr),
+    attributes=by_word(GlobalSpaceAttr, KernelSpecAttr, OrderingAttr, PaddingAttr, RoundingAttr, ScopeAttr),
 )
 
 __all__ = [
@@ -127,6 +129,7 @@ __all__ = [
     "Reduce",
     "Reshape",
     "Return",
+    "RoundingAttr",
     "Scan",
     "ScopeAttr",
     "Splat",

@@ -245,6 +245,14 @@ class Emitter:
             "select", (condition, left, right), lambda: llvm.Select(condition, left, right, res=type)
         )
 
+    def either(self, condition: Value, a: Value, b: Value) -> Value:
+        """a if the condition holds, else b, of any type."""
+        if a is b:
+            return a
+        return self.pure(
+            ("select", a.type), (condition, a, b), lambda: llvm.Select(condition, a, b, res=a.type)
+        )
+
     # -- pointers
 
     def gep(self, base: Value, offset: Int, *, shared: bool = True) -> Value:

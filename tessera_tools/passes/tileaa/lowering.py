@@ -164,9 +164,6 @@ _GATHER = "memory is reached through partition views (load_view_tko, store_view_
 _INSTEAD = {
     "reduce": "there is no reduction yet; elementwise ops and mmaf are supported",
     "scan": "there is no scan yet; elementwise ops and mmaf are supported",
-    "iota": "there is no tile of indices yet; constants and tiles loaded through views are supported",
-    "cat": "tiles are not joined yet",
-    "extract": "tiles are not cut yet",
     "offset": f"{_GATHER}, which move the pointer themselves",
     "load_ptr_tko": _GATHER,
     "store_ptr_tko": _GATHER,

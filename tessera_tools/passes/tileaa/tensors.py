@@ -1,8 +1,5 @@
-"""Part C of the conversion: what rearranges a whole tile.
-
-Reductions and scans have no counterpart in nv_tileaa yet and are refused; so are broadcasts and reshapes, but for those
-of a single number.
-"""
+"""Part C of the conversion: what rearranges a whole tile.  A tile of rank 0 is a scalar, so that some ops on it are
+splats."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
@@ -18,23 +15,41 @@ from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
 
 def populate_tensors(handlers: Handlers) -> None:
     """Add the handlers of ops on whole tiles."""
-    handlers.update({ct.Permute: _permute, ct.Reshape: _reshape, ct.Broadcast: _broadcast})
+    handlers.update(
+        {
+            ct.Iota: _iota,
+            ct.Permute: _permute,
+            ct.Reshape: _reshape,
+            ct.Broadcast: _broadcast,
+            ct.Cat: _cat,
+            ct.Extract: _extract,
+            ct.Insert: _insert,
+        }
+    )
+
+
+def _iota(op: ct.Iota, to: Lowering) -> None:
+    to.replace(op, to.emit(aa.Iota(res=to.type_of(op.result.type, op))).res)
 
 
 def _permute(op: ct.Permute, to: Lowering) -> None:
+    value = to[op.source]
+    if not isinstance(value.type, RankedTensorType):
+        to.replace(op, value)
+        return
     order = DenseArrayAttr(I64, tuple(op.permutation.values))
-    to.replace(op, to.emit(aa.Permute(to[op.source], order, res=to.type_of(op.result.type, op))).res)
+    to.replace(op, to.emit(aa.Permute(value, order, res=to.type_of(op.result.type, op))).res)
 
 
-def _spread(op: Any, value: Value, to: Lowering) -> Value | None:
-    """The tile of the op's result type of which every element is the one of `value`; None if there are several."""
+def _same_elements(op: Any, value: Value, to: Lowering) -> Value | None:
+    """The tile of the op's result type whose elements are all the one of `value`; None if it may have several."""
     target = to.type_of(op.result.type, op)
     if value.type is target:
         return value
-    if not isinstance(target, RankedTensorType):
-        return None
     if not isinstance(value.type, RankedTensorType):
         return to.emit(aa.Splat(value, res=target)).res
+    if not isinstance(target, RankedTensorType):
+        return to.emit(aa.Unsplat(value, res=target)).res
     source = value.defining_op
     if isinstance(source, aa.Splat):
         return to.emit(aa.Splat(source.source, res=target)).res
@@ -44,18 +59,37 @@ def _spread(op: Any, value: Value, to: Lowering) -> Value | None:
 
 
 def _reshape(op: ct.Reshape, to: Lowering) -> None:
-    found = _spread(op, to[op.source], to)
+    value = to[op.source]
+    found = _same_elements(op, value, to)
     if found is None:
-        raise to.refuse(
-            op, "tiles of several different elements keep their shape; a single number may be reshaped"
-        )
+        found = to.emit(aa.Reshape(value, res=to.type_of(op.result.type, op))).res
     to.replace(op, found)
 
 
 def _broadcast(op: ct.Broadcast, to: Lowering) -> None:
-    found = _spread(op, to[op.source], to)
+    value = to[op.source]
+    found = _same_elements(op, value, to)
     if found is None:
-        raise to.refuse(
-            op, "a tile is not repeated yet; a single number (reshape of a scalar) may be broadcast"
-        )
+        found = to.emit(aa.Broadcast(value, res=to.type_of(op.result.type, op))).res
     to.replace(op, found)
+
+
+def _cat(op: ct.Cat, to: Lowering) -> None:
+    joined = aa.Cat(to[op.lhs], to[op.rhs], i64(op.dim.value), res=to.type_of(op.result.type, op))
+    to.replace(op, to.emit(joined).res)
+
+
+def _extract(op: ct.Extract, to: Lowering) -> None:
+    value, target = to[op.source], to.type_of(op.result.type, op)
+    if value.type is target:
+        to.replace(op, value)
+        return
+    to.replace(op, to.emit(aa.Extract(value, to.values(op.indices), res=target)).res)
+
+
+def _insert(op: ct.Insert, to: Lowering) -> None:
+    part, whole = to[op.source], to[op.destination]
+    if part.type is whole.type:
+        to.replace(op, part)
+        return
+    to.replace(op, to.emit(aa.Insert(part, whole, to.values(op.indices))).res)

@@ -1,6 +1,7 @@
 """What each op says of the layouts of its tiles: four tables by op name, read by tileas-assign-layouts.
 
-    @tied("scf.for")           values that must have one layout (of elementwise ops: all tiles; no entry is needed)
+    @tied("nv_tileaa.cat")     values that must have one layout (no entry is needed for elementwise ops, whose tiles all
+                               do, and for structured control flow, whose `flow` says what goes together)
     @copying("nv_tileaa.…")    results whose elements are elements of an operand: where in it, and the reverse
     @anchored("nv_tileas.…")   values for which the op has a preference, with its strength
     @demanding("nv_tileas.…")  operands and results that must have a certain layout: conversions are put where needed
@@ -21,6 +22,7 @@ from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
@@ -116,21 +118,6 @@ def without_repeated_registers(layout: LinearLayout) -> LinearLayout:
 # -- ties
 
 
-@tied("scf.for")
-def _loop(op: Any) -> list[list[Value]]:
-    body = op.regions[0].blocks[0]
-    return [
-        list(group)
-        for group in zip(op.inits, body.arguments[1:], body.last_op.operands, op.results, strict=True)
-    ]
-
-
-@tied("scf.if")
-def _branch(op: Any) -> list[list[Value]]:
-    ends = [region.blocks[0].last_op for region in op.regions if region.blocks]
-    return [[result, *(end.operands[i] for end in ends)] for i, result in enumerate(op.results)]
-
-
 @tied("nv_tileas.dot")
 def _accumulator(op: Any) -> list[list[Value]]:
     return [[op.res, op.c]]
@@ -158,6 +145,9 @@ def ties(op: Operation) -> list[list[Value]]:
     rule = TIED.get(op.name)
     if rule is not None:
         groups = rule(op)
+    elif op.regions:
+        # What flows together around loops and out of branches.
+        groups = [[target, *found] for target, found in flow_of(op)]
     elif op.name.startswith(("arith.", "math.")):
         groups = [[*op.operands, *op.results]]
     else:
@@ -172,8 +162,9 @@ def is_known(op: Operation) -> bool:
         any(name in table for table in (TIED, COPIES, ANCHORS, DEMANDS))
         or name in FREE
         or name.startswith(("arith.", "math."))
-        or name == "nv_tileas.convert_layout"
+        or name in ("nv_tileas.convert_layout", "nv_tileaa.unsplat")
         or op.has_trait(Terminator)
+        or hasattr(op, "flow")
     )
 
 

@@ -2,7 +2,7 @@
 
 convert(x) to x's own layout             → x
 convert(convert(x))                      → convert(x)
-convert(constant), convert(splat)        → the constant in the other layout
+convert(f(constant, splat, iota, …))     → f of these in the other layout, for a few cheap ops f
 convert(load), the load's only use       → the load in the other layout, if that one moves whole sectors
 store(convert(x))                        → store(x), likewise
 """
@@ -16,11 +16,18 @@ from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
-from tessera_tools.ir.core import Builder, Operation
-from tessera_tools.layout import LinearLayout, contiguous_elements
+from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.layout import LayoutError, LinearLayout, RegisterMove, contiguous_elements
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import kernels
+from tessera_tools.passes.tileas.kernel import kernels, target_of
+from tessera_tools.passes.tileas.layout_rules import FREE, copies, is_tile
+from tessera_tools.passes.tileas.shared_memory import conversion_plan
+from tessera_tools.target import Target
 
+MOST_REMATERIALIZED = 8
+"""Ops that are done once more, at most, in place of one conversion."""
+_DEAR = ("arith.divf", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.remf")
 SECTOR_BYTES = 32
 """Global memory moves in sectors of 32 bytes; an access that fills them wastes nothing."""
 
@@ -37,38 +44,32 @@ class RemoveLayoutConversions(Pass):
     statistics: ClassVar = {"removed": "layout conversions removed"}
 
     def run(self, op: Operation, context: PassContext) -> None:
+        target = target_of(op)
         for function in kernels(op):
-            changed = True
-            while changed:
-                changed = False
-                for inner in function.walk():
-                    if isinstance(inner, nv_tileas.ConvertLayout) and _simplify(inner):
-                        context.count("removed")
-                        changed = True
+            waiting = {o: None for o in function.walk() if isinstance(o, nv_tileas.ConvertLayout)}
+            while waiting:
+                conversion, _ = waiting.popitem()
+                again = _simplify(conversion, target)
+                if again is not None:
+                    context.count("removed")
+                    waiting.update(dict.fromkeys(again))
 
 
-def _simplify(op: nv_tileas.ConvertLayout) -> bool:
-    """Apply the first rule that fits; whether one did."""
+def _simplify(op: nv_tileas.ConvertLayout, target: Target) -> list[nv_tileas.ConvertLayout] | None:
+    """Apply the first rule that fits; the conversions that may now be simpler, or None where none fits."""
     source = op.source.defining_op
+    near = [user for user in op.res.users if isinstance(user, nv_tileas.ConvertLayout)]
     if not op.res.has_uses:
         op.erase()
-        return True
+        return [source] if isinstance(source, nv_tileas.ConvertLayout) else []
     if op.res.type is op.source.type:
         op.replace_all_uses_with([op.source])
         op.erase()
-        return True
+        return near
     if isinstance(source, nv_tileas.ConvertLayout):
         op.set_operand(0, source.source)
-        if not source.res.has_uses:
-            source.erase()
-        return True
-    replacement: Any = None
-    if isinstance(source, arith.Constant):
-        value: Any = source.value
-        replacement = arith.Constant(DenseElementsAttr(op.res.type, value.data)) if value.is_splat else None
-    elif isinstance(source, nv_tileaa.Splat):
-        replacement = nv_tileaa.Splat(source.source, res=op.res.type)
-    elif (
+        return [op, source]
+    if (
         isinstance(source, nv_tileas.TiledLoad)
         and source.res.has_one_use
         and not _feeds_dot(op)
@@ -78,14 +79,89 @@ def _simplify(op: nv_tileas.ConvertLayout) -> bool:
         source.atom = _narrowed(source.atom, source, nv_tileas.layout_of(op.res.type))
         op.replace_all_uses_with([source.res])
         op.erase()
-        return True
-    if replacement is not None:
-        replacement.results[0].name_hint = op.res.name_hint
-        Builder.before(op).insert(replacement)
-        op.replace_all_uses_with(replacement.results)
-        op.erase()
-        return True
-    return _store_directly(op)
+        return near
+    again = _rematerialize(op, target)
+    if again is not None:
+        return again
+    return near if _store_directly(op) else None
+
+
+def _rematerialize(op: nv_tileas.ConvertLayout, target: Target) -> list[nv_tileas.ConvertLayout] | None:
+    """Compute the tile once more in the other layout, where a few cheap ops make it of tiles that can be made in any;
+    None where they do not, or where converting costs less."""
+    if not _is_free(op.source) and isinstance(conversion_plan(op, target), RegisterMove):
+        return None
+    planned: dict[tuple[Value, LinearLayout], list[tuple[Value, LinearLayout]]] = {}
+    wanted = (op.source, nv_tileas.layout_of(op.res.type))
+    work = [wanted]
+    while work:
+        value, layout = work.pop()
+        if (value, layout) in planned:
+            continue
+        needed = _operand_layouts(value.defining_op, layout)
+        if needed is None or len(planned) == MOST_REMATERIALIZED:
+            return None
+        planned[value, layout] = needed
+        work += needed
+    builder = Builder.before(op)
+    made: dict[tuple[Value, LinearLayout], Value] = {}
+
+    def make(key: tuple[Value, LinearLayout]) -> Value:
+        found = made.get(key)
+        if found is None:
+            value, layout = key
+            operands = {v: make((v, needed)) for v, needed in planned[key]}
+            maker: Any = value.defining_op
+            copy: Any = builder.insert(maker.clone(IRMapping(operands)))
+            found = made[key] = copy.results[0]
+            found.type = nv_tileas.with_layout(found.type, layout)  # type: ignore[arg-type]
+            if isinstance(copy, arith.Constant):
+                data: Any = copy.value
+                copy.attributes["value"] = DenseElementsAttr(found.type, data.data)
+        return found
+
+    result = make(wanted)
+    result.name_hint = op.res.name_hint
+    op.replace_all_uses_with([result])
+    source: Any = op.source.defining_op
+    op.erase()
+    _erase_unused(source)
+    return []
+
+
+def _is_free(value: Value) -> bool:
+    maker = value.defining_op
+    return maker is not None and maker.name in FREE
+
+
+def _operand_layouts(op: Any, layout: LinearLayout) -> list[tuple[Value, LinearLayout]] | None:
+    """The tiles that a cheap op needs, with their layouts, to make its tile in a layout; None if it is not cheap."""
+    if op is None:
+        return None
+    if op.name in FREE:
+        return []
+    tiles = [v for v in op.operands if is_tile(v)]
+    if op.name.startswith("arith.") and op.name not in _DEAR:
+        return [(v, layout) for v in tiles]
+    try:
+        needed = [(c.source, c.backward(layout)) for c in copies(op)]
+    except LayoutError:
+        return None
+    if not needed or len(needed) < len(tiles):
+        return None
+    return [(v, found) for v, found in needed if found is not None and found.is_surjective()] or None
+
+
+def _erase_unused(op: Any) -> None:
+    """Erase a pure op that nothing uses any more, and then those that made its operands."""
+    work = [op]
+    while work:
+        unused = work.pop()
+        if unused is None or unused.parent is None or any(r.has_uses for r in unused.results):
+            continue
+        if is_pure(unused):
+            work += [v.defining_op for v in unused.operands]
+            unused.erase()
 
 
 def _store_directly(op: nv_tileas.ConvertLayout) -> bool:

@@ -1,0 +1,167 @@
+"""Elementwise arithmetic that `arith` and `math` cannot say: directed rounding, approximations, flushing to zero.
+
+An op without rounding mode rounds to the nearest number, ties to even; it then has `flush_to_zero` (f32 only):
+subnormal operands and results are zeros of their sign. Nothing here is folded: the mode is part of what the op means.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tessera_tools.ir.types import BF16, F16, F32, F64, element_type
+from tessera_tools.opdef import (
+    COMMUTATIVE,
+    FLOAT_LIKE,
+    PURE,
+    UNIT_ATTR,
+    EnumAttr,
+    Op,
+    attribute,
+    enum,
+    operand,
+    result,
+    same_as,
+)
+
+
+class RoundingAttr(EnumAttr, name="nv_tileaa.rounding"):
+    """How a result that does not fit is rounded; `approx` and `full` are the hardware's approximations in f32."""
+
+    cases = ("nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full")
+
+
+NEAREST_EVEN = RoundingAttr("nearest_even")
+DIRECTED = ("zero", "negative_inf", "positive_inf")
+APPROXIMATIONS = ("approx", "full")
+
+
+class _Arithmetic(Op):
+    """The base: `flush_to_zero`, and the rounding modes of the class."""
+
+    flush_to_zero = attribute(
+        UNIT_ATTR, "subnormal operands and results are zeros of their sign", optional=True
+    )
+    modes: ClassVar[tuple[str, ...]] = ("nearest_even",)
+
+    def verify_op(self) -> None:
+        element = element_type(self.result.type)
+        if element not in (F16, BF16, F32, F64):
+            raise self.error(f"computes with {element}; expected f16, bf16, f32 or f64")
+        mode = self.attributes.get("rounding", NEAREST_EVEN)
+        assert isinstance(mode, RoundingAttr)
+        if mode.value not in self.modes:
+            raise self.error(f"has no rounding<{mode.value}>; expected one of {', '.join(self.modes)}")
+        if mode is NEAREST_EVEN and self.flush_to_zero is None:
+            raise self.error(
+                "neither flushes to zero nor rounds by a mode of its own; use the op of arith or math"
+            )
+        if element is F32:
+            return
+        if self.flush_to_zero is not None:
+            raise self.error(f"flushes {element} to zero; only f32 is flushed")
+        if mode.value in APPROXIMATIONS:
+            raise self.error(f"approximates {element} by rounding<{mode.value}>; expected f32")
+
+
+class _Rounded(_Arithmetic):
+    """The base of ops with a rounding mode."""
+
+    rounding = attribute(enum(RoundingAttr, angled=True), "how the result is rounded", default=NEAREST_EVEN)
+    modes = ("nearest_even", *DIRECTED)
+
+
+_MODIFIERS = "(`rounding` `` $rounding^)? ($flush_to_zero^)? attr-dict `:` type($result)"
+
+
+class _RoundedBinary(_Rounded):
+    lhs = operand(FLOAT_LIKE)
+    rhs = operand(same_as("lhs"))
+    result = result(same_as("lhs"))
+    assembly = "$lhs `,` $rhs " + _MODIFIERS
+
+
+class AddF(_RoundedBinary, name="nv_tileaa.addf", traits=(PURE, COMMUTATIVE)):
+    """The sum."""
+
+
+class SubF(_RoundedBinary, name="nv_tileaa.subf", traits=(PURE,)):
+    """The difference."""
+
+
+class MulF(_RoundedBinary, name="nv_tileaa.mulf", traits=(PURE, COMMUTATIVE)):
+    """The product."""
+
+
+class DivF(_RoundedBinary, name="nv_tileaa.divf", traits=(PURE,)):
+    """The quotient; `approx` multiplies by an approximate reciprocal, `full` scales the operands before."""
+
+    modes = ("nearest_even", *DIRECTED, *APPROXIMATIONS)
+
+
+class Fma(_Rounded, name="nv_tileaa.fma", traits=(PURE,)):
+    """a · b + c, rounded once."""
+
+    a = operand(FLOAT_LIKE)
+    b = operand(same_as("a"))
+    c = operand(same_as("a"))
+    result = result(same_as("a"))
+    assembly = "$a `,` $b `,` $c " + _MODIFIERS
+
+
+class _RoundedUnary(_Rounded):
+    source = operand(FLOAT_LIKE)
+    result = result(same_as("source"))
+    assembly = "$source " + _MODIFIERS
+
+
+class Sqrt(_RoundedUnary, name="nv_tileaa.sqrt", traits=(PURE,)):
+    """The square root."""
+
+    modes = ("nearest_even", *DIRECTED, "approx")
+
+
+class Exp(_RoundedUnary, name="nv_tileaa.exp", traits=(PURE,)):
+    """e to the power of the source, by the hardware's approximate power of two."""
+
+    modes = ("approx",)
+
+
+class TanH(_RoundedUnary, name="nv_tileaa.tanh", traits=(PURE,)):
+    """The hyperbolic tangent, by the hardware's approximation."""
+
+    modes = ("approx",)
+
+
+class _FlushedUnary(_Arithmetic):
+    source = operand(FLOAT_LIKE)
+    result = result(same_as("source"))
+    assembly = "$source ($flush_to_zero^)? attr-dict `:` type($result)"
+
+
+class Exp2(_FlushedUnary, name="nv_tileaa.exp2", traits=(PURE,)):
+    """Two to the power of the source."""
+
+
+class Rsqrt(_FlushedUnary, name="nv_tileaa.rsqrt", traits=(PURE,)):
+    """The reciprocal of the square root."""
+
+
+class _Extremum(_Arithmetic):
+    lhs = operand(FLOAT_LIKE)
+    rhs = operand(same_as("lhs"))
+    propagate_nan = attribute(UNIT_ATTR, "a NaN wins; without it, it loses", optional=True)
+    result = result(same_as("lhs"))
+    assembly = "$lhs `,` $rhs ($propagate_nan^)? ($flush_to_zero^)? attr-dict `:` type($result)"
+
+
+class MaxF(_Extremum, name="nv_tileaa.maxf", traits=(PURE, COMMUTATIVE)):
+    """The greater number; +0 is greater than -0."""
+
+
+class MinF(_Extremum, name="nv_tileaa.minf", traits=(PURE, COMMUTATIVE)):
+    """The lesser number; -0 is less than +0."""
+
+
+def mode_of(op: Any) -> str:
+    """The rounding mode of an op of this family: one of RoundingAttr's cases."""
+    return op.attributes.get("rounding", NEAREST_EVEN).value

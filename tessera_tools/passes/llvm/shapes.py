@@ -1,0 +1,168 @@
+"""What rearranges a whole tile: choices among each thread's registers, since layouts keep elements in their threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I32, IntegerType
+from tessera_tools.layout import LinearLayout, as_xor_expression
+from tessera_tools.layout.conversion import register_move
+from tessera_tools.layout.distributed import fit
+from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.tiles import Tile, converted
+from tessera_tools.passes.tileas.layout_rules import Copy, copies
+
+
+def picked(e: Emitter, values: Sequence[Value], chosen: Int, bits: int) -> Value:
+    """values[chosen], where `chosen` may set only `bits` of the index: a tree of selects."""
+    if isinstance(chosen, int):
+        return values[chosen]
+    candidates = {0: values[0]}
+    flags = [bit for bit in range(bits.bit_length()) if bits >> bit & 1]
+    for bit in flags:
+        candidates.update({key | 1 << bit: values[key | 1 << bit] for key in list(candidates)})
+    for bit in flags:
+        flag = e.icmp("ne", e.and_(chosen, 1 << bit), 0)
+        candidates = {
+            key: e.either(flag, candidates[key | 1 << bit], value)
+            for key, value in candidates.items()
+            if not key >> bit & 1
+        }
+    return candidates[0]
+
+
+def gathered(low: Lowering, op: Any, source: Value, wanted: LinearLayout) -> list[Value]:
+    """The registers of a tile as another layout of its coordinates asks for them, one value a register of that."""
+    e = low.e
+    tile = low.tile(source)
+    move = register_move(tile.layout, wanted)
+    if move is None:
+        raise op.error(
+            "has layouts that do not agree: each thread must hold what its part of the result is made of"
+        )
+    values = tile.elements(e)
+    if move.is_static:
+        return [values[register] for register in move.source.constants]
+    chosen = e.thread_part(move.source)
+    bits = move.source.base_bits
+    return [
+        picked(e, [values[i ^ constant] for i in range(len(values))], chosen, bits)
+        for constant in move.source.constants
+    ]
+
+
+def _seen(low: Lowering, op: Any, copy: Copy) -> list[Value]:
+    assert copy.seen is not None
+    return gathered(low, op, copy.source, copy.seen(nv_tileas.layout_of(copy.result.type)))
+
+
+@lowers("nv_tileaa.permute", "nv_tileaa.reshape", "nv_tileaa.broadcast")
+def rearrange(low: Lowering, op: Any) -> None:
+    """A renaming of registers; nothing at all where they agree one by one."""
+    (copy,) = copies(op)
+    assert copy.seen is not None
+    tile = low.tile(op.source)
+    if copy.seen(nv_tileas.layout_of(op.res.type)) == tile.layout:
+        low.define(op.res, tile.renamed(op.res.type))
+    else:
+        low.define(op.res, Tile(op.res.type, _seen(low, op, copy)))
+
+
+@lowers("nv_tileaa.splat")
+def splat(low: Lowering, op: Any) -> None:
+    """The scalar in every register."""
+    low.define(op.res, Tile.splat(op.res.type, low.scalar(op.source)))
+
+
+@lowers("nv_tileaa.unsplat")
+def unsplat(low: Lowering, op: nv_tileaa.Unsplat) -> None:
+    """Any register: every thread holds the one element."""
+    low.define(op.res, low.tile(op.source).elements(low.e)[0])
+
+
+@lowers("nv_tileaa.iota")
+def iota(low: Lowering, op: nv_tileaa.Iota) -> None:
+    """The coordinate of each register."""
+    e = low.e
+    expression = as_xor_expression(nv_tileas.layout_of(op.res.type), out="dim0")
+    thread = e.thread_part(expression)
+    element = converted(op.res.type.element)
+    assert isinstance(element, IntegerType)
+    values = []
+    for constant in expression.constants:
+        crossing, apart = constant & expression.base_bits, constant & ~expression.base_bits
+        place = e.constant(e.add(e.xor(thread, crossing), apart), I32)
+        values.append(e.resized(place, element))
+    low.define(op.res, Tile(op.res.type, values))
+
+
+@lowers("nv_tileaa.cat")
+def cat(low: Lowering, op: nv_tileaa.Cat) -> None:
+    """The registers of the one tile, and those of the other."""
+    lhs, rhs = (_seen(low, op, copy) for copy in copies(op))
+    axis, size = op.axis.value, op.lhs.type.shape[op.axis.value]
+    places = as_xor_expression(nv_tileas.layout_of(op.res.type), out=f"dim{axis}").constants
+    values = [b if place >= size else a for a, b, place in zip(lhs, rhs, places, strict=True)]
+    low.define(op.res, Tile(op.res.type, values))
+
+
+@lowers("nv_tileaa.extract")
+def extract(low: Lowering, op: nv_tileaa.Extract) -> None:
+    """A choice among the parts, which lie in registers."""
+    e = low.e
+    whole, part = op.source.type.shape, op.res.type.shape
+    layout = nv_tileas.layout_of(op.res.type)
+    registers = layout.in_size("register")
+    values = gathered(low, op, op.source, fit(layout, whole, range(len(whole) - 1, -1, -1)))
+    chosen: Int = 0
+    shift = 0
+    for axis in range(len(whole) - 1, -1, -1):
+        count = whole[axis] // part[axis]
+        index = e.and_(_index(low, op.indices[axis]), count - 1)
+        chosen = e.add(chosen, e.shl(index, shift))
+        shift += count.bit_length() - 1
+    parts = len(values) // registers
+    low.define(
+        op.res,
+        Tile(op.res.type, [picked(e, values[r::registers], chosen, parts - 1) for r in range(registers)]),
+    )
+
+
+@lowers("nv_tileaa.insert")
+def insert(low: Lowering, op: nv_tileaa.Insert) -> None:
+    """The new part where its index is the one, the old elements elsewhere."""
+    e = low.e
+    (copy,) = copies(op)
+    part = op.source.type.shape
+    new, old = _seen(low, op, copy), low.tile(op.dest).elements(e)
+    layout = nv_tileas.layout_of(op.res.type)
+    indices = [_index(low, value) for value in op.indices]
+    places = [as_xor_expression(layout, out=f"dim{axis}").constants for axis in range(len(part))]
+    values = []
+    for register, (inside, outside) in enumerate(zip(new, old, strict=True)):
+        conditions: list[Value | None] = []
+        hit = True
+        for index, place, size in zip(indices, places, part, strict=True):
+            number = place[register] // size
+            if isinstance(index, int):
+                hit = hit and index == number
+            else:
+                conditions.append(e.icmp("eq", index, number))
+        condition = e.both(conditions)
+        values.append(
+            outside if not hit else inside if condition is None else e.either(condition, inside, outside)
+        )
+    low.define(op.res, Tile(op.res.type, values))
+
+
+def _index(low: Lowering, value: Value) -> Int:
+    """An index as a number where it is one."""
+    source = value.defining_op
+    if isinstance(source, arith.Constant) and isinstance(source.value, IntegerAttr):
+        return source.value.value
+    return low.scalar(value)
