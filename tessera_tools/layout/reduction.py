@@ -1,0 +1,240 @@
+"""Combining the elements of a tile along an axis: who combines with whom.
+
+    reduction   registers of a thread ──▶ lanes of a warp, pair by pair ──▶ warps, through shared memory
+    scan        the bits of the axis' coordinate, from the lowest, in runs that one kind of hardware bit holds:
+                  {register = [[1], [2], [128]], lane = [[4], [8], [16], [32], [64]]}
+                  ──▶ registers 0, 1 | lanes 0 to 4 | register 2
+
+What goes through shared memory is a conversion of layouts: of a tile with one more axis in front, whose coordinate is
+the warp's before, and a register's behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tessera_tools.layout.distributed import dims_of, reduction_steps, slice_dim
+from tessera_tools.layout.f2 import Elimination, apply_columns
+from tessera_tools.layout.linear import LayoutError, LinearLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """One value of each of several warps, for every thread: `before` and `after` are layouts of the tile
+    (warp of the group, element); after it, registers count the warps first, then the elements."""
+
+    before: LinearLayout
+    after: LinearLayout
+
+    @property
+    def count(self) -> int:
+        """Warps of a group."""
+        return self.before.out_size("dim0")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStep:
+    """Lane l combines with lane l ^ `lanes`: its value i with the other's value `partners[i]`.
+
+    Of the two, the lane with bit `upper` has the later elements.
+    """
+
+    lanes: int
+    upper: int
+    partners: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How a thread makes its registers of the result.
+
+    `groups[i]` are the registers of the source that its value i combines, by rising coordinate; then the lane steps in
+    order; then, unless None, `gather`, which makes value i of `values` register i of the result's layout before it.
+    `values[i]` is the value that register i of the result is.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    steps: tuple[LaneStep, ...]
+    values: tuple[int, ...]
+    gather: Gather | None
+
+
+def span(columns: Sequence[int]) -> list[int]:
+    """Every xor of the columns, in counting order."""
+    values = [0]
+    for column in columns:
+        values += [value ^ column for value in values]
+    return values
+
+
+@lru_cache(maxsize=256)
+def plan_reduction(source: LinearLayout, axis: int, result: LinearLayout | None = None) -> Reduction:
+    """The reduction of a tile along `axis`, into a layout that differs from `slice_dim(source, axis)` (the default) in
+    its registers alone.  LayoutError for another one, and where elements would cross CTAs."""
+    sliced = slice_dim(source, axis)
+    result = sliced if result is None else result
+    if result.outs != sliced.outs or any(
+        result.dim_columns(name) != sliced.dim_columns(name) for name in ("lane", "warp", "block")
+    ):
+        raise LayoutError(f"a reduction along axis {axis} of {source}\ngives {sliced}, not {result}")
+    rest = [name for name in source.out_dims if name != f"dim{axis}"]
+    keys = span(source.sublayout(["register"], rest).columns)
+    places = span(source.sublayout(["register"], [f"dim{axis}"]).columns)
+    groups: dict[int, dict[int, int]] = {}
+    for register, (key, place) in enumerate(zip(keys, places, strict=True)):
+        groups.setdefault(key, {}).setdefault(place, register)
+    index = {key: i for i, key in enumerate(groups)}
+    steps, across = [], []
+    for step in reduction_steps(source, axis):
+        if step.get("block"):
+            raise LayoutError(f"elements along axis {axis} would cross CTAs: {source}")
+        if step.get("warp"):
+            across.append(step)
+        elif lanes := step.get("lane", 0):
+            moved = keys[step.get("register", 0)]
+            partners = tuple(index[key ^ moved] for key in groups)
+            steps.append(LaneStep(lanes, 1 << lanes.bit_length() - 1, partners))
+    wanted = span(result.dim_columns("register"))
+    if any(key not in index for key in wanted):
+        raise LayoutError(f"{result}\nasks for elements that other threads hold: {source}")
+    return Reduction(
+        tuple(tuple(register for _, register in sorted(group.items())) for group in groups.values()),
+        tuple(steps),
+        tuple(index[key] for key in wanted),
+        _gather_partials(source, result, across) if across else None,
+    )
+
+
+def _gather_partials(source: LinearLayout, result: LinearLayout, across: list[dict[str, int]]) -> Gather:
+    """The exchange of what warps have made, along the moves that need warps.
+
+    Each move has a bit of its own, its highest, which no other move has.  So these bits tell the partial results of an
+    element apart.  A redundant bit of the hardware index counts as the bits that it repeats.
+    """
+    starts: dict[str, int] = {}
+    position = 0
+    for name, size in source.ins:
+        starts[name] = position
+        position += size.bit_length() - 1
+    partial = [0] * position
+    for number, step in enumerate(across):
+        partial[starts["warp"] + step["warp"].bit_length() - 1] = 1 << number
+    for free, combination in zip(source.elimination.free, source.elimination.kernel, strict=True):
+        partial[free] = apply_columns(partial, combination ^ 1 << free)
+    before = {}
+    for name, bases in result.bases.items():
+        # Registers that repeat nothing are no partial results: the registers of one thread have been combined.
+        own = partial[starts.get(name, position) :] if name != "register" else [0] * len(bases)
+        before[name] = [(number, *basis) for number, basis in zip(own, bases, strict=False)]
+    return _gather(before, result.bases, [size for _, size in result.outs], len(across))
+
+
+def _gather(
+    before: dict[str, list[tuple[int, ...]]],
+    after: dict[str, tuple[tuple[int, ...], ...]],
+    shape: Sequence[int],
+    bits: int,
+) -> Gather:
+    """`before` with the warp of the group in front of each basis; `after` without, it gets registers for them."""
+    outs = list(zip(dims_of(len(shape) + 1), (1 << bits, *shape), strict=True))
+    bases = {name: [(0, *basis) for basis in vectors] for name, vectors in after.items()}
+    zeros = (0,) * len(shape)
+    bases["register"] = [(1 << bit, *zeros) for bit in range(bits)] + bases["register"]
+    return Gather(LinearLayout(before, outs), LinearLayout(bases, outs))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring bits of the axis' coordinate that one kind of hardware bit holds: `bits`,
+    rising like the coordinate's.
+
+    `gather`, of warps, is of one value for each element that is left when the axis' bits up to here are gone; before
+    it, registers are counted by those bits of the scan's `registers` that no run up to here has.
+    """
+
+    kind: str
+    bits: tuple[int, ...]
+    gather: Gather | None = None
+
+    @property
+    def mask(self) -> int:
+        """The bits as a number."""
+        return sum(1 << bit for bit in self.bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """`runs` go from the lowest bits of the coordinate to the highest; `registers` are the bits of the register index
+    that repeat nothing; register i holds what register `originals[i]`, made of these bits, holds."""
+
+    runs: tuple[Run, ...]
+    registers: tuple[int, ...]
+    originals: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def plan_scan(layout: LinearLayout, axis: int) -> Scan:
+    """The scan of a tile along `axis`.  LayoutError unless `is_scannable`."""
+    holders = _holders(layout, axis)
+    if holders is None:
+        raise LayoutError(f"the coordinate of axis {axis} is no selection of bits in {layout}")
+    registers = Elimination(layout.dim_columns("register"))
+    found = span([1 << bit for bit in registers.pivots])
+    by_element = {apply_columns(layout.dim_columns("register"), register): register for register in found}
+    elements = span(layout.dim_columns("register"))
+    neighbours: list[tuple[str, list[int]]] = []
+    for kind, bit in holders:
+        if neighbours and neighbours[-1][0] == kind and neighbours[-1][1][-1] < bit:
+            neighbours[-1][1].append(bit)
+        else:
+            neighbours.append((kind, [bit]))
+    runs: list[Run] = []
+    low = 0
+    for kind, bits in neighbours:
+        high = low + len(bits)
+        gather = _gather_totals(layout, axis, low, high, registers.pivots) if kind == "warp" else None
+        runs.append(Run(kind, tuple(bits), gather))
+        low = high
+    return Scan(tuple(runs), tuple(registers.pivots), tuple(by_element[element] for element in elements))
+
+
+def is_scannable(layout: LinearLayout, axis: int) -> bool:
+    """Whether each bit of the axis' coordinate is one bit of the register, lane or warp, which is nothing else: true of
+    blocked layouts, of the instructions' accumulators, and of what permutes or slices them."""
+    return _holders(layout, axis) is not None
+
+
+def _holders(layout: LinearLayout, axis: int) -> list[tuple[str, int]] | None:
+    """(kind, bit) for each bit of the axis' coordinate, from the lowest; None where it is not `is_scannable`."""
+    at = layout.out_dims.index(f"dim{axis}")
+    found: dict[int, tuple[str, int]] = {}
+    for name, bases in layout.bases.items():
+        for bit, basis in enumerate(bases):
+            value = basis[at]
+            if value and (name == "block" or sum(basis) != value or value & value - 1 or value in found):
+                return None
+            if value:
+                found[value] = (name, bit)
+    wanted = [1 << bit for bit in range(layout.out_size(f"dim{axis}").bit_length() - 1)]
+    return [found[value] for value in wanted] if all(value in found for value in wanted) else None
+
+
+def _gather_totals(layout: LinearLayout, axis: int, low: int, high: int, registers: Sequence[int]) -> Gather:
+    """The exchange of totals along the axis' bits `low` to `high`, where what is below them is already combined."""
+    at = layout.out_dims.index(f"dim{axis}")
+    before: dict[str, list[tuple[int, ...]]] = {}
+    after: dict[str, tuple[tuple[int, ...], ...]] = {}
+    for name, bases in layout.bases.items():
+        kept = [
+            basis
+            for bit, basis in enumerate(bases)
+            if name != "register" or (bit in registers and not 0 < basis[at] < 1 << high)
+        ]
+        above = [(*basis[:at], basis[at] >> high, *basis[at + 1 :]) for basis in kept]
+        group = [basis[at] >> low & (1 << high - low) - 1 for basis in kept]
+        before[name] = [(number, *basis) for number, basis in zip(group, above, strict=True)]
+        after[name] = tuple(above)
+    shape = [size >> (high if name == f"dim{axis}" else 0) for name, size in layout.outs]
+    return _gather(before, after, shape, high - low)

@@ -1,0 +1,332 @@
+"""nv_tileaa.reduce and nv_tileaa.scan: registers of a thread first, then shuffles between lanes, then shared memory.
+
+reduce   each thread combines its registers, pair by pair; lanes combine by butterflies; every warp stores what it has,
+         and every thread loads what it needs of all warps, and combines it
+scan     from the lowest bits of the coordinate to the highest, and back:
+
+    totals of blocks    a b c d  ──▶  ab cd  ──▶  abcd          (a run of bits of one kind at a time)
+    what is before      - a - c  ◀──  -  ab  ◀──  identity
+
+The region is lowered anew for each combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.traits import Commutative
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout.reduction import Gather, Run, span
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import (
+    load_tile,
+    memory_tile,
+    memory_type,
+    register_tile,
+    store_tile,
+    thread_pointer,
+)
+from tessera_tools.passes.llvm.shuffles import BY_INDEX, BY_XOR, exchange
+from tessera_tools.passes.llvm.tiles import Tile, converted, element_bytes, scalar_attribute
+from tessera_tools.passes.tileas.reductions import part_bytes, reduction_plan, round_trips, scan_plan
+
+Parts = tuple[Value, ...]
+"""One scalar for each operand of the op."""
+
+
+class Combiner:
+    """The region of one op, and its scratch."""
+
+    def __init__(self, low: Lowering, op: Any) -> None:
+        self.low = low
+        self.op = op
+        self.e = low.e
+        self.scratch = low.allocation.offsets.get(op, 0)
+        """Where the round trip to come has its bytes."""
+
+    def sources(self) -> list[Parts]:
+        """The operands, by register."""
+        columns = [self.low.tile(source).elements(self.e) for source in self.op.sources]
+        return list(zip(*columns, strict=True))
+
+    def identity(self) -> Parts:
+        """The identities as constants."""
+        return tuple(
+            self.e.constant_of(scalar_attribute(number), converted(number.type))
+            for number in self.op.identities.elements
+        )
+
+    def combine(self, later: Parts, earlier: Parts) -> Parts:
+        """The region on an element and what is before it."""
+        low, block = self.low, self.op.body.entry
+        for i, pair in enumerate(zip(later, earlier, strict=True)):
+            for argument, value in zip(block.arguments[2 * i : 2 * i + 2], pair, strict=True):
+                low.define(argument, value)
+        low.block(block)
+        self.e.location = self.op.location
+        return tuple(low.scalar(value) for value in self.op.yielded)
+
+    def tree(self, values: Sequence[Parts]) -> Parts:
+        """Values in their order, combined pair by pair."""
+        while len(values) > 1:
+            pairs = [self.combine(b, a) for a, b in zip(values[::2], values[1::2], strict=False)]
+            values = pairs + list(values[len(pairs) * 2 :])
+        return values[0]
+
+    def choose(self, condition: Value, then: Parts, otherwise: Parts) -> Parts:
+        """`then` where the condition holds."""
+        return tuple(self.e.either(condition, a, b) for a, b in zip(then, otherwise, strict=True))
+
+    def exchange(self, values: Sequence[Parts], kind: str, lane: Any) -> list[Parts]:
+        """What another lane of the warp gives for each of the values."""
+        flat = exchange(self.e, [part for parts in values for part in parts], kind, lane)
+        count = len(self.op.sources)
+        return [tuple(flat[i : i + count]) for i in range(0, len(flat), count)]
+
+    def gather(self, gather: Gather, values: Sequence[Parts]) -> list[list[Parts]]:
+        """Values by register → [warp of the group][register]: store, barrier, load."""
+        e, op = self.e, self.op
+        trips = round_trips(op, gather)
+        pointers: list[Callable[[Any], Callable[[int], Value]]] = []
+        stored: list[Tile] = []
+        types: list[RankedTensorType] = []
+        for i, (source, trip) in enumerate(zip(op.sources, trips, strict=True)):
+            shape = tuple(size for _, size in gather.before.outs)
+            plain = RankedTensorType(shape, source.type.element)
+            before = nv_tileas.with_layout(plain, gather.before)
+            tile = Tile(before, [parts[i] for parts in values])
+            stored.append(memory_tile(e, tile, before))
+            types.append(nv_tileas.with_layout(plain, gather.after))
+            pointers.append(self._pointers(self.scratch, element_bytes(plain.element)))
+            self.scratch += part_bytes(trip)
+
+        def store() -> list[Value]:
+            for trip, tile, pointer in zip(trips, stored, pointers, strict=True):
+                store_tile(e, tile, trip.store, pointer(trip.store.address))
+            return []
+
+        # All operands have one layout, so that the same threads store.
+        guarded(self.low, e.no_bit_set(dict(trips[0].store_masks)), [], store)
+        e.nvvm("barrier0")
+        columns = []
+        for trip, type, pointer in zip(trips, types, pointers, strict=True):
+            loaded = load_tile(e, memory_type(type), trip.load, pointer(trip.load.address))
+            columns.append(register_tile(e, loaded, type).elements(e))
+        found: list[Parts] = list(zip(*columns, strict=True))
+        return [found[warp :: gather.count] for warp in range(gather.count)]
+
+    def _pointers(self, offset: int, scale: int) -> Callable[[Any], Callable[[int], Value]]:
+        def of(address: Any) -> Callable[[int], Value]:
+            def at(i: int) -> Value:
+                base, immediate = thread_pointer(self.e, offset, address, i, scale)
+                return self.e.gep(base, immediate, shared=False)
+
+            return at
+
+        return of
+
+
+def is_commutative(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> bool:
+    """Whether the region is seen to give the same for swapped operands: every value by one commutative op."""
+    arguments = op.body.entry.arguments
+    for i, value in enumerate(op.yielded):
+        inner = value.defining_op
+        pair = arguments[2 * i : 2 * i + 2]
+        if inner is None or not inner.has_trait(Commutative) or set(inner.operands) != set(pair):
+            return False
+    return True
+
+
+@lowers("nv_tileaa.reduce")
+def reduce(low: Lowering, op: nv_tileaa.Reduce) -> None:
+    """Registers, lanes, warps."""
+    body = Combiner(low, op)
+    plan = reduction_plan(op)
+    sources = body.sources()
+    values = [body.tree([sources[r] for r in group]) for group in plan.groups]
+    commutative = is_commutative(op)
+    for step in plan.steps:
+        received = body.exchange([values[i] for i in step.partners], BY_XOR, step.lanes)
+        if commutative:
+            values = [body.combine(other, own) for other, own in zip(received, values, strict=True)]
+        else:
+            # Both lanes must get the same, and so combine in the same order.
+            is_later = low.e.icmp("ne", low.e.and_(low.e.lane, step.upper), 0)
+            values = [
+                body.combine(body.choose(is_later, own, other), body.choose(is_later, other, own))
+                for other, own in zip(received, values, strict=True)
+            ]
+    made = [values[i] for i in plan.values]
+    if plan.gather is not None:
+        warps = body.gather(plan.gather, made)
+        made = [body.tree(parts) for parts in zip(*warps, strict=True)]
+    _define(low, op, made)
+
+
+def _define(low: Lowering, op: Any, values: Sequence[Parts]) -> None:
+    """Define the results from their registers; a scalar is in every thread."""
+    for i, result in enumerate(op.results):
+        elements = [parts[i] for parts in values]
+        tile = isinstance(result.type, RankedTensorType)
+        low.define(result, Tile(result.type, elements) if tile else elements[0])
+
+
+@lowers("nv_tileaa.scan")
+def scan(low: Lowering, op: nv_tileaa.Scan) -> None:
+    """See `_Scanner`."""
+    layout = nv_tileas.layout_of(op.sources[0].type)
+    if any(nv_tileas.layout_of(v.type) != layout for v in (*op.sources, *op.results)):
+        raise op.error("has layouts that do not agree: operands and results must have one")
+    plan = scan_plan(op)
+    body = Combiner(low, op)
+    sources = body.sources()
+    values = {register: sources[register] for register in dict.fromkeys(plan.originals)}
+    done = _Scanner(body, op.reverse is not None, plan.runs).scan(values, list(plan.registers))
+    _define(low, op, [done[register] for register in plan.originals])
+
+
+Registers = dict[int, Parts]
+"""By the register index; of registers whose totals are meant, the bits of the run are 0."""
+
+
+class _Scanned:
+    """One run of bits: what each block is with those before it (`inclusive`), those before it alone (`exclusive`, which
+    the first one lacks: by register, or where `is_first` holds), and all of them (`totals`)."""
+
+    def __init__(self) -> None:
+        self.inclusive: Registers = {}
+        self.exclusive: Registers = {}
+        self.totals: Registers = {}
+        self.is_first: Value | None = None
+
+
+class _Scanner:
+    """A scan, run by run."""
+
+    def __init__(self, body: Combiner, reverse: bool, runs: Sequence[Run]) -> None:
+        self.body = body
+        self.e = body.e
+        self.reverse = reverse
+        self.runs = runs
+
+    def scan(self, values: Registers, bits: list[int]) -> Registers:
+        """The scan of registers whose index has these bits."""
+        body = self.body
+        if not self.runs:
+            return {r: body.combine(value, body.identity()) for r, value in values.items()}
+        first, *_ = self.runs
+        run = self._run(first, values, bits, body.identity() if len(self.runs) == 1 else None)
+        if len(self.runs) == 1 and first.kind == "register":
+            return run.inclusive
+        left = self._left(first, bits)
+        before = self._before(1, run.totals, left)
+        mask = first.mask if first.kind == "register" else 0
+        return {r: body.combine(value, before[r & ~mask]) for r, value in run.inclusive.items()}
+
+    def _before(self, level: int, totals: Registers, bits: list[int]) -> Registers:
+        """What comes before each block, from the identity on; `totals` are the blocks at this level."""
+        body = self.body
+        if level == len(self.runs):
+            return dict.fromkeys(totals, body.identity())
+        here = self.runs[level]
+        run = self._run(here, totals, bits)
+        above = self._before(level + 1, run.totals, self._left(here, bits))
+        found: Registers = {}
+        for register in totals:
+            outer = above[register & ~here.mask if here.kind == "register" else register]
+            inner = run.exclusive.get(register)
+            found[register] = outer if inner is None else body.combine(inner, outer)
+            if run.is_first is not None:
+                found[register] = body.choose(run.is_first, outer, found[register])
+        return found
+
+    @staticmethod
+    def _left(run: Run, bits: list[int]) -> list[int]:
+        return [bit for bit in bits if run.kind != "register" or bit not in run.bits]
+
+    def _run(self, run: Run, values: Registers, bits: list[int], start: Parts | None = None) -> _Scanned:
+        """One run; where it is of registers, `start` comes before the first."""
+        if run.kind == "register":
+            return self._registers(run, values, self._left(run, bits), start)
+        return self._lanes(run, values) if run.kind == "lane" else self._warps(run, values, bits)
+
+    def _registers(self, run: Run, values: Registers, left: list[int], start: Parts | None) -> _Scanned:
+        """One after the other."""
+        scanned = _Scanned()
+        for block in span([1 << bit for bit in left]):
+            before = start
+            for place in self._in_order(span([1 << bit for bit in run.bits])):
+                register = block | place
+                value = values[register]
+                if before is not None:
+                    scanned.exclusive[register] = before
+                    value = self.body.combine(value, before)
+                before = scanned.inclusive[register] = value
+            assert before is not None
+            scanned.totals[block] = before
+        return scanned
+
+    def _in_order(self, items: list[Any]) -> list[Any]:
+        return items[::-1] if self.reverse else items
+
+    def _lanes(self, run: Run, values: Registers) -> _Scanned:
+        """Blocks of 1, 2, 4, … lanes: the later half of each two combines with the last lane of the earlier half."""
+        e, body, lane = self.e, self.body, self.e.lane
+        names, current = list(values), list(values.values())
+        inside = 0
+        for bit in (1 << b for b in run.bits):
+            # The lane whose bit is that of the earlier half, and whose bits below are those of the last one.
+            others = e.and_(lane, ~(inside | bit))
+            source = e.xor(others, bit if self.reverse else inside)
+            is_later = e.icmp("eq" if self.reverse else "ne", e.and_(lane, bit), 0)
+            received = body.exchange(current, BY_INDEX, source)
+            current = [
+                body.choose(is_later, body.combine(own, other), own)
+                for own, other in zip(current, received, strict=True)
+            ]
+            inside |= bit
+        others = e.and_(lane, ~inside)
+        place = e.and_(lane, inside)
+        step = 1 if self.reverse else -1
+        neighbour = e.xor(e.and_(e.add(e.xor(place, ~inside if self.reverse else 0), step), inside), others)
+        scanned = _Scanned()
+        scanned.inclusive = dict(zip(names, current, strict=True))
+        scanned.is_first = e.icmp("eq", place, inside if self.reverse else 0)
+        if run is not self.runs[0]:
+            scanned.exclusive = dict(zip(names, body.exchange(current, BY_INDEX, neighbour), strict=True))
+        if run is not self.runs[-1]:
+            last = e.xor(others, 0 if self.reverse else inside)
+            scanned.totals = dict(zip(names, body.exchange(current, BY_INDEX, last), strict=True))
+        else:
+            scanned.totals = scanned.inclusive
+        return scanned
+
+    def _warps(self, run: Run, values: Registers, bits: list[int]) -> _Scanned:
+        """Every thread gets the totals of all warps, and combines those before its own."""
+        e, body = self.e, self.body
+        assert run.gather is not None
+        order = span([1 << bit for bit in bits])
+        totals = body.gather(run.gather, [values[r] for r in order])
+        places = span([1 << bit for bit in run.bits])
+        own = e.and_(e.warp, run.mask)
+        scanned = _Scanned()
+        (_, first), *rest = self._in_order(list(zip(places, totals, strict=True)))
+        scanned.is_first = e.icmp("eq", own, run.mask if self.reverse else 0)
+        before, found = first, first
+        for place, total in rest:
+            if before is not first:
+                is_here = e.icmp("eq", own, place)
+                found = [body.choose(is_here, b, f) for b, f in zip(before, found, strict=True)]
+            before = [body.combine(t, b) for t, b in zip(total, before, strict=True)]
+        scanned.exclusive = dict(zip(order, found, strict=True))
+        scanned.totals = dict(zip(order, before, strict=True))
+        if run is self.runs[0]:
+            scanned.inclusive = {
+                r: body.choose(scanned.is_first, values[r], body.combine(values[r], scanned.exclusive[r]))
+                for r in order
+            }
+        return scanned

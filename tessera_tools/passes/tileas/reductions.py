@@ -1,0 +1,57 @@
+"""What reductions and scans need of shared memory: their plans, and the round trips in them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from tessera_tools.analysis.access import storage_bits
+from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects.nv_tileas import layout_of
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout import SharedRoundTrip, shared_round_trip
+from tessera_tools.layout.reduction import Gather, Reduction, Scan, plan_reduction, plan_scan
+
+ALIGNMENT = 16
+"""Bytes that each round trip's part of the scratch is aligned to: the widest access."""
+
+
+def reduction_plan(op: nv_tileaa.Reduce) -> Reduction:
+    """The plan of a reduction, whose operands have one layout, and so have its results."""
+    result = op.results[0].type
+    source = layout_of(op.sources[0].type)
+    return plan_reduction(
+        source, op.axis.value, layout_of(result) if isinstance(result, RankedTensorType) else None
+    )
+
+
+def scan_plan(op: nv_tileaa.Scan) -> Scan:
+    """The plan of a scan, whose operands and results have one layout."""
+    return plan_scan(layout_of(op.sources[0].type), op.axis.value)
+
+
+def gathers(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Gather]:
+    """The exchanges between warps of a reduction or scan, in order."""
+    if isinstance(op, nv_tileaa.Reduce):
+        plan = reduction_plan(op)
+        return [plan.gather] if plan.gather is not None else []
+    return [run.gather for run in scan_plan(op).runs if run.gather is not None]
+
+
+def round_trips(op: nv_tileaa.Reduce | nv_tileaa.Scan, gather: Gather) -> list[SharedRoundTrip]:
+    """How each operand's values go through shared memory."""
+    types: list[Any] = [source.type for source in op.sources]
+    return [_round_trip(gather.before, gather.after, max(8, storage_bits(type.element))) for type in types]
+
+
+_round_trip = lru_cache(maxsize=256)(shared_round_trip)
+
+
+def part_bytes(trip: SharedRoundTrip) -> int:
+    """Bytes of one round trip's part of the scratch, so that the next part is aligned."""
+    return -(-trip.scratch_bytes // ALIGNMENT) * ALIGNMENT
+
+
+def scratch_bytes(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> int:
+    """Bytes of shared memory that a reduction or scan needs.  Every round trip has bytes of its own."""
+    return sum(part_bytes(trip) for gather in gathers(op) for trip in round_trips(op, gather))
