@@ -7,10 +7,10 @@ from tessera_tools.dialects.arith.casts import Cast
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import I64
-from tessera_tools.opdef import FLOAT_LIKE, PURE, attribute, operand, result
+from tessera_tools.opdef import FLOAT_LIKE, PURE, SAME_SHAPE, attribute, operand, result
 
 
-class TruncFSatfinite(Cast, name="nv_tileaa.truncf_satfinite", traits=(PURE,)):
+class TruncFSatfinite(Cast, name="nv_tileaa.truncf_satfinite", traits=(PURE, SAME_SHAPE)):
     """A number in a narrow format, saturating: to nearest even unless a mode is given, and the largest finite number
     beyond the range and for infinity.
 
@@ -27,14 +27,14 @@ class TruncFSatfinite(Cast, name="nv_tileaa.truncf_satfinite", traits=(PURE,)):
         return source is not target
 
 
-class IntToPtr(Cast, name="nv_tileaa.int_to_ptr", traits=(PURE,)):
+class IntToPtr(Cast, name="nv_tileaa.int_to_ptr", traits=(PURE, SAME_SHAPE)):
     """Addresses from i64."""
 
     def compatible(self, source: Type, target: Type) -> bool:
         return source is I64 and isinstance(target, PointerType)
 
 
-class PtrToInt(Cast, name="nv_tileaa.ptr_to_int", traits=(PURE,)):
+class PtrToInt(Cast, name="nv_tileaa.ptr_to_int", traits=(PURE, SAME_SHAPE)):
     """Addresses as i64."""
 
     def compatible(self, source: Type, target: Type) -> bool:

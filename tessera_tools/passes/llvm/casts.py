@@ -1,67 +1,115 @@
-"""Casts between number formats and widths, on scalars; `elementwise` applies them to tiles."""
+"""Casts between number formats and widths, on scalars; `elementwise` applies them to tiles.
+
+LLVM's own casts where they round once and right on every target; else integer arithmetic (float_formats.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects import llvm
+from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import F32, F64, I32, TF32, IntegerType, element_type
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I8,
+    TF32,
+    FloatType,
+    IntegerType,
+    bit_width,
+    element_type,
+)
+from tessera_tools.passes.llvm import float_formats as formats
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.instructions import Scalar, place
+from tessera_tools.passes.llvm.tiles import is_sub_byte, without_high_bits
 
-_CASTS: dict[str, Any] = {
-    "arith.extf": llvm.FPExt, "arith.truncf": llvm.FPTrunc, "arith.extsi": llvm.SExt, "arith.extui": llvm.ZExt,
-    "arith.trunci": llvm.Trunc, "arith.sitofp": llvm.SIToFP, "arith.uitofp": llvm.UIToFP, "arith.fptosi": llvm.FPToSI,
-    "arith.fptoui": llvm.FPToUI,
-}  # fmt: skip
-TF32_DROPPED = 13
-"""Low bits of an f32 that a tf32 does not have."""
-TF32_BITS = 0xFFFFFFFF & -(1 << TF32_DROPPED)
+_NEAREST = "to_nearest_even"
+_EXACT_BITS = 24
+"""Integers of fewer bits are numbers of f32."""
 
 
-def _cast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    source, target = element_type(op.operands[0].type), element_type(op.results[0].type)
-    operand = operands[0]
-    if source is TF32:
-        # In memory the low bits may be anything.
-        operand = _bits(e, operand, lambda bits: e.and_(bits, TF32_BITS))
-    if target is TF32:
-        if source is F64:
-            raise op.error("rounds f64 to tf32, which takes two steps; round to f32 first")
-        return (
-            _round_to_tf32(e, _cast_to(e, op, operand, F32))
-            if source is F32
-            else _cast_to(e, op, operand, F32)
-        )
-    return _cast_to(e, op, operand, type)
+def _elements(op: Operation) -> tuple[Type, Type]:
+    return element_type(op.operands[0].type), element_type(op.results[0].type)
 
 
-def _cast_to(e: Emitter, op: Operation, operand: Value, type: Type) -> Value:
-    return operand if operand.type is type else place(e, _CASTS[op.name], [operand], type)
+# -- floats
 
 
-def _bits(e: Emitter, value: Value, change: Callable[[Value], Any]) -> Value:
-    """An f32 whose bits are changed."""
-    return e.bitcast(e.constant(change(e.bitcast(value, I32))), F32)
+def _mode(op: Operation) -> str:
+    mode = op.attributes.get("roundingmode")
+    return ROUNDING_MODES[mode.value] if isinstance(mode, IntegerAttr) else _NEAREST
 
 
-def _round_to_tf32(e: Emitter, value: Value) -> Value:
-    """To the nearest tf32, ties to even; cvt.rn.tf32 is younger than the oldest target."""
-
-    def rounded(bits: Value) -> Any:
-        odd = e.and_(e.lshr(bits, TF32_DROPPED), 1)
-        nearest = e.and_(e.add(e.add(bits, (1 << TF32_DROPPED - 1) - 1), odd), TF32_BITS)
-        is_nan = e.icmp("ugt", e.and_(bits, 0x7FFFFFFF), 0x7F800000)
-        return e.select(is_nan, 0x7FFFFFFF & TF32_BITS, nearest)
-
-    return _bits(e, value, rounded)
+def _plain_float(e: Emitter, value: Value, element: Type) -> Value:
+    """The number as one that LLVM computes with: f16, bf16, f32 or f64; of the others, the f32."""
+    if element is TF32:
+        return e.bitcast(e.constant(e.and_(e.bitcast(value, formats.I32), formats.TF32_BITS)), F32)
+    if formats.is_narrow(element):
+        assert isinstance(element, FloatType)
+        return formats.widened(e, value, element)
+    return value
 
 
-def _bitcast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    return e.bitcast(operands[0], type)
+def _float_to_float(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    """arith.extf and arith.truncf, and nv_tileaa.truncf_satfinite."""
+    source, target = _elements(op)
+    assert isinstance(source, FloatType) and isinstance(target, FloatType)
+    mode, saturate = _mode(op), op.name == "nv_tileaa.truncf_satfinite"
+    return rounded(e, _plain_float(e, operands[0], source), target, mode, saturate=saturate)
+
+
+def rounded(
+    e: Emitter, value: Value, target: FloatType, mode: str = _NEAREST, *, saturate: bool = False
+) -> Value:
+    """A number of f16, bf16, f32 or f64 in any format, rounded once."""
+    old = value.type
+    if old is target:
+        return value
+    if target is F64 or (target is F32 and old is not F64):
+        return place(e, llvm.FPExt, [value], target)
+    nearest = mode == _NEAREST and not saturate
+    if nearest and (target in (F16, F32) or (target is BF16 and old is F32)):
+        return place(e, llvm.FPTrunc, [value], target)
+    if target is F32:
+        if mode == "toward_zero":
+            return formats.toward_zero(e, value)
+        raise ValueError(f"has no lowering from f64 to f32 with rounding mode {mode}")
+    if old is F64:
+        value = formats.rounded_to_odd(e, value)
+    elif old is not F32:
+        value = place(e, llvm.FPExt, [value], F32)
+    if nearest and target is BF16:
+        return place(e, llvm.FPTrunc, [value], target)
+    return formats.narrowed(e, value, target, mode, saturate=saturate)
+
+
+# -- integers
+
+
+def _integer(e: Emitter, value: Value, element: Type, *, signed: bool) -> Value:
+    """An integer of its own width or more: an i4 as an i8 of that value."""
+    if signed and is_sub_byte(element):
+        up = I8.width - bit_width(element)
+        amount = e.constant(up, I8)
+        high = e.constant(e.shl(value, up, I8), I8)
+        return e.pure(llvm.AShr, (high, amount), lambda: llvm.AShr(high, amount))
+    return value
+
+
+def _resize(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    """arith.extsi, arith.extui, arith.trunci."""
+    source, target = _elements(op)
+    assert isinstance(type, IntegerType)
+    signed = op.name == "arith.extsi"
+    value = e.resized(_integer(e, operands[0], source, signed=signed), type, signed=signed)
+    return without_high_bits(e, value, target)
 
 
 def _index_cast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
@@ -69,10 +117,59 @@ def _index_cast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type
     return e.resized(operands[0], type, signed=not op.name.endswith("ui"))
 
 
+def _from_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    """arith.sitofp, arith.uitofp."""
+    source, target = _elements(op)
+    assert isinstance(target, FloatType)
+    signed = op.name == "arith.sitofp"
+    value = _integer(e, operands[0], source, signed=signed)
+    cls: Any = llvm.SIToFP if signed else llvm.UIToFP
+    if target in (F16, F32, F64):
+        return place(e, cls, [value], target)
+    if bit_width(source) < _EXACT_BITS:
+        return rounded(e, place(e, cls, [value], F32), target)
+    return rounded(e, formats.odd_double(e, value, signed=signed), target)
+
+
+def _to_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    """arith.fptosi, arith.fptoui: poison where the number does not fit."""
+    source, target = _elements(op)
+    cls: Any = llvm.FPToSI if op.name == "arith.fptosi" else llvm.FPToUI
+    return without_high_bits(e, place(e, cls, [_plain_float(e, operands[0], source)], type), target)
+
+
+# -- bits
+
+
+def _bitcast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    return e.bitcast(operands[0], type)
+
+
+def _int_to_ptr(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    return e.pure(("inttoptr", type), operands, lambda: llvm.IntToPtr(operands[0], res=type))
+
+
+def _ptr_to_int(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    return e.pure(("ptrtoint", type), operands, lambda: llvm.PtrToInt(operands[0], res=type))
+
+
 CASTS: dict[str, Scalar] = {
-    **dict.fromkeys(_CASTS, _cast),
+    "arith.extf": _float_to_float,
+    "arith.truncf": _float_to_float,
+    "nv_tileaa.truncf_satfinite": _float_to_float,
+    "arith.extsi": _resize,
+    "arith.extui": _resize,
+    "arith.trunci": _resize,
+    "arith.sitofp": _from_integer,
+    "arith.uitofp": _from_integer,
+    "arith.fptosi": _to_integer,
+    "arith.fptoui": _to_integer,
     "arith.bitcast": _bitcast,
     "arith.index_cast": _index_cast,
     "arith.index_castui": _index_cast,
+    "nv_tileaa.int_to_ptr": _int_to_ptr,
+    "nv_tileaa.ptr_to_int": _ptr_to_int,
 }
 """How each cast works on scalars."""
+
+__all__ = ["CASTS", "rounded"]

@@ -83,13 +83,12 @@ SCALARS: dict[str, Scalar] = {
 
 
 def _check_elements(op: Operation) -> None:
-    """Formats that are moved but not computed with: tf32, which only casts to and from, and floats of 8 bits."""
-    if op.name == "arith.select":
+    """Formats that are moved and cast but not computed with: tf32, and floats of 8 bits and fewer."""
+    if op.name == "arith.select" or op.name in CASTS:
         return
     for value in (*op.operands, *op.results):
         element = element_type(value.type)
-        cast = element is TF32 and op.name in ("arith.extf", "arith.truncf")
-        if isinstance(element, FloatType) and (element is TF32 or element.width < 16) and not cast:
+        if isinstance(element, FloatType) and (element is TF32 or element.width < 16):
             raise op.error(
                 f"computes with {element}, which has no arithmetic in this version; f16, bf16, f32 and f64 have"
             )
@@ -101,7 +100,7 @@ def elementwise(low: Lowering, op: Operation) -> None:
     e, scalar = low.e, SCALARS[op.name]
     result = op.results[0]
     mode = op.attributes.get("roundingmode")
-    if mode is not None:
+    if mode is not None and op.name not in CASTS:
         raise op.error(
             f"with rounding mode {mode} has no lowering in this version; leave the rounding mode away"
         )

@@ -39,22 +39,28 @@ if TYPE_CHECKING:
 def converted(type: Type) -> Type:
     """The llvm type of a scalar, also of one element of a tile.  ValueError for other types.
 
-    index is i64.  A tf32 is an f32 whose low 13 bits do not count.  Floats of 8 bits are i8: they can be moved, not
-    computed with.
+    index is i64.  A tf32 is an f32 whose low 13 bits do not count.  Floats of 8 bits and fewer, and integers of 2 to 7
+    bits, are i8, whose high bits are 0 where the type has fewer.
     """
     if isinstance(type, IndexType):
         return I64
     if isinstance(type, FloatType):
         if type is TF32:
             return F32
-        if type.width == 8:
-            return I8
-        if type.width < 16:
-            raise ValueError(f"type {type} has no counterpart in llvm")
-        return type
+        return I8 if type.width <= 8 else type
     if isinstance(type, IntegerType | PointerType):
-        return type
+        return I8 if is_sub_byte(type) else type
     raise ValueError(f"type {type} has no counterpart in llvm")
+
+
+def is_sub_byte(type: Type) -> bool:
+    """Whether a type is narrower than the i8 that it lives in; an i1 lives in an i1."""
+    return isinstance(type, IntegerType | FloatType) and 1 < type.width < 8
+
+
+def without_high_bits(e: Emitter, value: Value, element: Type) -> Value:
+    """The value of an i8 register with the bits that an element type does not have set to 0."""
+    return e.constant(e.and_(value, (1 << bit_width(element)) - 1, I8), I8) if is_sub_byte(element) else value
 
 
 def stored(type: Type) -> Type:
@@ -72,7 +78,8 @@ def scalar_attribute(attribute: Attribute) -> Attribute:
     if isinstance(type, FloatType):
         assert isinstance(attribute, FloatAttr)
         return FloatAttr.of(attribute.value, type)
-    return IntegerAttr(attribute.bits if isinstance(attribute, FloatAttr) else attribute.value, type)
+    bits = attribute.bits if isinstance(attribute, FloatAttr) else attribute.value
+    return IntegerAttr.wrap(bits & (1 << bit_width(attribute.type)) - 1, type)
 
 
 def into_memory(e: Emitter, value: Value, element: Type) -> Value:

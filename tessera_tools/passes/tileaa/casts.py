@@ -1,17 +1,37 @@
-"""Part A of the conversion: casts between number formats and between widths; tiles of rank 0 are scalars."""
+"""Part A of the conversion: casts between number formats, widths, addresses and bytes; tiles of rank 0 are scalars.
+
+What arith's casts say exactly is said with them: extf where the target has every number of the source, truncf where it
+is narrower and hardware does not saturate.  Hardware rounds to floats of 8 bits and fewer with saturation
+(nv_tileaa.truncf_satfinite); where integers are out of range, the dialect says infinity, or NaN in formats without.
+"""
 
 from __future__ import annotations
 
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
-from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES
+from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, ROUNDING_MODES
 from tessera_tools.ir import floats
-from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import F32, FloatType, bit_width, element_type, with_element
+from tessera_tools.ir.types import (
+    F32,
+    I32,
+    TF32,
+    FloatType,
+    bit_width,
+    element_type,
+    with_element,
+)
 from tessera_tools.passes.tileaa.arithmetic import is_signed, overflow_flags
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+
+_MODES = {
+    mode: IntegerAttr(ROUNDING_MODES.index(word), I32)
+    for mode, word in (("zero", "toward_zero"), ("positive_inf", "upward"))
+}
 
 
 def populate_casts(handlers: Handlers) -> None:
@@ -24,58 +44,80 @@ def populate_casts(handlers: Handlers) -> None:
             ct.ExtI: _extend,
             ct.TruncI: _truncate,
             ct.Bitcast: _bitcast,
+            ct.IntToPtr: _int_to_ptr,
+            ct.PtrToInt: _ptr_to_int,
+            ct.PtrToPtr: _ptr_to_ptr,
+            ct.Pack: _pack,
+            ct.Unpack: _unpack,
         }
     )
 
 
+# -- floats
+
+
+def _format(type: Type) -> FloatType:
+    element = element_type(type)
+    assert isinstance(element, FloatType)
+    return element
+
+
+def _has_every_number(target: FloatType, source: FloatType) -> bool:
+    """Whether a format is wider than another and has each of its numbers."""
+    old, new = floats.FORMATS[source.keyword], floats.FORMATS[target.keyword]
+    return (
+        bit_width(source) < bit_width(target)
+        and old.fraction <= new.fraction
+        and (old.largest >> old.fraction) - old.bias <= (new.largest >> new.fraction) - new.bias
+        and old.least_exponent - old.fraction >= new.least_exponent - new.fraction
+    )
+
+
+def _check_signed(op: ct.FToF | ct.IToF, target: FloatType, to: Lowering) -> None:
+    """f8E8M0FNU takes magnitudes; what another format without a sign does is not said."""
+    form = floats.FORMATS[target.keyword]
+    if form.has_zero and not form.signed:
+        raise to.refuse(
+            op, f"rounding to '{target}', which has no negative numbers; the other formats are supported"
+        )
+
+
 def _float_to_float(op: ct.FToF, to: Lowering) -> None:
     value, target = to[op.from_], to.type_of(op.to.type, op)
-    old, new = element_type(value.type), element_type(target)
-    if op.rounding_mode.value != "nearest_even":
-        raise to.refuse(op, f"rounding<{op.rounding_mode.value}>; nearest_even is supported")
-    if bit_width(new) < 16:
-        raise to.refuse(op, f"rounding to '{new}'; f16, bf16, tf32, f32 and f64 are supported")
-    if bit_width(old) == bit_width(new):
-        # f16 and bf16: every number of either is a number of f32, so that only one step rounds.
+    old, new = _format(value.type), _format(target)
+    mode = _MODES.get(op.rounding_mode.value)
+    _check_signed(op, new, to)
+    if _has_every_number(new, old):
+        to.replace(op, to.emit(arith.ExtF(value, out=target)).out)
+        return
+    if bit_width(new) <= 8:
+        to.replace(op, to.emit(aa.TruncFSatfinite(value, mode, out=target)).out)
+        return
+    if bit_width(old) <= bit_width(new):
+        # Each number of f16, bf16 and the narrow formats is one of f32, so that only one step rounds.
         value = to.emit(arith.ExtF(value, out=with_element(target, F32))).out
-    kind = arith.ExtF if bit_width(element_type(value.type)) < bit_width(new) else arith.TruncF
-    to.replace(op, to.emit(kind(value, out=target)).out)
+    to.replace(op, to.emit(arith.TruncF(value, mode, out=target)).out)
 
 
 def _float_to_integer(op: ct.FToI, to: Lowering) -> None:
-    """To the nearest number of the type where the value is outside it, and 0 for a NaN (infinity is undefined):
-    arith's casts are poison there, and a select leaves the poison out."""
+    """To the nearest number of the type where the value is outside it, and 0 for a NaN: arith's casts are poison there,
+    and a select leaves the poison out.  This is what `saturating` says; without it any result will do there."""
     value, target = to[op.from_], to.type_of(op.to.type, op)
-    element, integer = element_type(value.type), element_type(target)
-    if not isinstance(element, FloatType) or bit_width(element) < 16 or element.keyword == "tf32":
-        raise to.refuse(op, f"from '{element}'; f16, bf16, f32 and f64 are supported")
-    width = bit_width(integer)
+    if _format(value.type) is TF32 or bit_width(_format(value.type)) <= 8:
+        value = to.emit(arith.ExtF(value, out=with_element(value.type, F32))).out
+    width = bit_width(element_type(target))
     signed = is_signed(op)
     least, most = (-(1 << width >> 1), (1 << width >> 1) - 1) if signed else (0, (1 << width) - 1)
     found = to.emit((arith.FPToSI if signed else arith.FPToUI)(value, out=target)).out
-    # Beyond the format's largest number there is nothing to catch: infinity is undefined.
-    if most + 1 <= _largest(element):
-        found = _clamp(value, "oge", float(most + 1), most, found, to)
-    if least == 0:
-        found = _clamp(value, "ole", -1.0, 0, found, to)
-    elif -least <= _largest(element):
-        found = _clamp(value, "olt", float(least), least, found, to)
+    found = _clamp(value, "oge", float(most + 1), most, found, to)
+    found = _clamp(value, "ole", float(least or -1), least, found, to)
     nan = to.emit(arith.CmpF(i64(CMPF_PREDICATES.index("uno")), value, value)).result
     to.replace(op, to.emit(arith.Select(nan, splat([0], target, to), found)).result)
 
 
-def _largest(element: FloatType) -> float:
-    """The largest finite number of a format."""
-    return {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38}.get(
-        element.keyword, 1.7976931348623157e308
-    )
-
-
 def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: Value, to: Lowering) -> Value:
-    """`result` where the number compares so with `limit`, which its format has exactly (a power of two)."""
-    element = element_type(value.type)
-    assert isinstance(element, FloatType)
-    bound = splat([floats.encode(limit, element.keyword)], value.type, to)
+    """`result` where the number compares so with `limit`, a power of two: one of its format, or infinity there."""
+    bound = splat([floats.encode(limit, _format(value.type).keyword)], value.type, to)
     outside = to.emit(arith.CmpF(i64(CMPF_PREDICATES.index(predicate)), value, bound)).result
     width = bit_width(element_type(otherwise.type))
     edge = splat([result & ((1 << width) - 1)], otherwise.type, to)
@@ -84,12 +126,12 @@ def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: V
 
 def _integer_to_float(op: ct.IToF, to: Lowering) -> None:
     target = to.type_of(op.to.type, op)
-    if bit_width(element_type(target)) < 16:
-        raise to.refuse(
-            op, f"rounding to '{element_type(target)}'; f16, bf16, tf32, f32 and f64 are supported"
-        )
+    _check_signed(op, _format(target), to)
     kind = arith.SIToFP if is_signed(op) else arith.UIToFP
     to.replace(op, to.emit(kind(to[op.from_], out=target)).out)
+
+
+# -- integers
 
 
 def _extend(op: ct.ExtI, to: Lowering) -> None:
@@ -102,6 +144,30 @@ def _truncate(op: ct.TruncI, to: Lowering) -> None:
     to.replace(op, to.emit(arith.TruncI(to[op.from_], overflow_flags=overflow_flags(op), out=target)).out)
 
 
+# -- bits
+
+
 def _bitcast(op: ct.Bitcast, to: Lowering) -> None:
     value, target = to[op.source], to.type_of(op.result.type, op)
     to.replace(op, value if value.type is target else to.emit(arith.Bitcast(value, out=target)).out)
+
+
+def _int_to_ptr(op: ct.IntToPtr, to: Lowering) -> None:
+    to.replace(op, to.emit(aa.IntToPtr(to[op.source], out=to.type_of(op.result.type, op))).out)
+
+
+def _ptr_to_int(op: ct.PtrToInt, to: Lowering) -> None:
+    to.replace(op, to.emit(aa.PtrToInt(to[op.source], out=to.type_of(op.result.type, op))).out)
+
+
+def _ptr_to_ptr(op: ct.PtrToPtr, to: Lowering) -> None:
+    """Pointers do not know what they point to."""
+    to.replace(op, to[op.source])
+
+
+def _pack(op: ct.Pack, to: Lowering) -> None:
+    to.replace(op, to.emit(aa.Pack(to[op.source], res=to.type_of(op.result.type, op))).res)
+
+
+def _unpack(op: ct.Unpack, to: Lowering) -> None:
+    to.replace(op, to.emit(aa.Unpack(to[op.source], res=to.type_of(op.result.type, op))).res)

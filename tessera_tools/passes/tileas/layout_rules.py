@@ -23,7 +23,7 @@ from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.flow import flow_of
-from tessera_tools.ir.traits import Terminator
+from tessera_tools.ir.traits import SameOperandsAndResultShape, Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
     LayoutError,
@@ -148,11 +148,16 @@ def ties(op: Operation) -> list[list[Value]]:
     elif op.regions:
         # What flows together around loops and out of branches.
         groups = [[target, *found] for target, found in flow_of(op)]
-    elif op.name.startswith(("arith.", "math.")):
+    elif is_elementwise(op):
         groups = [[*op.operands, *op.results]]
     else:
         return []
     return [tiles for group in groups if len(tiles := [v for v in group if is_tile(v)]) > 1]
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether an op makes each element of the elements in the same place."""
+    return op.name.startswith(("arith.", "math.")) or op.has_trait(SameOperandsAndResultShape)
 
 
 def is_known(op: Operation) -> bool:
@@ -161,7 +166,7 @@ def is_known(op: Operation) -> bool:
     return (
         any(name in table for table in (TIED, COPIES, ANCHORS, DEMANDS))
         or name in FREE
-        or name.startswith(("arith.", "math."))
+        or is_elementwise(op)
         or name in ("nv_tileas.convert_layout", "nv_tileaa.unsplat")
         or op.has_trait(Terminator)
         or hasattr(op, "flow")
