@@ -59,6 +59,14 @@ class Return(
     operands_ = variadic_operand()
     assembly = "attr-dict ($operands^ `:` type($operands))?"
 
+    def verify_op(self) -> None:
+        function = self.parent_op
+        while function is not None and function.name in ("nv_tileaa.if", "nv_tileaa.loop"):
+            function = function.parent_op
+        if isinstance(function, Func) and (expected := list(function.signature.results)) != self.operand_types:
+            given, wanted = (", ".join(map(str, types)) for types in (self.operand_types, expected))
+            raise self.error(f"returns ({given}) from a function whose results are ({wanted})")
+
 
 class _GridQuery(Op):
     """The base of queries about the grid; `axis` is 0, 1 or 2."""

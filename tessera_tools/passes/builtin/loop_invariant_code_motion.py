@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.ir.core import Operation, Region, Value
+from tessera_tools.ir.effects import ends
 from tessera_tools.ir.traits import Pure, RecursiveMemoryEffects, Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
@@ -33,7 +34,7 @@ class LoopInvariantCodeMotion(Pass):
     statistics: ClassVar[Mapping[str, str]] = {"num-hoisted": "Number of operations moved out of a loop"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
-        loops = [inner for inner in op.walk(post_order=True) if getattr(inner, "is_loop", False)]
+        loops = [inner for inner in op.walk(post_order=True) if _is_loop(inner)]
         moved = sum(_hoist(loop) for loop in loops if loop.parent is not None)
         context.count("num-hoisted", moved)
         return moved > 0
@@ -83,18 +84,31 @@ def _may_move(op: Operation, region: Region) -> bool:
 
 
 def _is_harmless(op: Operation) -> bool:
-    """Whether the op has no effect and may run though the program would not have run it."""
-    speculatable = getattr(op, "is_speculatable", None)
-    if speculatable is not None:
-        return bool(speculatable() if callable(speculatable) else speculatable)
-    if not op.regions:
-        return op.has_trait(Pure)
-    if not (op.has_trait(Pure) or op.has_trait(RecursiveMemoryEffects)) or getattr(op, "is_loop", False):
-        return False
-    for count, inner in enumerate(op.walk()):
-        if count > _LARGEST or not (inner.has_trait(Pure) or inner.has_trait(Terminator)):
+    """Whether the op has no effect and may run though the program would not have run it.
+
+    A loop need not end where the program would not have run it; of an op with regions, all in them must be harmless.
+    """
+    work = [op]
+    for count, current in enumerate(work):
+        if count > _LARGEST:
             return False
+        speculatable = getattr(current, "is_speculatable", None)
+        if speculatable is None:
+            speculatable = current.has_trait(Pure) or current.has_trait(RecursiveMemoryEffects)
+        if not (speculatable() if callable(speculatable) else speculatable) or _is_loop(current):
+            return False
+        for region in current.regions:
+            for block in region.blocks:
+                for inner in block:
+                    if not inner.has_trait(Terminator):
+                        work.append(inner)
+                    elif inner.successors or ends(inner, op):
+                        return False
     return True
+
+
+def _is_loop(op: Operation) -> bool:
+    return getattr(op, "is_loop", False)
 
 
 def _is_outside(value: Value, region: Region) -> bool:

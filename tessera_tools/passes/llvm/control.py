@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects import llvm, scf
-from tessera_tools.ir.core import Block, Value
+from tessera_tools.analysis.counting import may_wrap
+from tessera_tools.dialects import llvm, nv_tileaa, scf
+from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.types import I1
 from tessera_tools.passes.llvm.lowering import Lowering, converted, lowers
 
 
 def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> Any:
     """End the current block with a branch."""
+    low.reached.add(target)
     return low.e.emit(llvm.Br(list(operands), dest=target))
 
 
@@ -24,62 +29,112 @@ def branch_if(
 
 @lowers("scf.for")
 def for_loop(low: Lowering, op: scf.For) -> None:
-    """br header(lower, inits); header: iv < upper ? body : exit; body: …; br header(iv + step, yielded)."""
+    """br header(lower, inits); header: iv < upper ? body : exit; body: …; br header(iv + step, yielded).
+
+    Where iv + step may wrap, the header is told whether there is a next number: step < upper - iv, as unsigned numbers.
+    """
     e = low.e
     type = converted(op.lower.type)
     lower, upper, step = low.scalar(op.lower), low.scalar(op.upper), low.scalar(op.step)
+    less = "ult" if op.unsigned_cmp else "slt"
+    more = (
+        [e.icmp(less, lower, upper, type)] if may_wrap(op.upper, op.step, op.unsigned_cmp, low.facts) else []
+    )
     carried = [t for value in op.results for t in low.types_of(value)]
-    header = e.new_block([type, *carried])
-    inits = [v for init in op.inits for v in low.flatten(init)]
-    e.open(branch(low, header, [lower, *inits]))
-    inner = e.current_depth
-    for argument in header.arguments:
-        e.at_depth(argument, inner)
-    e.block = header
+    header, after = e.new_block([type, *(I1 for _ in more), *carried]), e.new_block()
+    e.open(branch(low, header, [lower, *more, *low.flatten_all(op.inits)]))
+    _inside(low, header)
     induction, *arguments = header.arguments
-    condition = e.icmp("ult" if op.unsigned_cmp else "slt", induction, upper, type)
-    body, after = e.new_block(), e.new_block()
+    condition = arguments.pop(0) if more else e.icmp(less, induction, upper, type)
+    body = e.new_block()
     branch_if(low, condition, body, after)
     e.block = body
     low.define(op.induction[0], induction)
-    flat: list[Value] = list(arguments)
-    for value in op.iter_args:
-        low.define_flat(value, flat)
+    low.define_all(op.iter_args, arguments)
     low.block(op.body.entry)
-    yielded = [v for value in op.yielded for v in low.flatten(value)]
+    yielded = low.flatten_all(op.yielded)
     following = e.constant(e.add(induction, step, type), type)
-    branch(low, header, [following, *yielded])
+    if more:
+        more = [e.icmp("ugt", e.sub(upper, induction, type), step, type)]
+    branch(low, header, [following, *more, *yielded])
     e.close()
-    e.block = after
+    # The header comes before what follows the loop, and its arguments are the results.
     for argument in header.arguments:
         e.at_depth(argument, e.current_depth)
-    flat = list(arguments)
-    for result in op.results:
-        low.define_flat(result, flat)
+    e.block = after
+    low.define_all(op.results, arguments)
 
 
-@lowers("scf.if")
-def if_then(low: Lowering, op: scf.If) -> None:
-    """A diamond whose last block takes the results as arguments."""
+@lowers("scf.if", "nv_tileaa.if")
+def if_then(low: Lowering, op: scf.If | nv_tileaa.If) -> None:
+    """A diamond whose last block takes the results as arguments; a region that leaves goes elsewhere."""
     e = low.e
-    results = [t for value in op.results for t in low.types_of(value)]
-    then, otherwise, after = e.new_block(), e.new_block(), e.new_block(results)
+    then, otherwise, after = e.new_block(), e.new_block(), e.new_block(_types(low, op.results))
     e.open(branch_if(low, low.scalar(op.condition), then, otherwise))
-    for block, region in ((then, op.regions[0]), (otherwise, op.regions[1])):
+    for block, region in ((then, op.then), (otherwise, op.otherwise)):
         e.block = block
-        values: list[Value] = []
         if region.blocks:
-            low.block(region.blocks[0])
-            last = region.blocks[0].last_op
-            values = [v for value in (last.operands if last is not None else ()) for v in low.flatten(value)]
+            _region(low, region.entry, after)
+        else:
+            branch(low, after)
         # What one branch computes is not there in the other.
         e.scopes[-1].table.clear()
-        branch(low, after, values)
     e.close()
-    e.block = after
-    flat: list[Value] = list(after.arguments)
-    for result in op.results:
-        low.define_flat(result, flat)
+    _go_on(low, op, after)
+
+
+@lowers("nv_tileaa.loop")
+def loop(low: Lowering, op: nv_tileaa.Loop) -> None:
+    """br header(inits); header: …; `continue` is a branch to the header, `break` one to the block after the loop."""
+    e = low.e
+    header, after = e.new_block(_types(low, op.iter_args)), e.new_block(_types(low, op.results))
+    e.open(branch(low, header, low.flatten_all(op.inits)))
+    _inside(low, header)
+    low.define_all(op.iter_args, header.arguments)
+    low.loops[op] = (header, after)
+    _region(low, op.body.entry, after)
+    e.close()
+    _go_on(low, op, after)
+
+
+def _go_on(low: Lowering, op: Operation, after: Block) -> None:
+    """Go on in the block that takes an op's results, if anything leads there."""
+    low.e.block = after
+    low.define_all(op.results, after.arguments)
+    low.reachable = after in low.reached
+    if not low.reachable:
+        low.e.region.blocks.remove(after)
+
+
+def _types(low: Lowering, values: Sequence[Value]) -> list[Type]:
+    return [t for value in values for t in low.types_of(value)]
+
+
+def _inside(low: Lowering, header: Block) -> None:
+    """Go on in a loop's header, whose arguments change from iteration to iteration."""
+    for argument in header.arguments:
+        low.e.at_depth(argument, low.e.current_depth)
+    low.e.block = header
+
+
+def _region(low: Lowering, block: Block, after: Block) -> None:
+    """Lower a region of an op that goes on at `after`, and its terminator."""
+    low.block(block)
+    if not low.reachable:
+        low.reachable = True
+        return
+    end = block.last_op
+    assert end is not None
+    low.e.location = end.location
+    if isinstance(end, nv_tileaa.Return):
+        low.e.emit(llvm.Return())
+        return
+    values = low.flatten_all(end.operands)
+    if isinstance(end, nv_tileaa.Break | nv_tileaa.Continue):
+        header, exit = low.loops[enclosing_loop(end)]
+        branch(low, header if isinstance(end, nv_tileaa.Continue) else exit, values)
+    else:
+        branch(low, after, values)
 
 
 def guarded(low: Lowering, condition: Value | None, results: list[Value], body: Any) -> list[Value]:

@@ -1,4 +1,4 @@
-"""convert-nv-tile-func-to-llvm: the function boundary.  nv_tileaa.func → func.func, nv_tileaa.return → func.return.
+"""convert-nv-tile-func-to-llvm: the function boundary.  nv_tileaa.func → func.func, its nv_tileaa.return → func.return.
 
 A kernel's spec becomes nvvm attributes, if the module says its target (nv_tileaa.compute_capability and
 nv_tileaa.target_spec); other functions are host-side helpers, whose signature alone changes:
@@ -56,6 +56,8 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
         if isinstance(op, nv_tileaa.Return):
             if spec is not None and op.op_operands:
                 raise op.error("Kernel functions do not support return with operands")
+            if op.parent_op is not function:
+                continue  # an early one, lowered with the op around it
             before = Builder.before(op)
             returned = [
                 v if v.type is t else before.insert(arith.IndexCast(v, out=t)).results[0]

@@ -21,6 +21,7 @@ from tessera_tools.ir.builtin_attributes import (
     IntegerAttr,
     SymbolRefAttr,
     TypeAttr,
+    i64,
     wrap_int,
 )
 from tessera_tools.ir.core import Block, Operation, Region, Value
@@ -165,6 +166,10 @@ class Emitter:
                 return a
         return self._binary(llvm.Add, a, b, type)
 
+    def sub(self, a: Value, b: Value, type: Type = I32) -> Value:
+        """a - b."""
+        return self._binary(llvm.Sub, a, b, type)
+
     def mul(self, a: Int, b: Int, type: Type = I32) -> Int:
         """a · b."""
         if isinstance(a, int):
@@ -275,11 +280,18 @@ class Emitter:
             "gep", (base, offset), lambda: llvm.GEP(base, [offset], indices, TypeAttr(I8), res=base.type)
         )
 
-    def address_of(self, symbol: str) -> Value:
-        """The address of the shared-memory global."""
-        return self.pure(
-            ("addressof", symbol), (), lambda: llvm.AddressOf(SymbolRefAttr(symbol), res=SHARED_POINTER)
-        )
+    def address_of(self, symbol: str, type: PointerType = SHARED_POINTER) -> Value:
+        """The address of a variable of the module, in shared memory unless `type` says otherwise."""
+        return self.pure(("addressof", symbol), (), lambda: llvm.AddressOf(SymbolRefAttr(symbol), res=type))
+
+    def stack(self, size: int) -> Value:
+        """`size` bytes of this thread's own memory, aligned to 8, made at the function's entry."""
+        count = self.constant(size)
+        entry = self.region.blocks[0]
+        assert self._last_constant is not None
+        op = llvm.Alloca(count, i64(8), TypeAttr(I8), res=PointerType(0), location=self.location)
+        entry.insert_before(self._last_constant.next_op, op)
+        return op.results[0]
 
     def no_bit_set(self, masks: Mapping[str, int]) -> Value | None:
         """Whether this thread has none of the bits in its `lane` and `warp`; None if there are none to have."""

@@ -7,7 +7,7 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -15,6 +15,7 @@ from tessera_tools.dialects.nv_tileaa import MemTokenType
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, IRMapping, Operation, Value
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
@@ -47,6 +48,12 @@ class Lowering:
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
         self.facts = Facts()
+        self.loops: dict[Operation, tuple[Block, Block]] = {}
+        """Where `continue` and `break` of each loop go to."""
+        self.reached: set[Block] = set()
+        """Blocks that a branch leads to."""
+        self.reachable = True
+        """Whether anything leads to the current point; what follows a branch that always leaves is not lowered."""
 
     # -- values
 
@@ -105,13 +112,22 @@ class Lowering:
         else:
             self.define(value, flat.pop(0))
 
+    def flatten_all(self, values: Iterable[Value]) -> list[Value]:
+        """The llvm values of several source values, one behind the other."""
+        return [v for value in values for v in self.flatten(value)]
+
+    def define_all(self, values: Iterable[Value], flat: Sequence[Value]) -> None:
+        """Define several source values from what `flatten_all` gives."""
+        left = list(flat)
+        for value in values:
+            self.define_flat(value, left)
+
     # -- operations
 
     def block(self, block: Block) -> None:
-        """Lower the operations of a block, its terminator excepted."""
-        last = block.last_op
+        """Lower the operations of a block, its terminator excepted, as far as they are reached."""
         for op in block:
-            if op is not last or not op.name.endswith(("yield", "return", "condition")):
+            if self.reachable and not op.has_trait(Terminator):
                 self.op(op)
 
     def op(self, op: Operation) -> None:

@@ -1,134 +1,215 @@
-"""Part A of the conversion, continued: loops and branches, as far as `scf` can say them.
+"""Part A of the conversion, continued: loops and branches.
 
-for … continue                                  scf.for … scf.yield
-if … yield                                      scf.if … scf.yield
-loop { a; if %c { break %x }; b; continue %y }  scf.while { a; scf.condition(not %c) %x } do { b; scf.yield %y }
+    for … { …; continue }           scf.for … { …; scf.yield }
+    if … { …; yield }               scf.if … { …; scf.yield }
+    loop … { …; continue }          nv_tileaa.loop … { …; nv_tileaa.continue }
+
+An `if` that `break`, `continue` or `return` leaves is an `nv_tileaa.if`.  A `for` with a `continue` inside of an `if`
+counts by itself:
+
+    for %i in (%l to %u, step %s)   %r = nv_tileaa.loop (%i = %l, %a = %x) {
+        iter_values(%a = %x) {        %more = arith.cmpi slt, %i, %u
+      …                               nv_tileaa.if %more {} else { nv_tileaa.break %a }
+      if %c { continue %b }           nv_tileaa.if %c { %j = arith.addi %i, %s; nv_tileaa.continue %j, %b }
+      …                               …
+      continue %d                     %k = arith.addi %i, %s; nv_tileaa.continue %k, %d
+
+Where %i + %s might wrap, %more is carried, too: the next number is there if %s is less than %u - %i, read as unsigned.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
+from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.dialects import arith, scf
 from tessera_tools.dialects import cuda_tile as ct
-from tessera_tools.ir.builtin_attributes import TRUE, UNIT
+from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.types import I1
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
 
 
 def populate_control_flow(handlers: Handlers) -> None:
     """Add the handlers of structured control flow."""
-    handlers.update({ct.For: _for, ct.If: _if, ct.Loop: _loop})
+    control = _ControlFlow()
+    handlers.update({ct.For: control.lower_for, ct.If: control.lower_if, ct.Loop: control.lower_loop})
 
 
-def _fill(body: Block, ops: list[Operation], block: Block, end: type[Operation], to: Lowering) -> None:
-    """Lower `ops` of `body` into a block, which must end in `end` there."""
-    last = ops[-1] if ops else None
-    if not isinstance(last, end):
-        raise to.refuse(last) if last is not None else AssertionError("the verifier lets no empty body pass")
-    to.lower_ops(ops[:-1], block)
-    block.append(scf.Yield(to.values(last.operands), location=last.location))
+@dataclass
+class _Counter:
+    """What a `for` that became an `nv_tileaa.loop` counts with: new values."""
+
+    induction: Value
+    upper: Value
+    step: Value
+    may_wrap: bool
 
 
-def _for(op: ct.For, to: Lowering) -> None:
-    body = op.body.entry
-    lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
-    inits = to.values(op.initValues)
-    types = [lower.type, *(v.type for v in inits)]
-    region = to.region(body, types)
-    _fill(body, list(body), region.entry, ct.Continue, to)
-    unsigned = UNIT if op.unsignedCmp is not None else None
-    loop = scf.For(lower, upper, step, inits, unsigned, results=types[1:], body=region, location=op.location)
-    to.replace(op, *to.emit(loop).results)
+class _ControlFlow:
+    def __init__(self) -> None:
+        # The ops of an entry that something inside leaves before their end.
+        self.left_early: dict[Operation, set[Operation]] = {}
+        # Loops being lowered that count by themselves.
+        self.counters: dict[Operation, _Counter] = {}
 
+    def is_left_early(self, op: Operation) -> bool:
+        """Whether a terminator inside, not the op's own, ends the op's region."""
+        entry = op
+        while not isinstance(entry, ct.Entry) and entry.parent_op is not None:
+            entry = entry.parent_op
+        left = self.left_early.get(entry)
+        if left is None:
+            left = self.left_early[entry] = _left_early(entry)
+        return op in left
 
-def _if(op: ct.If, to: Lowering) -> None:
-    regions: list[Region] = []
-    for old in (op.thenRegion, op.elseRegion):
-        region = Region([Block()] if old.blocks else [])
-        if old.blocks:
-            _fill(old.entry, list(old.entry), region.entry, ct.Yield, to)
-        regions.append(region)
-    types = [to.type_of(r.type, op) for r in op.results]
-    then, other = regions
-    branch = scf.If(to[op.condition], results=types, then=then, otherwise=other, location=op.location)
-    to.replace(op, *to.emit(branch).results)
+    # -- ops
 
-
-class _Exit(NamedTuple):
-    """The one way out of a loop: `branch`, which leaves it if the condition is `leaves_if`."""
-
-    branch: ct.If
-    leaves_if: bool
-    values: list[Value]
-
-
-def _exit_of(op: Any, to: Lowering) -> _Exit:
-    found: list[_Exit] = []
-    for inner in op.body.entry:
-        if not isinstance(inner, ct.If):
-            continue
-        for region, leaves_if in ((inner.thenRegion, True), (inner.elseRegion, False)):
-            last = region.entry.last_op if region.blocks else None
-            if not isinstance(last, ct.Break):
-                continue
-            other = inner.elseRegion if leaves_if else inner.thenRegion
-            silent = not other.blocks or (isinstance(other.entry.last_op, ct.Yield) and len(other.entry) == 1)
-            if len(region.entry) != 1 or inner.results or not silent:
-                raise to.refuse(last)
-            found.append(_Exit(inner, leaves_if, last.operands))
-    if len(found) != 1:
-        raise to.refuse(
-            op, "a loop is left by exactly one 'if' directly in its body, of which one branch is a lone break"
+    def lower_for(self, op: ct.For, to: Lowering) -> None:
+        """A counted loop."""
+        if self.is_left_early(op):
+            self.lower_counting(op, to)
+            return
+        body = op.body.entry
+        lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
+        inits = to.values(op.initValues)
+        types = [lower.type, *(v.type for v in inits)]
+        region = to.region(body, types)
+        self.fill(body, region.entry, to, structured=True)
+        unsigned = UNIT if op.unsignedCmp is not None else None
+        loop = scf.For(
+            lower, upper, step, inits, unsigned, results=types[1:], body=region, location=op.location
         )
-    return found[0]
+        to.replace(op, *to.emit(loop).results)
+
+    def lower_if(self, op: ct.If, to: Lowering) -> None:
+        """A branch."""
+        structured = not self.is_left_early(op)
+        regions: list[Region] = []
+        for old in (op.thenRegion, op.elseRegion):
+            region = Region([Block()] if old.blocks else [])
+            if old.blocks:
+                self.fill(old.entry, region.entry, to, structured=structured)
+            regions.append(region)
+        types = [to.type_of(r.type, op) for r in op.results]
+        kind = scf.If if structured else aa.If
+        then, other = regions
+        branch = kind(to[op.condition], results=types, then=then, otherwise=other, location=op.location)
+        to.replace(op, *to.emit(branch).results)
+
+    def lower_loop(self, op: ct.Loop, to: Lowering) -> None:
+        """An endless loop."""
+        inits = to.values(op.initValues)
+        region = to.region(op.body.entry, [v.type for v in inits])
+        self.fill(op.body.entry, region.entry, to)
+        types = [to.type_of(r.type, op) for r in op.results]
+        loop = aa.Loop(inits, results=types, body=region, location=op.location)
+        to.replace(op, *to.emit(loop).results)
+
+    def lower_counting(self, op: ct.For, to: Lowering) -> None:
+        """A counted loop whose iterations end early."""
+        lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
+        unsigned = op.unsignedCmp is not None
+        wraps = may_wrap(upper, step, unsigned, to.facts)
+        less = "ult" if unsigned else "slt"
+        state = [lower]
+        if wraps:
+            state.append(to.emit(_compare(less, lower, upper)).result)
+        inits = to.values(op.initValues)
+        outside = [*state, *inits]
+        block = Block([v.type for v in outside], [op.location] * len(outside))
+        induction, *carried = block.arguments
+        builder = Builder.at_end(block, op.location)
+        more = carried.pop(0) if wraps else builder.insert(_compare(less, induction, upper)).result
+        then, other = Block(), Block()
+        then.append(aa.Yield(location=op.location))
+        other.append(aa.Break(carried, location=op.location))
+        builder.insert(aa.If(more, then=then, otherwise=other))
+        counted = _with_bounds(induction, lower, upper, unsigned, to, builder)
+        for old, new in zip(op.body.entry.arguments, [counted, *carried], strict=True):
+            to.define(old, new)
+        self.counters[op] = _Counter(induction, upper, step, wraps)
+        self.fill(op.body.entry, block, to)
+        del self.counters[op]
+        loop = aa.Loop(outside, results=[v.type for v in inits], body=block, location=op.location)
+        to.replace(op, *to.emit(loop).results)
+
+    # -- regions
+
+    def fill(self, body: Block, block: Block, to: Lowering, *, structured: bool = False) -> None:
+        """Lower the ops of `body` at the end of a block; `structured`: of an scf op."""
+        *ops, last = body
+        to.lower_ops(ops, block)
+        saved = to.builder
+        to.builder = Builder.at_end(block, last.location)
+        try:
+            self.lower_end(last, to, structured)
+        finally:
+            to.builder = saved
+
+    def lower_end(self, last: Any, to: Lowering, structured: bool) -> None:
+        """Lower a terminator."""
+        if isinstance(last, ct.Return):
+            to.emit(aa.Return())
+            return
+        if not isinstance(last, ct.Yield | ct.Continue | ct.Break):
+            raise to.refuse(last)
+        values = to.values(last.values)
+        if structured:
+            to.emit(scf.Yield(values))
+        elif isinstance(last, ct.Yield):
+            to.emit(aa.Yield(values))
+        elif isinstance(last, ct.Break):
+            to.emit(aa.Break(values))
+        else:
+            counter = self.counters.get(_loop_around(last))
+            to.emit(aa.Continue([*(_next(counter, to) if counter is not None else ()), *values]))
 
 
-def _loop(op: ct.Loop, to: Lowering) -> None:
-    """What stands before the exit is the loop's first region, what follows its second; values that go from one to
-    the other are passed on, after those that the loop gives."""
-    body = op.body.entry
-    way_out = _exit_of(op, to)
-    ops: list[Operation] = list(body)
-    place = ops.index(way_out.branch)
-    head: list[Operation] = ops[:place]
-    tail: list[Operation] = ops[place + 1 :]
-    # Views are not carried, but made again where they are used.
-    for view in reversed(head):
-        if isinstance(view, ct.MakeTensorView | ct.MakePartitionView) and _uses(tail) & set(view.results):
-            tail = [view, *tail]
-    if not tail or not isinstance(tail[-1], ct.Continue):
-        raise to.refuse(op, "the body of a loop ends in continue")
-    inits = to.values(op.initValues)
-    before = to.region(body, [v.type for v in inits])
-    to.lower_ops(head, before.entry)
-    builder = Builder.at_end(before.entry, way_out.branch.location)
-    condition = to[way_out.branch.condition]
-    if way_out.leaves_if:
-        true = builder.insert(arith.Constant(TRUE)).result
-        condition = builder.insert(arith.XOrI(condition, true)).result
-    carried = _crossing(body, head, tail)
-    passed = [*to.values(way_out.values), *to.values(carried)]
-    builder.insert(scf.Condition(condition, passed))
-    after = Block([v.type for v in passed], [v.location for v in passed])
-    outer = to.values(carried)
-    for old, argument in zip(carried, after.arguments[len(way_out.values) :], strict=True):
-        to.define(old, argument)
-    _fill(body, tail, after, ct.Continue, to)
-    for old, new in zip(carried, outer, strict=True):
-        to.define(old, new)
-    loop = scf.While(
-        inits, results=[v.type for v in passed], before=before, after=Region([after]), location=op.location
-    )
-    to.replace(op, *to.emit(loop).results[: len(op.results)])
+def _loop_around(op: Operation) -> Operation:
+    """The loop that a `continue` goes on with."""
+    parent = op.parent_op
+    while isinstance(parent, ct.If):
+        parent = parent.parent_op
+    assert parent is not None
+    return parent
 
 
-def _uses(ops: list[Operation]) -> set[Value]:
-    return {v for op in ops for inner in (op, *op.walk()) for v in inner.operands}
+def _left_early(entry: Operation) -> set[Operation]:
+    found: set[Operation] = set()
+    for op in entry.walk():
+        if not isinstance(op, ct.Return | ct.Break | ct.Continue):
+            continue
+        parent = op.parent_op
+        if isinstance(op, ct.Continue) and isinstance(parent, ct.If):
+            found.add(_loop_around(op))
+        while isinstance(parent, ct.If):
+            found.add(parent)
+            parent = parent.parent_op
+    return found
 
 
-def _crossing(body: Block, head: list[Operation], tail: list[Operation]) -> list[Value]:
-    """The values of the first part that the second one uses, in order of definition."""
-    used, again = _uses(tail), set(tail)
-    defined = [*body.arguments, *(r for op in head if op not in again for r in op.results)]
-    return [v for v in defined if v in used]
+def _compare(predicate: str, left: Value, right: Value) -> arith.CmpI:
+    return arith.CmpI(i64(CMPI_PREDICATES.index(predicate)), left, right)
+
+
+def _with_bounds(
+    induction: Value, lower: Value, upper: Value, unsigned: bool, to: Lowering, builder: Builder
+) -> Value:
+    """The counter with what its bounds say of it: `nv_tileaa.loop` does not say that it counts."""
+    low, high = to.facts.fact(lower).lower, to.facts.fact(upper).upper - 1
+    if induction.type is I1 or (unsigned and (low < 0 or to.facts.fact(upper).lower < 0)) or low > high:
+        return induction
+    known = aa.Assume(induction, lower=i64(low), upper=i64(high), res=induction.type)
+    return builder.insert(known).res
+
+
+def _next(counter: _Counter, to: Lowering) -> list[Value]:
+    following = to.emit(arith.AddI(counter.induction, counter.step)).result
+    if not counter.may_wrap:
+        return [following]
+    left = to.emit(arith.SubI(counter.upper, counter.induction)).result
+    return [following, to.emit(_compare("ugt", left, counter.step)).result]
