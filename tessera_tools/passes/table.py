@@ -88,6 +88,10 @@ PASSES: dict[str, Row] = {
         "tileas.materialize_pipeline:MaterializePipeline",
         "turn loads in loops into multi-buffered asynchronous copies",
     ),
+    "tileas-insert-barriers": Row(
+        "tileas.insert_barriers:InsertBarriers",
+        "place buffers in shared memory, and barriers where threads would meet",
+    ),
     # nv_tileas to llvm and nvvm
     "convert-nv-tile-func-to-llvm": Row(
         "llvm.convert_nv_tile_func_to_llvm:ConvertNVTileFuncToLLVM",
@@ -114,8 +118,18 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-materialize-pipeline",
+        "tileas-insert-barriers",
+        "buffers and copies are placed and ordered when all of them are there",
+    ),
+    (
+        "tileas-insert-barriers",
+        "convert-nv-tile-func-to-llvm",
+        "barriers are inserted into nv_tileaa functions",
+    ),
+    (
+        "tileas-insert-barriers",
         "convert-tileas-to-llvm",
-        "the conversion expects buffers and pipelines to be explicit",
+        "the conversion expects every buffer to have its place, and adds no barrier between ops",
     ),
     (
         "convert-nv-tile-func-to-llvm",
@@ -151,6 +165,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
         "tileas-materialize-pipeline",
         "canonicalize",
         "cse",
+        "tileas-insert-barriers",
         "convert-nv-tile-func-to-llvm",
         "convert-tileas-to-llvm",
         "reconcile-unrealized-casts",

@@ -1,6 +1,6 @@
 """convert-tileas-to-llvm: kernel bodies.  One tile value becomes its per-thread values; what is left is llvm and nvvm.
 
-plan shared memory  →  lower each kernel into an llvm.func, op by op (lowering.LOWERINGS)  →  declare global_smem
+places in shared memory  →  lower each kernel into an llvm.func, op by op (lowering.LOWERINGS)  →  declare global_smem
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.tileas.kernel import target_of
-from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, allocate
+from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import Target
 
 FAMILIES = (constants, control, dots, elementwise, global_memory, shared_ops)
@@ -95,7 +95,7 @@ def _lower(function: Any, target: Target) -> int:
         raise function.error(
             "is a kernel without its threads: expected nvvm.reqntid = array<i32: N>, whole warps"
         )
-    allocation = allocate(function, target)
+    allocation = recorded(function, target)
     types = [converted(t) for t in function.signature.inputs]
     entry = Block(types, [a.location for a in function.arguments])
     region = Region([entry])

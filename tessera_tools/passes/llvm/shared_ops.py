@@ -24,7 +24,7 @@ from tessera_tools.passes.llvm.shared_memory import (
     thread_pointer,
 )
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, element_bytes
-from tessera_tools.passes.tileas.shared_memory import shared_load_plan
+from tessera_tools.passes.tileas.shared_memory import conversion_plan, shared_load_plan
 
 
 @lowers("nv_tileas.alloc_tensor")
@@ -82,7 +82,7 @@ def store(low: Lowering, op: nv_tileas.Store) -> None:
 def convert_layout(low: Lowering, op: nv_tileas.ConvertLayout) -> None:
     """By renaming, by shuffles, or through shared memory."""
     e = low.e
-    plan = low.allocation.plans[op]
+    plan = conversion_plan(op, low.target)
     tile = low.tile(op.source)
     if isinstance(plan, RegisterMove) and plan.is_static:
         values = tile.elements(e)
@@ -162,7 +162,7 @@ def _from_words(e: Emitter, words: list[Value], element: Type) -> Value:
 
 
 def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Tile:
-    """Barrier (the bytes may have been another buffer's), store, barrier, load."""
+    """Store, barrier, load."""
     e = low.e
     scale = element_bytes(op.res.type.element)
     tile = memory_tile(e, tile, op.source.type)
@@ -179,7 +179,6 @@ def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Ti
         store_tile(e, tile, plan.store, pointer(plan.store.address))
         return []
 
-    e.nvvm("barrier0")
     guarded(low, e.no_bit_set(dict(plan.store_masks)), [], body)
     e.nvvm("barrier0")
     loaded = load_tile(e, memory_type(op.res.type), plan.load, pointer(plan.load.address))

@@ -15,7 +15,6 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.kernel import kernels, target_of
-from tessera_tools.passes.tileas.memory_order import order_memory
 from tessera_tools.passes.tileas.mma_atoms import mma_atom
 from tessera_tools.target import Target, max_registers_for
 
@@ -95,7 +94,7 @@ def convert(function: Operation) -> None:
                 view, offsets, op.value, op.token, op.copy_atom, out_token=op.out_token.type
             )
         elif isinstance(op, nv_tileaa.Dot):
-            new = nv_tileas.Dot(op.a, op.b, op.c, mma_atom(op))
+            new = nv_tileas.Dot(op.a, op.b, op.c, op.scales, mma_atom(op))
         elif isinstance(op, nv_tileaa.ConstantTensor):
             new = arith.Constant(op.value)
         else:
@@ -108,7 +107,6 @@ def convert(function: Operation) -> None:
     for op in function.walk(reverse=True, post_order=True):
         if isinstance(op, nv_tileaa.AddPtr) and not op.results[0].has_uses:
             op.erase()
-    order_memory(function)
 
 
 def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:

@@ -37,6 +37,7 @@ from tessera_tools.layout import (
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_layouts import dot_layouts, mma_layouts
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
+from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.passes.tileas.shared_memory import (
     access_atom,
     allocate,
@@ -224,7 +225,14 @@ class _Operand:
         atom = CopyAtomAttr.make(80, "cp_async", bits, self.element)
         builder.insert(
             nv_tileas.AsyncTiledCopy(
-                self.load.view, indices, self.buffer, stage, when, atom, location=self.load.location
+                self.load.view,
+                indices,
+                self.buffer,
+                stage,
+                when,
+                atom,
+                _first_token(self.load),
+                location=self.load.location,
             )
         )
 
@@ -244,6 +252,14 @@ class _Operand:
         atom = CopyAtomAttr.make(80, "sts", self.copy_bits, self.element)
         builder.insert(nv_tileas.Store(self.load.res, self.buffer, self.stage, atom))
         builder.insert(nv_tileas.Barrier())
+
+
+def _first_token(load: Any) -> Value:
+    """The token before a load and the loads that it is chained to, which need no order among themselves."""
+    while isinstance(load, nv_tileas.TiledLoad):
+        token = load.token
+        load = token.defining_op
+    return token
 
 
 def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[_Operand]]:
@@ -268,7 +284,7 @@ def _inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
 def _prefetchable(operand: _Operand, loop: scf.For) -> bool:
     """Whether the load may start iterations early: its indices follow from the induction variable alone, it is not
     ordered after another memory op of the loop, and nothing in the loop writes global memory."""
-    if any(isinstance(op, nv_tileas.TiledStore) for op in loop.walk()):
+    if writes_memory(loop):
         return False
     token = operand.load.token.defining_op
     while isinstance(token, nv_tileas.TiledLoad):
@@ -483,7 +499,7 @@ def _slice(dot: Any, operands: dict[int, _Operand], target: Target) -> None:
             a = _fragment(builder, operands[0], start, depth, target)
             b = _fragment(builder, operands[1], start, depth, target)
             accumulator = builder.insert(
-                nv_tileas.Dot(a, b, accumulator, dot.atom, location=dot.location)
+                nv_tileas.Dot(a, b, accumulator, [], dot.atom, location=dot.location)
             ).res
         accumulator.name_hint = dot.res.name_hint
         dot.res.replace_all_uses_with(accumulator)

@@ -1,73 +1,85 @@
-"""The order that tokens ask for, as barriers: one tile's accesses are made by many threads.
+"""What tokens say: which accesses of memory come before which.
 
-store %t, view, %tok ──▶ %tok2; load view, %tok2      a thread may load what another one stored: a barrier between
+store %t, view, %tok ──▶ %tok2; load view, %tok2      the load comes after the store, in every thread
 
-Loads need no order among themselves.  A barrier stands as far out as the token allows: before the loop that holds the
-access, where the token comes from before that loop.
+A token stands for the accesses that made it and for all that came before those.  Accesses that no token orders may run
+in any order, and loads need no order among themselves.
 """
 
 from __future__ import annotations
 
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
-from tessera_tools.ir.core import BlockArgument, Builder, Operation, OpResult, Value
+from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
+from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.effects import own_effects
+from tessera_tools.ir.flow import sources
 
 
-def order_memory(function: Operation) -> int:
-    """Insert the barriers of a function; how many."""
-    accesses = [op for op in function.walk() if isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore)]
-    if not any(isinstance(op, nv_tileas.TiledStore) for op in accesses):
-        return 0
-    ordered: set[Operation] = set()
-    for op in accesses:
-        before = _accesses_before(op.token)
-        if nv_tileas.TiledStore in before or (before and isinstance(op, nv_tileas.TiledStore)):
-            place = _outermost(op)
-            if place not in ordered:
-                ordered.add(place)
-                Builder.before(place).insert(nv_tileas.Barrier(location=op.location))
-    return len(ordered)
+def memory_kinds(op: Operation) -> frozenset[str]:
+    """What an op in a chain of tokens does to memory: "read", "write"; nothing where it is in none.
+
+    An op that does not say what it does is taken to do both.
+    """
+    if not any(v.type is MEM_TOKEN for v in (*op.operands, *op.results)) or op.regions:
+        return frozenset()
+    effects, _ = own_effects(op)
+    return frozenset(("read", "write")) if effects is None else effects & {"read", "write"}
 
 
-def _accesses_before(token: Value) -> set[type[Operation]]:
-    """The kinds of access that come right before a token; whatever they waited for has a barrier before them."""
-    found: set[type[Operation]] = set()
-    seen = {token}
-    work = [token]
+def writes_memory(op: Operation) -> bool:
+    """Whether an op in a chain of tokens, or one inside it, writes memory."""
+    return any("write" in memory_kinds(inner) for inner in op.walk())
+
+
+class MemoryOrder:
+    """The accesses before each access of one function, looked up once each."""
+
+    def __init__(self) -> None:
+        self._before: dict[Operation, frozenset[Operation]] = {}
+
+    def before(self, op: Operation) -> frozenset[Operation]:
+        """The accesses that come before an op by its tokens; itself among them where a loop carries its token."""
+        known = self._before.get(op)
+        if known is None:
+            known = self._before[op] = _accesses_before(op)
+        return known
+
+
+def _accesses_before(op: Operation) -> frozenset[Operation]:
+    found: set[Operation] = set()
+    seen: set[Value] = set()
+    work = [v for v in op.operands if v.type is MEM_TOKEN]
     while work:
         value = work.pop()
-        op = value.defining_op
-        if isinstance(op, nv_tileas.TiledStore | nv_tileas.TiledLoad):
-            found.add(type(op))
+        if value in seen:
+            continue
+        seen.add(value)
+        source = value.defining_op
+        if source is not None and not source.regions:
+            if memory_kinds(source):
+                found.add(source)
+            work += [v for v in source.operands if v.type is MEM_TOKEN]
         else:
-            for source in _sources(value):
-                if source not in seen:
-                    seen.add(source)
-                    work.append(source)
-    return found
+            work += _sources(value)
+    return frozenset(found)
 
 
 def _sources(token: Value) -> list[Value]:
-    """The tokens that a token which no access makes may be."""
-    if isinstance(token, BlockArgument):
-        holder, at = token.owner_block.parent_op, token.index - 1
-    else:
-        assert isinstance(token, OpResult)
-        holder, at = token.op, token.index
-    if holder is None or isinstance(holder, nv_tileaa.CreateMemToken):
+    """The tokens that a token may be which a loop carries, or which a loop or branch gives."""
+    found = sources(token)
+    return (
+        found
+        if found is not None
+        else _all_tokens(
+            token.owner_block.parent_op if isinstance(token, BlockArgument) else token.defining_op
+        )
+    )
+
+
+def _all_tokens(op: Operation | None) -> list[Value]:
+    """Every token that goes into an op or ends a part of one: what may come out of an op that says no more."""
+    if op is None or isinstance(op, nv_tileaa.Func):
         return []
-    if isinstance(holder, scf.For):
-        return [holder.inits[at], holder.yielded[at]]
-    ends = [block.last_op for region in holder.regions for block in region.blocks]
-    if isinstance(holder, scf.If):
-        return [end.operands[at] for end in ends if end is not None]
-    values = [*holder.operands, *(value for end in ends if end is not None for value in end.operands)]
-    return [value for value in values if value.type is token.type]
-
-
-def _outermost(op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> Operation:
-    """The op, or what holds it, in the block where its token comes from."""
-    block = op.token.owner_block
-    place: Operation = op
-    while place.parent is not block and place.parent_op is not None:
-        place = place.parent_op
-    return place
+    ends = [block.last_op for inner in op.walk() for region in inner.regions for block in region.blocks]
+    values = [*op.operands, *(value for end in ends if end is not None for value in end.operands)]
+    return [value for value in values if value.type is MEM_TOKEN]

@@ -1,13 +1,16 @@
 """Shared memory of a kernel: where buffers and scratch lie, and by which instructions it is accessed.
 
-Buffers whose lives do not meet may share bytes: a life is the span of operations from the first use to the last,
-stretched over every loop that it enters from outside.  Who writes to bytes that may have been another's puts a barrier
-before: a conversion before its store, a pipelined loop before its first copies, a staged load before its store; and a
-pipelined loop leaves no copy under way.
+    alloc_tensor, @scratch("op") ──allocate()──▶ a place for each ──record()──▶ {nv_tileas.offset = 1024 : i64}
+                                                                  ◀─recorded()─ the lowering to llvm
+
+Buffers and scratch whose lives do not meet may share bytes: a life is the span of operations from the first use to the
+last, stretched over every loop that it enters from outside.  Barriers order those who share (`barriers.py`), and no
+copy is under way where a life ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
@@ -16,6 +19,7 @@ from typing import Any
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import Type
 from tessera_tools.layout import (
@@ -31,7 +35,14 @@ from tessera_tools.layout import (
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
-"""Bytes; the largest pattern of a hardware swizzle (128-byte mode: 8 lines of 128)."""
+"""Bytes; what the kernel's shared memory as a whole is aligned to, the largest pattern of a hardware swizzle."""
+BUFFER_ALIGNMENT = 16
+"""Bytes; the widest access of one thread (128 bits, ldmatrix rows, cp.async).  Banks need no more: every address of an
+access moves by the same number of banks."""
+OFFSET = "nv_tileas.offset"
+"""The attribute of an op that needs shared memory: at which byte of the CTA's it has it."""
+ALIGN = "nv_tileas.alignment"
+"""The attribute of an alloc_tensor whose reader wants more than `BUFFER_ALIGNMENT`."""
 
 
 def memory_bits(element: Type) -> int:
@@ -39,17 +50,59 @@ def memory_bits(element: Type) -> int:
     return max(8, storage_bits(element))
 
 
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Bytes of shared memory that an op uses while it runs: it stores to them, waits at a barrier of its own, and loads
+    from them, last of all."""
+
+    bytes: int
+    what: str
+    """What they are for, in an error that lists what does not fit: `a conversion of tile 64x64xf16`."""
+
+
+_SCRATCH: dict[str, Callable[[Any, Target], Scratch | None]] = {}
+
+
+def scratch(*names: str) -> Callable[[Any], Any]:
+    """Register what ops of these names need: a function of an op and the target that gives Scratch, or None."""
+
+    def register(function: Any) -> Any:
+        for name in names:
+            _SCRATCH[name] = function
+        return function
+
+    return register
+
+
+def scratch_of(op: Operation, target: Target) -> Scratch | None:
+    """The scratch that an op needs; None if it needs none."""
+    needed = _SCRATCH.get(op.name)
+    return needed(op, target) if needed is not None else None
+
+
+def needed_bytes(op: Operation, target: Target) -> Scratch | None:
+    """What an op needs of shared memory, as a buffer or as scratch; None if nothing."""
+    if isinstance(op, nv_tileas.AllocTensor):
+        type = op.res.type
+        what = f"{type.stages} stages of {tile_text(type.tile, type.element)}"
+        return Scratch(stage_bytes(type) * type.stages, what)
+    return scratch_of(op, target)
+
+
 @dataclass
 class _Life:
     """The bytes that an op needs from position `first` to position `last` of the walk."""
 
     op: Operation
-    bytes: int
+    need: Scratch
     first: int
     last: int
-    what: str
-    """What takes the bytes, for the error if they do not fit."""
+    alignment: int
     offset: int = -1
+
+    @property
+    def bytes(self) -> int:
+        return self.need.bytes
 
 
 @dataclass
@@ -57,40 +110,82 @@ class Allocation:
     """Byte offsets of every buffer and scratch area of a kernel, by the op that needs it."""
 
     offsets: dict[Operation, int] = field(default_factory=dict)
-    plans: dict[Operation, Any] = field(default_factory=dict)
+    sizes: dict[Operation, int] = field(default_factory=dict)
     total: int = 0
+
+    def add(self, op: Operation, offset: int, size: int) -> None:
+        """Place an op's bytes."""
+        self.offsets[op] = offset
+        self.sizes[op] = size
+        self.total = max(self.total, offset + size)
 
 
 def allocate(function: Any, target: Target) -> Allocation:
-    """Place all buffers; an error that says what takes how much if they do not fit."""
+    """Place all buffers and scratch; an error that says what takes how much if they do not fit."""
+    lives = _lives(function, target)
+    allocation = _place(lives)
+    if allocation.total > target.max_shared_per_block:
+        listed = "; ".join(
+            f"{v.bytes} bytes for {v.need.what}" for v in sorted(lives, key=lambda v: -v.bytes)
+        )
+        raise function.error(
+            f"needs {allocation.total} bytes of shared memory, but {target.name} has "
+            f"{target.max_shared_per_block} a CTA: {listed}; use smaller tiles"
+        )
+    return allocation
+
+
+def record(allocation: Allocation) -> None:
+    """Write the places on the ops."""
+    for op, offset in allocation.offsets.items():
+        op.attributes[OFFSET] = i64(offset)
+
+
+def recorded(function: Any, target: Target) -> Allocation:
+    """The places written on the ops of a function; an error where one is missing, or beyond the target's memory."""
+    allocation = Allocation()
+    for op in function.walk():
+        need = needed_bytes(op, target)
+        if need is None:
+            continue
+        offset = op.attributes.get(OFFSET)
+        if not isinstance(offset, IntegerAttr):
+            raise op.error("has no place in shared memory; run --tileas-insert-barriers first")
+        if not 0 <= offset.value <= target.max_shared_per_block - need.bytes:
+            raise op.error(
+                f"has {need.bytes} bytes at {OFFSET} = {offset.value}, but {target.name} has "
+                f"{target.max_shared_per_block} bytes of shared memory a CTA"
+            )
+        allocation.add(op, offset.value, need.bytes)
+    return allocation
+
+
+def _lives(function: Any, target: Target) -> list[_Life]:
     positions: dict[Operation, int] = {}
     ends: dict[Operation, int] = {}
     for op in function.walk():
         positions[op] = len(positions)
     for op in function.walk(post_order=True):
         ends[op] = max([positions[op], *(ends[inner] for r in op.regions for b in r.blocks for inner in b)])
-    allocation = Allocation()
     lives: list[_Life] = []
     for op, position in positions.items():
+        need = needed_bytes(op, target)
+        if need is None:
+            continue
+        spans = [(position, position)]
         if isinstance(op, nv_tileas.AllocTensor):
-            type = op.res.type
-            spans = [_span(op, user, positions, ends) for user in op.res.users] or [(position, position)]
-            first, last = min(start for start, _ in spans), max(end for _, end in spans)
-            what = f"{type.stages} stages of {tile_text(type.tile, type.element)}"
-            lives.append(_Life(op, stage_bytes(type) * type.stages, first, last, what))
-        elif isinstance(op, nv_tileas.ConvertLayout):
-            plan = allocation.plans[op] = conversion_plan(op, target)
-            if isinstance(plan, SharedRoundTrip):
-                what = f"a conversion of {tile_text(op.res.type.shape, op.res.type.element)}"
-                lives.append(_Life(op, plan.scratch_bytes, position, position, what))
-    _place(lives, allocation)
-    if allocation.total > target.max_shared_per_block:
-        listed = "; ".join(f"{v.bytes} bytes for {v.what}" for v in sorted(lives, key=lambda v: -v.bytes))
-        raise function.error(
-            f"needs {allocation.total} bytes of shared memory, but {target.name} has "
-            f"{target.max_shared_per_block} a CTA: {listed}; use smaller tiles"
+            spans = [_span(op, user, positions, ends) for user in op.res.users] or spans
+        alignment = op.attributes.get(ALIGN)
+        lives.append(
+            _Life(
+                op,
+                need,
+                min(first for first, _ in spans),
+                max(last for _, last in spans),
+                alignment.value if isinstance(alignment, IntegerAttr) else BUFFER_ALIGNMENT,
+            )
         )
-    return allocation
+    return lives
 
 
 def tile_text(shape: tuple[int, ...], element: Type) -> str:
@@ -113,8 +208,9 @@ def _span(
     return positions[outermost], ends[outermost]
 
 
-def _place(lives: list[_Life], allocation: Allocation) -> None:
+def _place(lives: list[_Life]) -> Allocation:
     """First fit, largest first, among buffers whose lives meet."""
+    allocation = Allocation()
     placed: list[_Life] = []
     for life in sorted(lives, key=lambda v: (-v.bytes, v.first)):
         offset = 0
@@ -123,15 +219,23 @@ def _place(lives: list[_Life], allocation: Allocation) -> None:
         ):
             if offset + life.bytes <= other.offset:
                 break
-            offset = max(offset, _aligned(other.offset + other.bytes))
+            offset = max(offset, _aligned(other.offset + other.bytes, life.alignment))
         life.offset = offset
         placed.append(life)
-        allocation.offsets[life.op] = offset
-        allocation.total = max(allocation.total, offset + life.bytes)
+        allocation.add(life.op, offset, life.bytes)
+    return allocation
 
 
-def _aligned(offset: int) -> int:
-    return (offset + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+def _aligned(offset: int, alignment: int) -> int:
+    return (offset + alignment - 1) // alignment * alignment
+
+
+@scratch("nv_tileas.convert_layout")
+def _conversion_scratch(op: nv_tileas.ConvertLayout, target: Target) -> Scratch | None:
+    plan = conversion_plan(op, target)
+    if not isinstance(plan, SharedRoundTrip):
+        return None
+    return Scratch(plan.scratch_bytes, f"a conversion of {tile_text(op.res.type.shape, op.res.type.element)}")
 
 
 def conversion_plan(op: nv_tileas.ConvertLayout, target: Target) -> Conversion:

@@ -1,0 +1,308 @@
+"""Where the threads of a CTA must wait for each other: membar analysis over structured control flow.
+
+    pending:  every access since the last barrier          at a barrier           nothing is pending
+              (bytes of shared memory, or global memory)    at an access           a conflict? → a barrier before it
+                                                            at a loop              again, with what its end leaves
+
+Two accesses conflict if one of them writes, and they may touch the same place through different threads: of shared
+memory, if their byte intervals overlap; of global memory, if tokens order them.  A `cp.async` writes when its group is
+waited for; until then only what the pipeline does with its own buffer may follow.
+
+A barrier stands as late as it can, but before every loop that its reasons lie outside of.  In the end no barrier is
+left without which there would be no conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
+from tessera_tools.ir.core import Block, Builder, Operation
+from tessera_tools.ir.effects import own_effects
+from tessera_tools.passes.tileas.memory_order import MemoryOrder, memory_kinds
+from tessera_tools.passes.tileas.shared_memory import Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One access: the op that makes it, whether it writes, its bytes of shared memory from `first` to before `end`
+    (both 0: global memory), and whether it is a copy under way."""
+
+    op: Operation
+    writes: bool
+    first: int = 0
+    end: int = 0
+    under_way: bool = False
+    buffer: Operation | None = None
+    """The alloc_tensor that is accessed; None for scratch and global memory."""
+
+    @property
+    def is_global(self) -> bool:
+        return self.end == 0
+
+    def landed(self) -> Access:
+        """The same access when it is complete."""
+        return Access(self.op, self.writes, self.first, self.end, buffer=self.buffer)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What an op does: accesses, or it is a barrier, or it waits for copies."""
+
+    accesses: tuple[Access, ...] = ()
+    own_barrier: bool = False
+    """Whether the op has barriers of its own: the first access lies before them, the last behind."""
+    is_barrier: bool = False
+    waits: bool = False
+
+
+Pending = frozenset[Access]
+_NONE: Pending = frozenset()
+
+
+def insert_barriers(function: Operation, allocation: Allocation) -> tuple[int, int]:
+    """Make the barriers of a function those that it needs; how many were (inserted, removed)."""
+    analysis = _Analysis(function, allocation)
+    inserted = 0
+
+    def insert(place: Operation) -> None:
+        nonlocal inserted
+        inserted += 1
+        barrier = nv_tileas.Barrier(location=place.location)
+        Builder.before(place).insert(barrier)
+        analysis.add(barrier)
+
+    while not analysis.walk(insert):
+        pass
+    removed = 0
+    for barrier in sorted(analysis.barriers(), key=_depth, reverse=True):
+        without = analysis.without(barrier)
+        if without:
+            barrier.erase()
+            removed += 1
+    # A barrier that was inserted and then not needed was never there.
+    both = min(inserted, removed)
+    return inserted - both, removed - both
+
+
+def needed_barriers(function: Operation, allocation: Allocation) -> bool:
+    """Whether the barriers of a function order all its conflicts."""
+    return _Analysis(function, allocation).walk(None)
+
+
+def _depth(op: Operation) -> int:
+    depth = 0
+    while op.parent_op is not None:
+        op = op.parent_op
+        depth += 1
+    return depth
+
+
+class _Conflict(Exception):
+    """There is a conflict, and nothing may be inserted."""
+
+
+class _Restart(Exception):
+    """A barrier was inserted before the place that is being walked."""
+
+
+class _Analysis:
+    """Walks of one function; what its ops do is found once."""
+
+    def __init__(self, function: Operation, allocation: Allocation) -> None:
+        self.function = function
+        self.allocation = allocation
+        self.order = MemoryOrder()
+        self.effects: dict[Operation, Effects] = {}
+        self.around: set[Operation] = set()
+        """The ops that have one with effects inside."""
+        self.insert: Callable[[Operation], None] | None = None
+        self.ignored: Operation | None = None
+        self.breaks: dict[Operation, Pending | None] = {}
+        self.continues: dict[Operation, Pending | None] = {}
+        for op in function.walk():
+            self.add(op)
+
+    def add(self, op: Operation) -> None:
+        """Take note of an op."""
+        effects = self._effects_of(op)
+        leaves = isinstance(op, nv_tileaa.Break | nv_tileaa.Continue | nv_tileaa.Return)
+        if effects is not None:
+            self.effects[op] = effects
+        if effects is None and not leaves:
+            return
+        parent = op.parent_op
+        while parent is not None and parent not in self.around:
+            self.around.add(parent)
+            parent = parent.parent_op
+
+    def _effects_of(self, op: Operation) -> Effects | None:
+        if isinstance(op, nv_tileas.Barrier):
+            return Effects(is_barrier=True)
+        if isinstance(op, nv_tileas.AsyncWaitGroup):
+            return Effects(waits=True)
+        accesses: list[Access] = []
+        kinds = memory_kinds(op)
+        copies = isinstance(op, nv_tileas.AsyncTiledCopy)
+        if kinds:
+            # What a copy writes is shared memory.  It has read global memory before the barrier that its readers need,
+            # so that no later access has to wait for it.
+            accesses.append(Access(op, "write" in kinds and not copies))
+        buffers = {
+            v.defining_op
+            for v in op.operands
+            if isinstance(v.type, nv_tileas.SmemType) and v.defining_op is not None
+        }
+        effects = own_effects(op)[0]
+        for buffer in buffers:
+            first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
+            if copies or effects is None or "write" in effects:
+                accesses.append(Access(op, True, first, first + size, copies, buffer))
+            else:
+                accesses.append(Access(op, False, first, first + size, buffer=buffer))
+        if not isinstance(op, nv_tileas.AllocTensor) and op in self.allocation.offsets:
+            first, size = self.allocation.offsets[op], self.allocation.sizes[op]
+            store, load = Access(op, True, first, first + size), Access(op, False, first, first + size)
+            return Effects((store, *accesses, load), own_barrier=True)
+        return Effects(tuple(accesses)) if accesses else None
+
+    def barriers(self) -> list[Operation]:
+        """The barriers of the function, in order."""
+        return [op for op in self.function.walk() if isinstance(op, nv_tileas.Barrier)]
+
+    def without(self, barrier: Operation) -> bool:
+        """Whether there is no conflict without a barrier."""
+        self.ignored = barrier
+        free = self.walk(None)
+        self.ignored = None
+        return free
+
+    def walk(self, insert: Callable[[Operation], None] | None) -> bool:
+        """Walk the function; whether there was no conflict, or all could be ordered by barriers inserted on the way.
+        Where nothing may be inserted, it ends at the first conflict; else where it has to begin again."""
+        self.insert = insert
+        self.breaks.clear()
+        self.continues.clear()
+        try:
+            for region in self.function.regions:
+                for block in region.blocks:
+                    self.block(block, _NONE)
+        except (_Conflict, _Restart):
+            return False
+        return True
+
+    # -- control flow
+
+    def block(self, block: Block, pending: Pending | None) -> Pending | None:
+        """What is pending behind a block; None where its end is never reached."""
+        for op in list(block):
+            if pending is None:
+                return None
+            if isinstance(op, nv_tileaa.Return):
+                return None
+            if isinstance(op, nv_tileaa.Break | nv_tileaa.Continue):
+                loop = enclosing_loop(op)
+                ends = self.breaks if isinstance(op, nv_tileaa.Break) else self.continues
+                ends[loop] = _either(ends.get(loop), pending)
+                return None
+            if op in self.effects:
+                pending = self.step(op, pending)
+            if op in self.around:
+                pending = (
+                    self.loop(op, pending) if getattr(op, "is_loop", False) else self.branch(op, pending)
+                )
+        return pending
+
+    def branch(self, op: Operation, pending: Pending) -> Pending | None:
+        """One of the regions runs; if there is only one, or one is empty, perhaps none."""
+        ends = [self.block(region.blocks[0], pending) for region in op.regions if region.blocks]
+        after = pending if len(ends) < max(2, len(op.regions)) else None
+        for end in ends:
+            after = _either(after, end)
+        return after
+
+    def loop(self, op: Operation, pending: Pending) -> Pending | None:
+        """The regions run one behind the other, again and again; what is pending where they start only grows."""
+        head = pending
+        while True:
+            self.breaks.pop(op, None)
+            self.continues.pop(op, None)
+            end: Pending | None = head
+            left: Pending | None = head
+            for region in op.regions:
+                end = self.block(region.blocks[0], end)
+                left = _either(left, end)
+            back = _either(end, self.continues.get(op))
+            if back is None or back <= head:
+                break
+            head |= back
+        return self.breaks.get(op) if isinstance(op, nv_tileaa.Loop) else left
+
+    # -- accesses
+
+    def step(self, op: Operation, pending: Pending) -> Pending:
+        """What is pending behind an op."""
+        effects = self.effects[op]
+        if effects.is_barrier:
+            return pending if op is self.ignored else _after_barrier(pending)
+        if effects.waits:
+            return frozenset(access.landed() for access in pending)
+        checked = effects.accesses[:-1] if effects.own_barrier else effects.accesses
+        reasons = [
+            earlier for access in checked for earlier in pending if self.conflict(earlier, access, pending)
+        ]
+        if reasons:
+            if self.insert is None:
+                raise _Conflict
+            place = _outermost(op, reasons)
+            self.insert(place)
+            if place is not op:
+                raise _Restart
+            pending = _after_barrier(pending)
+        if not effects.own_barrier:
+            return pending | set(effects.accesses)
+        return _after_barrier(pending) | set(effects.accesses[1:])
+
+    def conflict(self, earlier: Access, later: Access, pending: Pending) -> bool:
+        """Whether threads that make one access may have to wait for threads that make the other."""
+        if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
+            return False
+        if earlier.is_global:
+            return earlier.op in self.order.before(later.op)
+        if earlier.end <= later.first or later.end <= earlier.first:
+            return False
+        if not earlier.under_way:
+            return True
+        if earlier.buffer is later.buffer:
+            # The stages of a pipeline: what is read was waited for, what is filled was read before the last barrier.
+            return False
+        raise later.op.error(
+            "uses shared memory that a copy under way may still fill; an nv_tileas.async.wait_group must stand before"
+        )
+
+
+def _either(a: Pending | None, b: Pending | None) -> Pending | None:
+    """What may be pending where two ways meet."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a | b
+
+
+def _after_barrier(pending: Pending) -> Pending:
+    """Copies that are under way stay so."""
+    return frozenset(access for access in pending if access.under_way)
+
+
+def _outermost(op: Operation, reasons: list[Access]) -> Operation:
+    """The outermost loop around an op that no reason lies in; the op itself if there is none."""
+    place = op
+    around = op.parent_op
+    while around is not None and not isinstance(around, nv_tileaa.Func):
+        if any(around.is_ancestor_of(access.op) for access in reasons):
+            break
+        if getattr(around, "is_loop", False):
+            place = around
+        around = around.parent_op
+    return place
