@@ -14,7 +14,7 @@ from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects.nv_tileaa import AddPtr, MakeMemRef
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import FloatType, IntegerType, RankedTensorType
+from tessera_tools.ir.types import FloatType, IntegerType, RankedTensorType, bit_width
 
 WIDEST_ACCESS = 128
 """Bits that one load or store instruction of a thread moves at most (PTX ISA, ld and st)."""
@@ -48,6 +48,16 @@ def lower_of(item: int | Value, facts: Facts) -> int | None:
 def upper_of(item: int | Value, facts: Facts) -> int | None:
     """The upper bound of a number or a value; None if none is known."""
     return facts.upper(item) if isinstance(item, Value) else item
+
+
+def unsigned_range(item: int | Value, facts: Facts) -> tuple[int, int]:
+    """The least and the greatest number that an item may be, read as unsigned (extents, strides, offsets of views)."""
+    if not isinstance(item, Value):
+        return item, item
+    known = facts.fact(item)
+    if known.lower >= 0:
+        return known.lower, known.upper
+    return 0, (1 << bit_width(item.type)) - 1
 
 
 def vector_elements(
@@ -87,9 +97,8 @@ def in_bounds(
     """For each axis, whether the tile provably lies inside the view along it."""
     found = []
     for extent, offset, size in zip(view.extents(), offsets, tile, strict=True):
-        first, last, end = lower_of(offset, facts), upper_of(offset, facts), lower_of(extent, facts)
-        known = first is not None and last is not None and end is not None
-        found.append(known and first >= 0 and last + size <= end)  # type: ignore[operator]
+        first, last = unsigned_range(offset, facts)
+        found.append(first >= 0 and last + size <= unsigned_range(extent, facts)[0])
     return tuple(found)
 
 

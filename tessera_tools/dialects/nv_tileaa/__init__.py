@@ -44,7 +44,7 @@ from tessera_tools.dialects.nv_tileaa.effects import (
     Print,
 )
 from tessera_tools.dialects.nv_tileaa.packing import Pack, Unpack
-from tessera_tools.dialects.nv_tileaa.pointers import Load, Offset, Store
+from tessera_tools.dialects.nv_tileaa.pointers import AtomicLoad, AtomicStore, Load, Offset, Store
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce, Scan
 from tessera_tools.dialects.nv_tileaa.structure import Assume, Func, GetNumPrograms, GetProgramId, Return
 from tessera_tools.dialects.nv_tileaa.tensors import (
@@ -84,6 +84,8 @@ DIALECT = Dialect(
 )
 
 __all__ = [
+    "AtomicLoad",
+    "AtomicStore",
     "AddPtr",
     "Assert",
     "Assume",

@@ -15,6 +15,7 @@ from tessera_tools.opdef import (
     I64_ATTR,
     PURE,
     READ,
+    READ_WRITE,
     TYPE_ATTR,
     WRITE,
     Op,
@@ -54,32 +55,28 @@ class Load(Op, name="nv_tileaa.load", traits=(READ,)):
     """The elements at pointers; where the mask is false, `padding`, or anything if there is none.
 
     `copy_atom` says how many neighbours along `axis` one instruction moves: so many aligned pointers follow one another
-    there, under equal masks.  An `ordering` other than weak is for elements that others access at the same time, seen
-    by all threads within `scope`; it moves one element at a time.
+    there, under equal masks.
     """
 
     source = operand(POINTERS)
     mask = optional_operand(derived("i1 for each pointer", _mask_of, "source"))
     padding = optional_operand(same_as("res"))
     token = operand(TOKEN)
-    ordering = attribute(enum(OrderingAttr), default=OrderingAttr("weak"))
-    scope = attribute(enum(ScopeAttr), optional=True)
     copy_atom = attribute(COPY_ATOM)
     axis = attribute(I64_ATTR, optional=True)
     res = result(ANY_TYPE)
     out_token = result(TOKEN)
     assembly = (
-        "$source (`mask` $mask^)? (`padding` $padding^)? `,` $token (`ordering` $ordering^)? (`scope` $scope^)? "
-        "attr-dict `:` type($source) `->` type($res) `,` type($out_token)"
+        "$source (`mask` $mask^)? (`padding` $padding^)? `,` $token attr-dict `:` type($source) `->` type($res) `,` "
+        "type($out_token)"
     )
 
     def verify_op(self) -> None:
         _check_shapes(self, self.source.type, self.res.type)
-        check_order(self, "load", "acquire")
 
 
 class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
-    """Elements to pointers, where the mask is true; `copy_atom`, `axis`, `ordering` and `scope` as in nv_tileaa.load.
+    """Elements to pointers, where the mask is true; `copy_atom` and `axis` as in nv_tileaa.load.
 
     Of several elements for one address, any one may be the last.
     """
@@ -88,19 +85,56 @@ class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
     value = operand(ANY_TYPE)
     mask = optional_operand(derived("i1 for each pointer", _mask_of, "dest"))
     token = operand(TOKEN)
-    ordering = attribute(enum(OrderingAttr), default=OrderingAttr("weak"))
-    scope = attribute(enum(ScopeAttr), optional=True)
     copy_atom = attribute(COPY_ATOM)
     axis = attribute(I64_ATTR, optional=True)
     out_token = result(TOKEN)
+    assembly = "$dest `,` $value (`mask` $mask^)? `,` $token attr-dict `:` type($dest) `,` type($value) `,` type($out_token)"
+
+    def verify_op(self) -> None:
+        _check_shapes(self, self.dest.type, self.value.type)
+
+
+class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
+    """As nv_tileaa.load, of elements that others may access at the same time, one by one: `relaxed`, or `acquire`,
+    which orders what follows by the token behind what the others released."""
+
+    ordering = attribute(enum(OrderingAttr))
+    scope = attribute(enum(ScopeAttr))
+    source = operand(POINTERS)
+    mask = optional_operand(derived("i1 for each pointer", _mask_of, "source"))
+    padding = optional_operand(same_as("res"))
+    token = operand(TOKEN)
+    res = result(ANY_TYPE)
+    out_token = result(TOKEN)
     assembly = (
-        "$dest `,` $value (`mask` $mask^)? `,` $token (`ordering` $ordering^)? (`scope` $scope^)? attr-dict `:` "
-        "type($dest) `,` type($value) `,` type($out_token)"
+        "$ordering $scope $source (`mask` $mask^)? (`padding` $padding^)? `,` $token attr-dict `:` type($source) `->` "
+        "type($res) `,` type($out_token)"
+    )
+
+    def verify_op(self) -> None:
+        _check_shapes(self, self.source.type, self.res.type)
+        _check_ordering(self, "load", "acquire")
+
+
+class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(READ_WRITE,)):
+    """As nv_tileaa.store, of elements that others may access at the same time, one by one: `relaxed`, or `release`,
+    which shows others that acquire it what comes before by the token."""
+
+    ordering = attribute(enum(OrderingAttr))
+    scope = attribute(enum(ScopeAttr))
+    dest = operand(POINTERS)
+    value = operand(ANY_TYPE)
+    mask = optional_operand(derived("i1 for each pointer", _mask_of, "dest"))
+    token = operand(TOKEN)
+    out_token = result(TOKEN)
+    assembly = (
+        "$ordering $scope $dest `,` $value (`mask` $mask^)? `,` $token attr-dict `:` type($dest) `,` type($value) `,` "
+        "type($out_token)"
     )
 
     def verify_op(self) -> None:
         _check_shapes(self, self.dest.type, self.value.type)
-        check_order(self, "store", "release")
+        _check_ordering(self, "store", "release")
 
 
 def _shape(type: Type) -> tuple[int, ...] | None:
@@ -112,12 +146,6 @@ def _check_shapes(op: Op, pointers: Type, others: Type) -> None:
         raise op.error(f"takes operands of one shape, got {pointers} and {others}")
 
 
-def check_order(op: Any, noun: str, last: str) -> None:
-    """A load is weak, relaxed or acquire, a store weak, relaxed or release; a scope stands unless it is weak."""
-    ordering = op.ordering.value
-    if ordering not in ("weak", "relaxed", last):
-        raise op.error(f"has the ordering '{ordering}'; a {noun} is weak, relaxed or {last}")
-    if (ordering == "weak") != (op.scope is None):
-        raise op.error(
-            "is weak and has no scope" if ordering == "weak" else f"needs a scope, being {ordering}"
-        )
+def _check_ordering(op: Any, noun: str, last: str) -> None:
+    if op.ordering.value not in ("relaxed", last):
+        raise op.error(f"has the ordering '{op.ordering.value}'; an atomic {noun} is relaxed or {last}")

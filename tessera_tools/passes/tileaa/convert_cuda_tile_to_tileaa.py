@@ -27,8 +27,11 @@ from tessera_tools.passes.tileaa.dots import populate_dots
 from tessera_tools.passes.tileaa.effects import populate_effects
 from tessera_tools.passes.tileaa.globals import global_variable, populate_globals
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
-from tessera_tools.passes.tileaa.memory import HINTS, choose_copy_atoms, hints_for, populate_memory
+from tessera_tools.passes.tileaa.memory import choose_copy_atoms, populate_memory
+from tessera_tools.passes.tileaa.pointers import HINTS, hints_for, populate_pointers
+from tessera_tools.passes.tileaa.reductions import populate_reductions
 from tessera_tools.passes.tileaa.tensors import populate_tensors
+from tessera_tools.passes.tileaa.views import populate_views
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 COMPUTE_CAPABILITY = "nv_tileaa.compute_capability"
@@ -66,7 +69,10 @@ class ConvertCudaTileToTileAA(Pass):
             populate_effects,
             populate_globals,
             populate_memory,
+            populate_pointers,
+            populate_reductions,
             populate_tensors,
+            populate_views,
         ):
             populate(handlers)
         made = [

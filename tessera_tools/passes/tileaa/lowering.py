@@ -33,10 +33,10 @@ Handlers = dict[type[Operation], Handler]
 
 
 class TileView(NamedTuple):
-    """What stands for a partition view: a memref whose axes are those of the tile."""
+    """What stands for a view of tiles: a memref whose axes are those of the tile."""
 
     memref: Value
-    type: ct.PartitionViewType
+    type: ct.TileViewType
 
 
 class Lowering:
@@ -55,17 +55,15 @@ class Lowering:
     # -- types
 
     def type_of(self, type: Type, op: Operation) -> Type:
-        """The type that stands for a type of cuda_tile.  Refused: tiles of pointers."""
+        """The type that stands for a type of cuda_tile.  Refused: views, which other values stand for."""
         if isinstance(type, ct.TokenType):
             return aa.MEM_TOKEN
         if isinstance(type, ct.TileType):
             if isinstance(type.element, ct.PointerType):
-                if type.shape:
-                    raise self.refuse(
-                        op, f"no tile of pointers ('{type}'); scalar pointers and views are supported"
-                    )
-                return GLOBAL_POINTER
-            return RankedTensorType(type.shape, type.element) if type.shape else type.element
+                element: Type = GLOBAL_POINTER
+            else:
+                element = type.element
+            return RankedTensorType(type.shape, element) if type.shape else element
         if isinstance(type, ct.CudaTileType):
             raise self.refuse(op, f"no value of type '{type}' here")
         return type
@@ -162,11 +160,6 @@ def refusal(op: Operation, what: str = "") -> DiagnosticError:
 
 _GATHER = "memory is reached through partition views (load_view_tko, store_view_tko)"
 _INSTEAD = {
-    "reduce": "there is no reduction yet; elementwise ops and mmaf are supported",
-    "scan": "there is no scan yet; elementwise ops and mmaf are supported",
-    "offset": f"{_GATHER}, which move the pointer themselves",
-    "load_ptr_tko": _GATHER,
-    "store_ptr_tko": _GATHER,
     "atomic_rmw_tko": f"there are no atomics yet; {_GATHER}",
     "atomic_cas_tko": f"there are no atomics yet; {_GATHER}",
     "atomic_red_view_tko": f"there are no atomics yet; {_GATHER}",

@@ -13,25 +13,27 @@ entry @reduction() {
 
 // -----
 
+entry @nibbles(%p: tile<2xptr<f4E2M1FN>>) {
+  // expected-error @+1 {{'cuda_tile.load_ptr_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no elements of less than a byte ('f4E2M1FN') one by one; weak accesses through partition and strided views along whose last axis they lie side by side are supported}}
+  %0, %1 = load_ptr_tko weak %p : tile<2xptr<f4E2M1FN>> -> tile<2xf4E2M1FN>, token
+  return
+}
+
+// -----
+
+entry @no_zero(%p: tile<ptr<f8E8M0FNU>>, %i: tile<i32>) {
+  %v = make_tensor_view %p, shape = [60], strides = [1] : tensor_view<60xf8E8M0FNU, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(16), padding_value = zero, tensor_view<60xf8E8M0FNU, strides=[1]>>
+  // expected-error @+1 {{'cuda_tile.load_view_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no padding with zero of elements that have none ('f8E8M0FNU')}}
+  %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), padding_value = zero, tensor_view<60xf8E8M0FNU, strides=[1]>>, tile<i32> -> tile<16xf8E8M0FNU>, token
+  return
+}
+
+// -----
+
 entry @indices() {
   // expected-error @+1 {{'cuda_tile.iota' op is not supported by convert-cuda-tile-to-tileaa in this version: there is no tile of indices yet}}
   %i = iota : tile<8xi32>
-  return
-}
-
-// -----
-
-entry @pointers(%p: tile<ptr<f32>>) {
-  // expected-error @+1 {{'cuda_tile.reshape' op is not supported by convert-cuda-tile-to-tileaa in this version: no tile of pointers ('!cuda_tile.tile<1xptr<f32>>'); scalar pointers and views are supported}}
-  %0 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
-  return
-}
-
-// -----
-
-entry @gathered(%p: tile<ptr<f32>>) {
-  // expected-error @+1 {{'cuda_tile.load_ptr_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: memory is reached through partition views}}
-  %0, %1 = load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token
   return
 }
 
@@ -75,26 +77,6 @@ entry @batched() {
   %c = constant <f32: 0.0> : tile<2x16x16xf32>
   // expected-error @+1 {{'cuda_tile.mmaf' op is not supported by convert-cuda-tile-to-tileaa in this version: no batch of matrices}}
   %0 = mmaf %a, %a, %c : tile<2x16x16xf16>, tile<2x16x16xf16>, tile<2x16x16xf32>
-  return
-}
-
-// -----
-
-entry @ordered(%p: tile<ptr<f32>>, %i: tile<i32>) {
-  %v = make_tensor_view %p, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
-  %w = make_partition_view %v : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>
-  // expected-error @+1 {{'cuda_tile.load_view_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: relaxed ordering; weak is supported}}
-  %t, %tok = load_view_tko relaxed device %w[%i] : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>, tile<i32> -> tile<16xf32>, token
-  return
-}
-
-// -----
-
-entry @huge(%p: tile<ptr<f32>>, %n: tile<i64>, %i: tile<i64>) {
-  %v = make_tensor_view %p, shape = [%n], strides = [1] : tile<i64> -> tensor_view<?xf32, strides=[1]>
-  %w = make_partition_view %v : partition_view<tile=(16), tensor_view<?xf32, strides=[1]>>
-  // expected-error @+1 {{a dimension may have 2**31 elements or more; use i32 extents, or assume bounded<0, 2147483647>}}
-  %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), tensor_view<?xf32, strides=[1]>>, tile<i64> -> tile<16xf32>, token
   return
 }
 

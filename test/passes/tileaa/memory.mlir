@@ -26,7 +26,7 @@ entry @wide(%p: tile<ptr<f16>>, %m: tile<i32>, %k: tile<i32>) {
   %tok = make_token : token
   %w = make_partition_view %v : partition_view<tile=(64x32), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
   // CHECK-NEXT: %[[C64:.*]] = arith.constant 64 : i32
-  // CHECK-NEXT: %[[I:.*]] = arith.muli %[[X]], %[[C64]] overflow<nsw> : i32
+  // CHECK-NEXT: %[[I:.*]] = arith.muli %[[X]], %[[C64]] overflow<nuw> : i32
   // CHECK-NEXT: %[[C32:.*]] = arith.constant 32 : i32
   // CHECK-NEXT: %[[J:.*]] = arith.muli %[[Y]], %[[C32]] overflow<nsw> : i32
   // CHECK-NEXT: %[[O:.*]] = nv_tileaa.addptr %[[V]], [%[[I]], %[[J]]] : !nv_tileaa.memref<?x?xf16>
@@ -80,9 +80,9 @@ entry @shapes(%p: tile<ptr<f16>>, %m: tile<i32>, %k: tile<i32>) {
   %kk = assume bounded<0, ?>, %k : tile<i32>
   %v = make_tensor_view %p, shape = [%m, %kk, 100], strides = [%kk, 100, 1] : tile<i32> -> tensor_view<?x?x100xf16, strides=[?,100,1]>
   %w = make_partition_view %v : partition_view<tile=(16x32x64), tensor_view<?x?x100xf16, strides=[?,100,1]>>
-  // The extent may be negative for all that is known.
+  // The extent, which is unsigned, may be one to which nothing can be added.
   // CHECK: %[[C16:.*]] = arith.constant 16 : i32
-  // CHECK-NEXT: %[[A:.*]] = arith.ceildivsi %[[M]], %[[C16]] : i32
+  // CHECK-NEXT: %[[A:.*]] = arith.ceildivui %[[M]], %[[C16]] : i32
   // CHECK-NEXT: %[[C32:.*]] = arith.constant 32 : i32
   // CHECK-NEXT: %[[C31:.*]] = arith.constant 31 : i32
   // CHECK-NEXT: %[[UP:.*]] = arith.addi %[[KK]], %[[C31]] overflow<nuw> : i32

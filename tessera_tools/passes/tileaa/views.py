@@ -1,0 +1,390 @@
+"""Part B of the conversion, continued: views of tensors in global memory, and loads and stores of tiles through them.
+
+    make_tensor_view %p, shape = [%m, %k], strides = [%s, 1]     nv_tileaa.make_memref %p, …
+    make_partition_view, make_strided_view                       nothing: the memref, its axes in the tile's order
+    load_view_tko %v[%i, %j]                                     muli by the distance of tiles, addptr, tiled_load
+    load_view_tko %gathered[%rows, %j], or not weak              pointers and a mask (`pointers_of_view`), load
+    get_index_space_shape                                        (extent + distance - 1) / distance
+
+Extents, strides and indices are read as unsigned.  An index lies in the index space, so that an offset is less than the
+extent and fits 32 bits where that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.analysis.access import in_bounds
+from tessera_tools.dialects import arith
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.ir import floats
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, TypeAttr
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.types import DYNAMIC, I32, I64, FloatType, RankedTensorType, bit_width, element_type
+from tessera_tools.passes.tileaa.constants import splat
+from tessera_tools.passes.tileaa.indexing import (
+    LARGEST_SIGNED,
+    LARGEST_UNSIGNED,
+    NO_SIGNED_WRAP,
+    NO_UNSIGNED_WRAP,
+    Int,
+    along,
+    as_value,
+    below,
+    indices,
+    most,
+    plus,
+    resized,
+    rest,
+    signed_type,
+    times,
+)
+from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, TileView
+from tessera_tools.passes.tileaa.pointers import (
+    atom,
+    hint_attributes,
+    load_elements,
+    ordering_of,
+    store_elements,
+    token_of,
+)
+
+UNBOUNDED = (1 << 63) - 1
+"""The extent of an axis along which an access is promised to lie inside."""
+
+
+def populate_views(handlers: Handlers) -> None:
+    """Add the handlers of views, and of loads and stores through them."""
+    handlers.update(
+        {
+            ct.MakeTensorView: _tensor_view,
+            ct.MakePartitionView: _tile_view,
+            ct.MakeStridedView: _tile_view,
+            ct.MakeGatherScatterView: _tile_view,
+            ct.GetTensorShape: _tensor_shape,
+            ct.GetIndexSpaceShape: _index_space_shape,
+            ct.LoadViewTko: _load,
+            ct.StoreViewTko: _store,
+        }
+    )
+
+
+# -- making views
+
+
+def _mixed(static: Sequence[int], dynamic: list[Value], to: Lowering) -> list[Int]:
+    """Extents or strides, values in 32 bits or more."""
+    values = iter(dynamic)
+    return [_at_least_32(next(values), to) if extent == DYNAMIC else extent for extent in static]
+
+
+def _at_least_32(value: Value, to: Lowering) -> Value:
+    return resized(value, I32, to) if bit_width(value.type) < 32 else value
+
+
+def _make_memref(
+    base: Value, shape: Sequence[Int], strides: Sequence[Int], element: Type, builder: Builder
+) -> Value:
+    op = aa.MakeMemRef(
+        base,
+        [v for v in shape if isinstance(v, Value)],
+        [v for v in strides if isinstance(v, Value)],
+        _static(shape),
+        _static(strides),
+        aa.GlobalSpaceAttr(),
+        res=aa.MemRefType(tuple(DYNAMIC if isinstance(v, Value) else v for v in shape), element),
+    )
+    return builder.insert(op).res
+
+
+def _static(items: Sequence[Int]) -> DenseArrayAttr:
+    return DenseArrayAttr(I64, tuple(aa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items))
+
+
+def _tensor_view(op: ct.MakeTensorView, to: Lowering) -> None:
+    view = op.result.type
+    shape = _mixed(view.shape, to.values(op.dynamicShape), to)
+    strides = _mixed(view.strides, to.values(op.dynamicStrides), to)
+    to.replace(op, _make_memref(to[op.base], shape, strides, view.element, to.builder))
+
+
+def _tile_view(op: Any, to: Lowering) -> None:
+    """Nothing but the memref, its axes put into the order of the tile's."""
+    memref, view = to[op.tensor_view], op.result.type
+    order = getattr(view, "dim_map", ()) or tuple(range(len(view.tile)))
+    if order != tuple(range(len(order))):
+        source = _source(op, memref, to)
+        shape, strides = source.extents(), source.strides()
+        element = source.res.type.element
+        memref = _make_memref(
+            source.base, [shape[i] for i in order], [strides[i] for i in order], element, to.builder
+        )
+    to.views[op.result] = TileView(memref, view)
+
+
+def _source(op: Operation, memref: Value, to: Lowering) -> aa.MakeMemRef:
+    """The op that made a view, and knows its extents and strides."""
+    source = memref.defining_op
+    if not isinstance(source, aa.MakeMemRef):
+        raise to.refuse(op, "its make_tensor_view must stand in the same part of the program")
+    return source
+
+
+def _distances(view: ct.TileViewType) -> tuple[int, ...]:
+    """How many elements apart neighbouring tiles start, along each axis; gathers and scatters name elements."""
+    if isinstance(view, ct.StridedViewType):
+        return view.traversal_strides
+    if isinstance(view, ct.GatherScatterViewType):
+        return (1,) * len(view.tile)
+    return view.tile_type.shape
+
+
+def _sparse_axis(view: ct.TileViewType) -> int | None:
+    return view.sparse_dim if isinstance(view, ct.GatherScatterViewType) else None
+
+
+def view_of(op: Operation, value: Value, to: Lowering) -> TileView:
+    """What stands for a view of tiles, the operand of an op."""
+    view = to.views.get(value)
+    if view is None:
+        raise to.refuse(op, f"no view of type '{value.type}' from elsewhere; make it in the same entry")
+    return view
+
+
+# -- queries
+
+
+def _tensor_shape(op: ct.GetTensorShape, to: Lowering) -> None:
+    if not op.results:
+        return
+    for extent, old in zip(_source(op, to[op.src], to).extents(), op.results, strict=True):
+        if old.has_uses:
+            to.define(old, as_value(extent, to.type_of(old.type, op), to))
+
+
+def _index_space_shape(op: ct.GetIndexSpaceShape, to: Lowering) -> None:
+    view = view_of(op, op.src, to)
+    extents = _source(op, view.memref, to).extents()
+    for extent, distance, old in zip(extents, _distances(view.type), op.results, strict=True):
+        if old.has_uses:
+            to.define(old, as_value(_tiles(extent, distance, to), to.type_of(old.type, op), to))
+
+
+def _tiles(extent: Int, distance: int, to: Lowering) -> Int:
+    """How many tiles start within an extent."""
+    if isinstance(extent, int):
+        return -(-extent // distance)
+    if distance == 1:
+        return extent
+    divisor = as_value(distance, extent.type, to)
+    width = bit_width(extent.type)
+    if most(extent, to) + distance - 1 >= 1 << width:
+        return to.emit(arith.CeilDivUI(extent, divisor)).result
+    last = as_value(distance - 1, extent.type, to)
+    total = to.emit(arith.AddI(extent, last, overflow_flags=NO_UNSIGNED_WRAP)).result
+    return to.emit(arith.DivUI(total, divisor)).result
+
+
+# -- where a tile lies
+
+
+def _promised(op: Any, view: TileView) -> tuple[bool, ...]:
+    """For each index of an access, whether the program promises that what it names lies inside."""
+    flags = getattr(op, "inbounds", None)
+    return tuple(map(bool, flags)) if flags is not None else (False,) * view.type.index_rank
+
+
+def _places(op: Any, view: TileView, extents: Sequence[Int], to: Lowering) -> list[Value]:
+    """The first element of the tile at the op's indices, along each axis; a tile of them along a sparse axis."""
+    places: list[Value] = []
+    for index, distance, extent in zip(op.index, _distances(view.type), extents, strict=True):
+        greatest = most(extent, to)
+        type = I32 if greatest <= LARGEST_UNSIGNED else I64
+        value = to[index]
+        if isinstance(value.type, RankedTensorType):
+            # A sparse index may lie outside, and is not to come inside by being cut off.
+            type = I32 if max(bit_width(value.type.element), bit_width(type)) <= 32 else I64
+            places.append(resized(value, type, to))
+            continue
+        flags = NO_UNSIGNED_WRAP if LARGEST_SIGNED < greatest <= LARGEST_UNSIGNED else NO_SIGNED_WRAP
+        place = times(resized(value, type, to), distance, type, to, flags)
+        places.append(as_value(place, type, to))
+    return places
+
+
+def _moved(op: Any, view: TileView, to: Lowering) -> Value:
+    """The view moved to the tile at the op's indices.
+
+    An axis along which the tile is promised to lie inside loses its extent.  Where an offset may take more than 32
+    bits, the base address moves instead, and the extents shrink to what is left of them.
+    """
+    source = _source(op, view.memref, to)
+    extents, promised = source.extents(), _promised(op, view)
+    places = _places(op, view, extents, to)
+    if all(p.type is I32 for p in places):
+        memref = view.memref
+        if any(promised):
+            shape = [UNBOUNDED if safe else extent for safe, extent in zip(promised, extents, strict=True)]
+            memref = _make_memref(
+                source.base, shape, source.strides(), source.res.type.element, Builder.after(source)
+            )
+        return to.emit(aa.AddPtr(memref, places)).res
+    shape = [
+        size if safe else rest(extent, place, size, to)
+        for extent, place, size, safe in zip(
+            extents, places, view.type.tile_type.shape, promised, strict=True
+        )
+    ]
+    base = _moved_pointer(source, places, to)
+    memref = _make_memref(base, shape, source.strides(), source.res.type.element, to.builder)
+    return to.emit(aa.AddPtr(memref, [to.integer(0, I32)] * len(shape))).res
+
+
+def _moved_pointer(source: aa.MakeMemRef, places: Sequence[Value], to: Lowering) -> Value:
+    """The address of the element at a place of a view, scalars along each axis (tiles are left out)."""
+    terms = [
+        (place, stride)
+        for place, stride in zip(places, source.strides(), strict=True)
+        if not isinstance(place.type, RankedTensorType)
+    ]
+    type = signed_type(sum(most(place, to) * most(stride, to) for place, stride in terms))
+    total: Int = 0
+    for place, stride in terms:
+        total = plus(total, times(place, stride, type, to), type, to)
+    return _offset(source.base, total, source, type, to)
+
+
+def _offset(pointers: Value, total: Int, source: aa.MakeMemRef, type: Type, to: Lowering) -> Value:
+    if total == 0:
+        return pointers
+    shaped = (
+        RankedTensorType(pointers.type.shape, type) if isinstance(pointers.type, RankedTensorType) else type
+    )
+    return to.emit(aa.Offset(pointers, as_value(total, shaped, to), TypeAttr(source.res.type.element))).res
+
+
+def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Value | None]:
+    """The addresses of the elements of the tile at the indices of `op`, and which of them lie inside the view.
+
+    op: an access of cuda_tile with `index`, and perhaps `inbounds`.
+    Returns a tile of pointers of the view's tile shape, and a tile of i1, None where all elements lie inside.
+    """
+    source = _source(op, view.memref, to)
+    extents, strides = source.extents(), source.strides()
+    shape = view.type.tile_type.shape
+    sparse = _sparse_axis(view.type)
+    places = _places(op, view, extents, to)
+    base = _moved_pointer(source, places, to)
+    # Within the tile: counted from the place along dense axes, named by the index along a sparse one.
+    reach = [most(extents[d], to) if d == sparse else size for d, size in enumerate(shape)]
+    type = signed_type(
+        sum(max(0, n - 1) * most(stride, to) for n, stride in zip(reach, strides, strict=True))
+    )
+    total: Int = 0
+    for axis, size in enumerate(shape):
+        if axis != sparse and size == 1:
+            continue
+        line = RankedTensorType((size,), type)
+        count = resized(places[axis], type, to) if axis == sparse else indices(size, type, to)
+        distance = as_value(times(count, strides[axis], line, to), line, to)
+        total = plus(total, along(distance, axis, shape, to), RankedTensorType(shape, type), to)
+    pointers = to.emit(aa.Splat(base, res=RankedTensorType(shape, base.type))).res
+    pointers = _offset(pointers, total, source, type, to)
+    return pointers, _inside(op, view, source, places, to)
+
+
+def _inside(
+    op: Any, view: TileView, source: aa.MakeMemRef, places: list[Value], to: Lowering
+) -> Value | None:
+    """Which elements of the tile at a place lie inside the view; None if all of them are known or promised to."""
+    shape, sparse = view.type.tile_type.shape, _sparse_axis(view.type)
+    known = in_bounds(source, [0 if d == sparse else p for d, p in enumerate(places)], shape, to.facts)
+    mask: Value | None = None
+    for axis, (extent, safe) in enumerate(zip(source.extents(), _promised(op, view), strict=True)):
+        if safe or (known[axis] and axis != sparse):
+            continue
+        if axis == sparse:
+            wide = most(extent, to) > LARGEST_UNSIGNED
+            inside = below(resized(places[axis], I64, to) if wide else places[axis], extent, to)
+        else:
+            inside = below(indices(shape[axis], I32, to), rest(extent, places[axis], shape[axis], to), to)
+        inside = along(inside, axis, shape, to)
+        mask = inside if mask is None else to.emit(arith.AndI(mask, inside)).result
+    return mask
+
+
+# -- loads and stores
+
+
+def _is_tiled(op: Any) -> bool:
+    """Whether an access is one of whole tiles, which later passes may do in several ways."""
+    return ordering_of(op)[1] is None and not isinstance(op.view.type, ct.GatherScatterViewType)
+
+
+def _padding_of(op: Any, view: TileView, to: Lowering) -> aa.PaddingAttr | None:
+    padding = view.type.padding  # type: ignore[attr-defined]
+    if padding is None:
+        return None
+    word = padding.value
+    if padding_bits(word, op.tile.type.element) is None:
+        raise to.refuse(op, f"no padding with {word} of elements that have none ('{op.tile.type.element}')")
+    return aa.PaddingAttr(word)
+
+
+_NUMBERS = {
+    "zero": 0.0,
+    "neg_zero": -0.0,
+    "nan": float("nan"),
+    "pos_inf": float("inf"),
+    "neg_inf": float("-inf"),
+}
+
+
+def padding_bits(word: str, element: Type) -> int | None:
+    """The bits of the padding value of that name; None where the format has none."""
+    if not isinstance(element, FloatType):
+        return 0
+    try:
+        return floats.encode(_NUMBERS[word], element.keyword)
+    except ValueError:
+        return None
+
+
+def _load(op: ct.LoadViewTko, to: Lowering) -> None:
+    view = view_of(op, op.view, to)
+    padding = _padding_of(op, view, to)
+    result = to.type_of(op.tile.type, op)
+    if _is_tiled(op):
+        load = aa.TiledLoad(
+            _moved(op, view, to),
+            token_of(op, to),
+            atom("ldg", element_type(result), 1),
+            padding,
+            res=result,
+            attributes=hint_attributes(op, to),
+        )
+        to.replace(op, *to.emit(load).results)
+        return
+    pointers, mask = pointers_of_view(op, view, to)
+    filler = None
+    if mask is not None and padding is not None:
+        bits = padding_bits(padding.value, element_type(result))
+        assert bits is not None
+        filler = splat([bits], result, to)
+    to.replace(op, *load_elements(op, pointers, mask, filler, to))
+
+
+def _store(op: ct.StoreViewTko, to: Lowering) -> None:
+    view = view_of(op, op.view, to)
+    value = to[op.tile]
+    if _is_tiled(op):
+        primitive = atom("stg", element_type(value.type), 1)
+        attributes = hint_attributes(op, to)
+        store = aa.TiledStore(_moved(op, view, to), value, token_of(op, to), primitive, attributes=attributes)
+        to.replace(op, *to.emit(store).results)
+        return
+    pointers, mask = pointers_of_view(op, view, to)
+    to.replace(op, store_elements(op, pointers, value, mask, to))
