@@ -17,7 +17,7 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.access import storage_bits
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Operation
@@ -32,6 +32,7 @@ from tessera_tools.layout import (
     plan_conversion,
     vector_access,
 )
+from tessera_tools.passes.tileas.reductions import scratch_bytes
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
@@ -236,6 +237,14 @@ def _conversion_scratch(op: nv_tileas.ConvertLayout, target: Target) -> Scratch 
     if not isinstance(plan, SharedRoundTrip):
         return None
     return Scratch(plan.scratch_bytes, f"a conversion of {tile_text(op.res.type.shape, op.res.type.element)}")
+
+
+@scratch("nv_tileaa.reduce", "nv_tileaa.scan")
+def _combining_scratch(op: nv_tileaa.Reduce | nv_tileaa.Scan, target: Target) -> Scratch | None:
+    needed = scratch_bytes(op)
+    type: Any = op.sources[0].type
+    what = f"a {op.name.partition('.')[2]} of {tile_text(type.shape, type.element)}"
+    return Scratch(needed, what) if needed else None
 
 
 def conversion_plan(op: nv_tileas.ConvertLayout, target: Target) -> Conversion:
