@@ -15,7 +15,17 @@ from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import I8
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.llvm import constants, control, dots, elementwise, global_memory, shared_ops
+from tessera_tools.passes.llvm import (
+    constants,
+    control,
+    dots,
+    elementwise,
+    global_memory,
+    pointers,
+    reductions,
+    shapes,
+    shared_ops,
+)
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
@@ -23,7 +33,7 @@ from tessera_tools.passes.tileas.kernel import target_of
 from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import Target
 
-FAMILIES = (constants, control, dots, elementwise, global_memory, shared_ops)
+FAMILIES = (constants, control, dots, elementwise, global_memory, pointers, reductions, shapes, shared_ops)
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
 
@@ -109,8 +119,9 @@ def _lower(function: Any, target: Target) -> int:
             "has unstructured control flow; convert-tileas-to-llvm takes structured control flow only"
         )
     low.block(function.body.entry)
-    emitter.location = function.location
-    emitter.emit(llvm.Return())
+    if low.reachable:
+        emitter.location = function.location
+        emitter.emit(llvm.Return())
     attributes = {
         k: v
         for k, v in function.attributes.items()
