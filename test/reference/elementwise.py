@@ -1,0 +1,255 @@
+"""Arithmetic and casts, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from reference.machine import HANDLERS, Machine, element_of, on, word
+from reference.numbers import (
+    Array,
+    UnsupportedError,
+    element_size,
+    from_bytes,
+    rounded,
+    to_bytes,
+    unsigned,
+    wrapped,
+)
+
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.ir.core import Value
+
+# -- elementwise floats
+
+
+def _float(function: Callable[..., Array]) -> Callable[[Machine, Any], None]:
+    def handler(m: Machine, op: Any) -> None:
+        mode = word(op.attributes.get("rounding_mode"))
+        if mode not in ("", "nearest_even", "full", "approx"):
+            raise UnsupportedError(f"{op.name} with rounding<{mode}>")
+        element = element_of(op.results[0])
+        with np.errstate(all="ignore"):
+            found = function(*(_flushed(m.get(v), op) for v in op.operands))
+        m.set(op, _flushed(rounded(found, element), op))
+
+    return handler
+
+
+def _flushed(values: Array, op: Any) -> Array:
+    """Subnormal numbers of f32 as zeros, where the op says so."""
+    if op.attributes.get("flush_to_zero") is None:
+        return values
+    return np.where(np.abs(values) < 2.0**-126, np.copysign(0.0, values), values)
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    return np.asarray(a, np.longdouble) * b + c
+
+
+_FLOATS: dict[Any, Callable[..., Any]] = {
+    ct.AddF: np.add, ct.SubF: np.subtract, ct.MulF: np.multiply, ct.DivF: np.divide, ct.Fma: _fma, ct.RemF: np.fmod,
+    ct.NegF: np.negative, ct.AbsF: np.abs, ct.Sqrt: np.sqrt, ct.Exp: np.exp, ct.Exp2: np.exp2, ct.Log: np.log,
+    ct.Log2: np.log2, ct.Sin: np.sin, ct.Cos: np.cos, ct.Tan: np.tan, ct.SinH: np.sinh, ct.CosH: np.cosh,
+    ct.TanH: np.tanh, ct.Atan2: np.arctan2, ct.Ceil: np.ceil, ct.Floor: np.floor, ct.Rsqrt: lambda x: 1 / np.sqrt(x),
+    ct.Pow: np.power, ct.FPowF: np.power, ct.FPowI: lambda x, n: np.power(x, n.astype(np.float64)),
+}  # fmt: skip
+for _class, _function in _FLOATS.items():
+    HANDLERS[_class] = _float(_function)
+
+
+@on(ct.MaxF, ct.MinF)
+def _extremum(m: Machine, op: Any) -> None:
+    a, b = m.get(op.lhs), m.get(op.rhs)
+    nan = op.propagate_nan is not None
+    if isinstance(op, ct.MaxF):
+        m.set(op, np.maximum(a, b) if nan else np.fmax(a, b))
+    else:
+        m.set(op, np.minimum(a, b) if nan else np.fmin(a, b))
+
+
+@on(ct.CmpF)
+def _compare_floats(m: Machine, op: Any) -> None:
+    a, b = m.get(op.lhs), m.get(op.rhs)
+    either = np.isnan(a) | np.isnan(b)
+    found = COMPARISONS[word(op.comparison_predicate)](a, b)
+    if word(op.comparison_ordering) == "ordered":
+        m.set(op, (found & ~either).astype(np.int64))
+    else:
+        m.set(op, (found | either).astype(np.int64))
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "less_than": np.less,
+    "less_than_or_equal": np.less_equal,
+    "greater_than": np.greater,
+    "greater_than_or_equal": np.greater_equal,
+}
+
+
+# -- elementwise integers
+
+
+def _integer(function: Callable[..., Any]) -> Callable[[Machine, Any], None]:
+    def handler(m: Machine, op: Any) -> None:
+        element = element_of(op.results[0])
+        with np.errstate(all="ignore"):
+            m.set(op, wrapped(function(*(np.asarray(m.get(v)) for v in op.operands)), element))
+
+    return handler
+
+
+_INTEGERS: dict[Any, Callable[..., Any]] = {
+    ct.AddI: np.add, ct.SubI: np.subtract, ct.MulI: np.multiply, ct.NegI: np.negative, ct.AbsI: np.abs,
+    ct.AndI: np.bitwise_and, ct.OrI: np.bitwise_or, ct.XOrI: np.bitwise_xor,
+}  # fmt: skip
+for _class, _function in _INTEGERS.items():
+    HANDLERS[_class] = _integer(_function)
+
+
+def _read(m: Machine, op: Any, *values: Value) -> list[Array]:
+    """Integer operands as the op's signedness reads them."""
+    if word(op.signedness) == "unsigned" or element_of(values[0]).width == 1:
+        return [unsigned(m.get(v), element_of(v)) for v in values]
+    return [np.asarray(m.get(v)) for v in values]
+
+
+@on(ct.MaxI, ct.MinI)
+def _integer_extremum(m: Machine, op: Any) -> None:
+    a, b = _read(m, op, op.lhs, op.rhs)
+    found = (np.maximum if isinstance(op, ct.MaxI) else np.minimum)(a, b)
+    m.set(op, wrapped(found.astype(np.int64), element_of(op.result)))
+
+
+@on(ct.CmpI)
+def _compare_integers(m: Machine, op: Any) -> None:
+    a, b = _read(m, op, op.lhs, op.rhs)
+    m.set(op, COMPARISONS[word(op.comparison_predicate)](a, b).astype(np.int64))
+
+
+@on(ct.DivI, ct.RemI)
+def _divide(m: Machine, op: Any) -> None:
+    a, b = (x.astype(object) for x in _read(m, op, op.lhs, op.rhs))
+    element = element_of(op.result)
+    mode = word(op.rounding) if isinstance(op, ct.DivI) else "zero"
+
+    def one(x: int, y: int) -> int:
+        quotient, rest = divmod(int(x), int(y))
+        if rest and (mode == "positive_inf" or (mode == "zero" and (int(x) < 0) != (int(y) < 0))):
+            quotient += 1
+        found = quotient if isinstance(op, ct.DivI) else int(x) - quotient * int(y)
+        found &= (1 << 64) - 1
+        return found - (1 << 64) if found >> 63 else found
+
+    found = np.vectorize(one, otypes=[np.int64])(a, b) if np.size(a) else np.zeros(np.shape(a), np.int64)
+    m.set(op, wrapped(found, element))
+
+
+@on(ct.MulhiI)
+def _high(m: Machine, op: Any) -> None:
+    element = element_of(op.result)
+    a, b = (unsigned(m.get(v), element).astype(object) for v in (op.x, op.y))
+
+    def one(x: int, y: int) -> int:
+        found = int(x) * int(y) >> element.width
+        return found - (1 << 64) if found >> 63 else found
+
+    m.set(op, wrapped(np.vectorize(one, otypes=[np.int64])(a, b), element))
+
+
+@on(ct.ShLI)
+def _shift_left(m: Machine, op: Any) -> None:
+    element = element_of(op.result)
+    m.set(
+        op, wrapped(np.asarray(m.get(op.lhs)) << unsigned(m.get(op.rhs), element).astype(np.int64), element)
+    )
+
+
+@on(ct.ShRI)
+def _shift_right(m: Machine, op: Any) -> None:
+    element = element_of(op.result)
+    by = unsigned(m.get(op.rhs), element)
+    if word(op.signedness) == "signed" and element.width > 1:
+        m.set(op, wrapped(np.asarray(m.get(op.lhs)) >> by.astype(np.int64), element))
+    else:
+        m.set(op, wrapped((unsigned(m.get(op.lhs), element) >> by).astype(np.int64), element))
+
+
+@on(ct.Select)
+def _select(m: Machine, op: Any) -> None:
+    m.set(op, np.where(np.asarray(m.get(op.cond)) != 0, m.get(op.val_if_true), m.get(op.val_if_false)))
+
+
+# -- casts
+
+
+@on(ct.FToF)
+def _float_to_float(m: Machine, op: Any) -> None:
+    if word(op.rounding_mode) not in ("", "nearest_even"):
+        raise UnsupportedError(f"rounding<{word(op.rounding_mode)}>")
+    m.set(op, rounded(m.get(op.operands[0]), element_of(op.to)))
+
+
+@on(ct.IToF)
+def _integer_to_float(m: Machine, op: Any) -> None:
+    (value,) = _read(m, op, op.operands[0])
+    m.set(op, rounded(value.astype(np.longdouble), element_of(op.to)))
+
+
+@on(ct.FToI)
+def _float_to_integer(m: Machine, op: Any) -> None:
+    element = element_of(op.to)
+    signed = word(op.signedness) == "signed"
+    low, high = (
+        (-(1 << element.width >> 1), (1 << element.width >> 1) - 1)
+        if signed
+        else (0, (1 << element.width) - 1)
+    )
+
+    def one(x: float) -> int:
+        if np.isnan(x):
+            return 0
+        found = high if x >= high else low if x <= low else int(x)
+        return found - (1 << 64) if found >> 63 > 0 else found
+
+    m.set(op, wrapped(np.vectorize(one, otypes=[np.int64])(np.asarray(m.get(op.operands[0]))), element))
+
+
+@on(ct.ExtI)
+def _extend(m: Machine, op: Any) -> None:
+    (value,) = _read(m, op, op.operands[0])
+    if word(op.signedness) == "signed" and element_of(op.operands[0]).width == 1:
+        value = -value.astype(np.int64)
+    m.set(op, wrapped(value.astype(np.int64), element_of(op.to)))
+
+
+@on(ct.TruncI)
+def _truncate(m: Machine, op: Any) -> None:
+    m.set(op, wrapped(m.get(op.operands[0]), element_of(op.to)))
+
+
+@on(ct.Bitcast)
+def _bitcast(m: Machine, op: Any) -> None:
+    source, target = element_of(op.source), element_of(op.result)
+    m.set(op, from_bytes(to_bytes(np.asarray(m.get(op.source)), source), target))
+
+
+@on(ct.Pack)
+def _pack(m: Machine, op: Any) -> None:
+    data = to_bytes(np.asarray(m.get(op.source)), element_of(op.source))
+    m.set(op, wrapped(data.reshape(op.result.type.shape), element_of(op.result)))
+
+
+@on(ct.Unpack)
+def _unpack(m: Machine, op: Any) -> None:
+    element = element_of(op.result)
+    data = np.asarray(m.get(op.source)).astype(np.uint8).reshape(*op.result.type.shape, element_size(element))
+    m.set(op, from_bytes(data, element))
+
+
+@on(ct.IntToPtr, ct.PtrToInt, ct.PtrToPtr, ct.Assume)
+def _same(m: Machine, op: Any) -> None:
+    m.set(op, m.get(op.operands[-1]))
