@@ -21,6 +21,7 @@ from tessera_tools.passes.llvm import (
     dots,
     elementwise,
     global_memory,
+    packing,
     pointers,
     reductions,
     shapes,
@@ -33,7 +34,18 @@ from tessera_tools.passes.tileas.kernel import target_of
 from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import Target
 
-FAMILIES = (constants, control, dots, elementwise, global_memory, pointers, reductions, shapes, shared_ops)
+FAMILIES = (
+    constants,
+    control,
+    dots,
+    elementwise,
+    global_memory,
+    packing,
+    pointers,
+    reductions,
+    shapes,
+    shared_ops,
+)
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
 

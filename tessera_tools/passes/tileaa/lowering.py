@@ -163,8 +163,6 @@ _INSTEAD = {
     "atomic_rmw_tko": f"there are no atomics yet; {_GATHER}",
     "atomic_cas_tko": f"there are no atomics yet; {_GATHER}",
     "atomic_red_view_tko": f"there are no atomics yet; {_GATHER}",
-    "pack": "elements are not repacked yet; bitcast between elements of equal width is supported",
-    "unpack": "elements are not repacked yet; bitcast between elements of equal width is supported",
     "mmai": "there is no integer matrix multiplication yet; mmaf is supported",
     "mmaf_scaled": "there is no block-scaled matrix multiplication yet; mmaf is supported",
     "return": "return ends the entry only, not a branch; put what follows in the other branch",

@@ -21,6 +21,7 @@ from typing import Any
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.traits import SameOperandsAndResultShape, Terminator
@@ -37,6 +38,7 @@ from tessera_tools.layout import (
 )
 from tessera_tools.layout.distributed import fit
 from tessera_tools.layout.f2 import Elimination
+from tessera_tools.layout.neighbours import coarsened, holds_whole, refined
 from tessera_tools.passes.tileas.dot_layouts import dot_layouts
 
 LOAD, STORE, PRODUCT = 2, 1, 3
@@ -128,6 +130,11 @@ def _along_axis(op: Any) -> list[list[Value]]:
     return (
         [list(op.operands), list(op.results)] if op.name.endswith("reduce") else [[*op.operands, *op.results]]
     )
+
+
+@tied("nv_tileaa.load", "nv_tileaa.store", "nv_tileaa.atomic_load", "nv_tileaa.atomic_store")
+def _through_pointers(op: Any) -> list[list[Value]]:
+    return [[*op.operands, *op.results]]
 
 
 @tied("nv_tileaa.cat")
@@ -255,6 +262,22 @@ def _insert(op: Any) -> list[Copy]:
     ]
 
 
+@copying("nv_tileaa.pack", "nv_tileaa.unpack")
+def _pack(op: Any) -> list[Copy]:
+    """A thread makes what it holds the parts, or the whole, of."""
+    old, new = packed_bits(op.source.type.element), packed_bits(op.res.type.element)
+    if old < new:
+        return [Copy(op.source, op.res, lambda x: _whole(x, new // old), lambda x: refined(x, new // old))]
+    return [Copy(op.source, op.res, lambda x: refined(x, old // new), lambda x: coarsened(x, old // new))]
+
+
+def _whole(layout: LinearLayout, parts: int) -> LinearLayout:
+    """The layout of the elements whose parts have this layout; LayoutError unless threads hold them whole."""
+    if not holds_whole(layout, parts):
+        raise LayoutError(f"parts of one element lie in different threads: {layout}")
+    return without_repeated_registers(coarsened(layout, parts))
+
+
 @copying("nv_tileaa.reduce")
 def _reduce(op: Any) -> list[Copy]:
     axis = op.axis.value
@@ -329,10 +352,22 @@ def _store(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.value, STORE, access_layout(op, op.value.type, warps))]
 
 
+@anchored("nv_tileaa.load", "nv_tileaa.store")
+def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+    """Neighbours along the axis that the op moves several of at a time; the strength of what it moves."""
+    loads = isinstance(op, nv_tileaa.Load)
+    moved = op.res if loads else op.value
+    if not is_tile(moved):
+        return []
+    axis = op.axis.value if op.axis is not None else None
+    vector = max(1, op.copy_atom.bits // storage_bits(moved.type.element))
+    return [(moved, LOAD if loads else STORE, coalesced(moved.type, vector, warps, axis))]
+
+
 @demanding("nv_tileas.dot")
 def _operands(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
-    a, b, c = dot_layouts(op, warps)
-    return [(op.a, a), (op.b, b), (op.c, c), (op.res, c)]
+    layouts = dot_layouts(op, warps)
+    return [*zip(op.operands, layouts, strict=True), (op.res, layouts[2])]
 
 
 @demanding("nv_tileas.tiled_load")
