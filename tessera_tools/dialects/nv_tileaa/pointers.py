@@ -16,6 +16,7 @@ from tessera_tools.opdef import (
     PURE,
     READ,
     READ_WRITE,
+    SAME_SHAPE,
     TYPE_ATTR,
     WRITE,
     Op,
@@ -38,7 +39,7 @@ def _mask_of(pointers: Type | None) -> Type | None:
     return None if pointers is None else with_element(pointers, I1)
 
 
-class Offset(Op, name="nv_tileaa.offset", traits=(PURE,)):
+class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
     """Pointers moved by a number of elements each, read as signed: pointer + offset · size of `elem_type`."""
 
     source = operand(POINTERS)
@@ -46,9 +47,6 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE,)):
     elem_type = attribute(TYPE_ATTR)
     res = result(same_as("source"))
     assembly = "$source `,` $offset `,` $elem_type attr-dict `:` type($source) `,` type($offset)"
-
-    def verify_op(self) -> None:
-        _check_shapes(self, self.source.type, self.offset.type)
 
 
 class Load(Op, name="nv_tileaa.load", traits=(READ,)):
@@ -88,7 +86,10 @@ class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
     copy_atom = attribute(COPY_ATOM)
     axis = attribute(I64_ATTR, optional=True)
     out_token = result(TOKEN)
-    assembly = "$dest `,` $value (`mask` $mask^)? `,` $token attr-dict `:` type($dest) `,` type($value) `,` type($out_token)"
+    assembly = (
+        "$dest `,` $value (`mask` $mask^)? `,` $token attr-dict `:` type($dest) `,` type($value) `,` "
+        "type($out_token)"
+    )
 
     def verify_op(self) -> None:
         _check_shapes(self, self.dest.type, self.value.type)

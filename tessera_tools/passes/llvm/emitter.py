@@ -217,9 +217,9 @@ class Emitter:
             return (a & ((1 << bit_width(type)) - 1)) >> bits if isinstance(a, int) else a
         return self._binary(llvm.LShr, a, bits, type)
 
-    def sext(self, a: Int, type: IntegerType = I64) -> Int:
-        """a in a wider type, signed."""
-        return a if isinstance(a, int) else self.resized(a, type, signed=True)
+    def zext(self, a: Int, type: IntegerType = I64) -> Int:
+        """a in a wider type, unsigned."""
+        return a if isinstance(a, int) else self.resized(a, type)
 
     def icmp(self, predicate: str, a: Int, b: Int, type: Type = I32) -> Value:
         """The comparison as an i1."""

@@ -2,8 +2,8 @@
 
 A thread's element at register r lies at  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  What the thread
 and the register contribute does not change in a loop and is hoisted as a pointer; the indices add one offset an
-iteration.  Addresses are computed in 64 bits.  An element lies in the view if 0 ≤ place < extent on every axis, which
-one unsigned comparison says: places below 0, and those past 2^31, are large unsigned numbers.
+iteration.  Addresses are computed in 64 bits.  An element lies in the view if, on every axis, its coordinate in the
+tile is less than what the extent leaves behind the index.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tessera_tools.analysis.access import in_bounds, lower_of
+from tessera_tools.analysis.access import in_bounds
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
 from tessera_tools.ir.attributes import Attribute, Type
@@ -39,28 +39,32 @@ from tessera_tools.passes.tileas.remove_layout_conversions import access_vector,
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
     """One access: registers whose elements are neighbours, the coordinates of the first."""
 
     registers: tuple[int, ...]
     constants: tuple[int, ...]
 
 
+def groups_along(layout: LinearLayout, axis: int, elements: int) -> list[Group]:
+    """Accesses of `elements` neighbours along an axis; repeated elements only once."""
+    expressions = [as_xor_expression(layout, out=name) for name in layout.out_dims]
+    found: dict[tuple[int, ...], int] = {}
+    for register in range(layout.in_size("register")):
+        found.setdefault(tuple(x.constants[register] for x in expressions), register)
+    groups: list[Group] = []
+    for at in found:
+        if at[axis] % elements == 0:
+            run = [(*at[:axis], at[axis] + i, *at[axis + 1 :]) for i in range(elements)]
+            groups.append(Group(tuple(found[c] for c in run), at))
+    return groups
+
+
 @lowers("nv_tileaa.make_memref")
 def make_memref(low: Lowering, op: nv_tileaa.MakeMemRef) -> None:
-    """The view's numbers in 32 or 64 bits; a negative extent counts as 0."""
+    """The view's numbers in 32 or 64 bits, read as unsigned."""
     strides = [v if isinstance(v, int) else _at_least_32(low, v) for v in op.strides()]
-    extents: list[Int] = []
-    for extent in op.extents():
-        if isinstance(extent, int):
-            extents.append(max(0, extent))
-            continue
-        value = _at_least_32(low, extent)
-        lower = lower_of(extent, low.facts)
-        if lower is None or lower < 0:
-            zero = low.e.constant(0, value.type)
-            value = low.e.pure("smax", (value, zero), lambda value=value, zero=zero: llvm.SMax(value, zero))
-        extents.append(value)
+    extents = [v if isinstance(v, int) else _at_least_32(low, v) for v in op.extents()]
     low.define(op.res, View(low.scalar(op.base), extents, strides, op.res.type.element))
 
 
@@ -68,7 +72,7 @@ def _at_least_32(low: Lowering, value: Value) -> Value:
     lowered = low.scalar(value)
     type = lowered.type
     if isinstance(type, IntegerType) and type.width < 32:
-        return low.e.resized(lowered, I32, signed=True)
+        return low.e.resized(lowered, I32)
     if type not in (I32, I64):
         raise ValueError(f"an extent or stride of type {value.type}; at most 64 bits are supported")
     return lowered
@@ -90,20 +94,12 @@ class _Access:
         self.thread = [self.e.thread_part(x) for x in self.expressions]
         view = op.view.defining_op
         self.axis = layout_axis(view, op)
+        self.shape = shape
         self.known_inside = in_bounds(view, indices, shape, low.facts)
 
-    def groups(self, elements: int) -> list[_Group]:
+    def groups(self, elements: int) -> list[Group]:
         """Accesses of `elements` neighbours along the contiguous axis; repeated elements only once."""
-        found: dict[tuple[int, ...], int] = {}
-        for register in range(self.layout.in_size("register")):
-            found.setdefault(tuple(x.constants[register] for x in self.expressions), register)
-        groups: list[_Group] = []
-        for at in found:
-            if at[self.axis] % elements:
-                continue
-            run = [(*at[: self.axis], at[self.axis] + i, *at[self.axis + 1 :]) for i in range(elements)]
-            groups.append(_Group(tuple(found[c] for c in run), at))
-        return groups
+        return groups_along(self.layout, self.axis, elements)
 
     def coordinate(self, d: int, constant: int) -> Int:
         """The thread's coordinate along an axis for a register's constant, without the index."""
@@ -111,7 +107,7 @@ class _Access:
         crossing, apart = constant & base_bits, constant & ~base_bits
         return self.e.add(self.e.xor(self.thread[d], crossing), apart)
 
-    def address(self, group: _Group) -> Value:
+    def address(self, group: Group) -> Value:
         """The address of a group's first element."""
         e, view = self.e, self.view
         pointer = view.base
@@ -123,12 +119,12 @@ class _Access:
             constant = group.constants[d]
             crossing, apart = constant & base_bits, constant & ~base_bits
             scale = self._bytes_of(stride)
-            terms.append(e.mul(e.sext(e.xor(self.thread[d], crossing)), scale, I64))
+            terms.append(e.mul(e.zext(e.xor(self.thread[d], crossing)), scale, I64))
             if isinstance(scale, int):
                 immediate += apart * scale
             else:
                 terms.append(e.mul(scale, apart, I64))
-            terms.append(e.mul(e.sext(self.indices[d]), scale, I64))
+            terms.append(e.mul(e.zext(self.indices[d]), scale, I64))
         moving = [t for t in terms if isinstance(t, Value)]
         immediate += sum(t for t in terms if isinstance(t, int))
         # What is known outside comes first, so that pointers are hoisted as far as they can be.
@@ -145,24 +141,34 @@ class _Access:
         return (
             stride * self.bytes
             if isinstance(stride, int)
-            else self.e.mul(self.e.sext(stride), self.bytes, I64)
+            else self.e.mul(self.e.zext(stride), self.bytes, I64)
         )
 
-    def inside(self, group: _Group) -> Value | None:
+    def inside(self, group: Group) -> Value | None:
         """Whether the group lies in the view (a group lies in it whole or not at all); None if it is known to."""
-        e = self.e
         conditions: list[Value | None] = []
-        for d, extent in enumerate(self.view.extents):
-            if self.known_inside[d]:
-                continue
-            coordinate, index = self.coordinate(d, group.constants[d]), self.indices[d]
-            narrow = extent < 1 << 31 if isinstance(extent, int) else extent.type is I32
-            if narrow:
-                conditions.append(e.icmp("ult", e.add(index, coordinate), extent))
-            else:
-                place = e.add(e.sext(index), e.sext(coordinate), I64)
-                conditions.append(e.icmp("ult", place, extent, I64))
-        return e.both(conditions)
+        for d in range(self.rank):
+            if not self.known_inside[d]:
+                coordinate = self.coordinate(d, group.constants[d])
+                conditions.append(self.e.icmp("ult", coordinate, self.left(d)))
+        return self.e.both(conditions)
+
+    def left(self, d: int) -> Int:
+        """How many elements of the tile lie in the view along an axis, or more than the tile has; 0 where the tile
+        lies outside."""
+        e, extent, index = self.e, self.view.extents[d], self.indices[d]
+        if isinstance(extent, int) and isinstance(index, int):
+            return max(0, extent - index)
+        narrow = extent < 1 << 32 if isinstance(extent, int) else extent.type is I32
+        type = I32 if narrow else I64
+        end, start = (e.constant(v, type) if narrow else e.constant(e.zext(v), I64) for v in (extent, index))
+        # The greater of the two less the start is 0 where the start is beyond the end.
+        most = e.pure("umax", (end, start), lambda: llvm.UMax(end, start))
+        left = e.pure(llvm.Sub, (most, start), lambda: llvm.Sub(most, start))
+        if narrow:
+            return left
+        limit = e.constant(self.shape[d], I64)
+        return e.resized(e.pure("umin", (left, limit), lambda: llvm.UMin(left, limit)), I32)
 
     def owner(self) -> Value | None:
         """Whether this thread is the one, of several that hold the same elements, to store them."""
@@ -216,7 +222,7 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     elements: list[Any] = [None] * layout.in_size("register")
     for condition, groups in _by_condition(access, access.groups(_vector(op, layout)), None).values():
 
-        def load(groups: list[_Group] = groups) -> list[Value]:
+        def load(groups: list[Group] = groups) -> list[Value]:
             return [v for group in groups for v in _load(e, access, group)]
 
         width = sum(len(g.registers) for g in groups)
@@ -224,12 +230,12 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
         for group in groups:
             for register in group.registers:
                 elements[register] = next(values)
-    _fill_copies(layout, elements)
+    fill_copies(layout, elements)
     low.define(op.res, Tile(op.res.type, elements))
     low.define(op.out_token, None)
 
 
-def _fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
+def fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
     """Registers that repeat another's element take its value."""
     if not layout.free_variable_masks().get("register", 0):
         return
@@ -245,17 +251,17 @@ def _fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
 
 
 def _by_condition(
-    access: _Access, groups: list[_Group], also: Value | None
-) -> dict[Any, tuple[Value | None, list[_Group]]]:
+    access: _Access, groups: list[Group], also: Value | None
+) -> dict[Any, tuple[Value | None, list[Group]]]:
     """Groups by the condition under which they are accessed."""
-    found: dict[Any, tuple[Value | None, list[_Group]]] = {}
+    found: dict[Any, tuple[Value | None, list[Group]]] = {}
     for group in groups:
         condition = access.e.both([access.inside(group), also])
         found.setdefault(condition, (condition, []))[1].append(group)
     return found
 
 
-def _load(e: Emitter, access: _Access, group: _Group) -> list[Value]:
+def _load(e: Emitter, access: _Access, group: Group) -> list[Value]:
     element = access.view.element
     count = len(group.registers)
     in_memory = stored(element)
@@ -277,7 +283,7 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
         access, access.groups(_vector(op, layout)), access.owner()
     ).values():
 
-        def store(groups: list[_Group] = groups) -> list[Value]:
+        def store(groups: list[Group] = groups) -> list[Value]:
             for group in groups:
                 packed = e.vector(
                     [into_memory(e, values[r], element) for r in group.registers], stored(element)
@@ -315,7 +321,7 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
 
     def copy() -> list[Value]:
         for i, registers in enumerate(plan.groups):
-            group = _Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
+            group = Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
             destination = stage_pointer(low, buffer, op.stage, plan.address, i)
             # Two selects and no conjunction: for an iteration that does not exist the bounds may be poison.
             taken = e.select(when, e.select(access.inside(group), size, 0), 0)

@@ -22,6 +22,8 @@ from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
+from tessera_tools.dialects.nv_tileaa.reductions import plain
+from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.traits import SameOperandsAndResultShape, Terminator
@@ -39,6 +41,7 @@ from tessera_tools.layout import (
 from tessera_tools.layout.distributed import fit
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbours import coarsened, holds_whole, refined
+from tessera_tools.layout.reduction import is_scannable
 from tessera_tools.passes.tileas.dot_layouts import dot_layouts
 
 LOAD, STORE, PRODUCT = 2, 1, 3
@@ -368,6 +371,16 @@ def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
 def _operands(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
     layouts = dot_layouts(op, warps)
     return [*zip(op.operands, layouts, strict=True), (op.res, layouts[2])]
+
+
+@demanding("nv_tileaa.scan")
+def _scanned(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
+    """A layout whose bits are those of the coordinate."""
+    type = op.sources[0].type
+    if is_scannable(layout_of(type), op.axis.value):
+        return []
+    layout = default_layout(plain(type), warps)
+    return [(value, layout) for value in (*op.sources, *op.results)]
 
 
 @demanding("nv_tileas.tiled_load")

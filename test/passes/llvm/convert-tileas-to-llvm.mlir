@@ -30,10 +30,11 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 
-  // A negative extent is an empty view.
+  // A coordinate is compared with what the extent leaves behind the index, both unsigned.
   // CHECK-LABEL: llvm.func @extent
-  // CHECK: %[[E:.*]] = llvm.intr.smax(%n, %{{.*}})
-  // CHECK: llvm.icmp "ult" %{{.*}}, %[[E]]
+  // CHECK: %[[E:.*]] = llvm.intr.umax(%n, %i)
+  // CHECK: %[[LEFT:.*]] = llvm.sub %[[E]], %i
+  // CHECK: llvm.icmp "ult" %{{.*}}, %[[LEFT]]
   nv_tileaa.func @extent(%p: !llvm.ptr<1>, %n: i32, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
     %v = nv_tileaa.make_memref %p, shape = [%n], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<?xf32>
@@ -53,10 +54,26 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 
-  // Extents of 64 bits are compared in 64 bits.
+  // Of an extent of 64 bits, no more is left than the tile has.
   // CHECK-LABEL: llvm.func @wide
-  // CHECK: llvm.icmp "ult" %{{.*}}, %{{.*}} : i64
-  nv_tileaa.func @wide(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+  // CHECK: %[[I:.*]] = llvm.zext %i : i32 to i64
+  // CHECK: %[[E:.*]] = llvm.intr.umax(%n, %[[I]])
+  // CHECK: %[[LEFT:.*]] = llvm.sub %[[E]], %[[I]] : i64
+  // CHECK: %[[LEAST:.*]] = llvm.intr.umin(%[[LEFT]], %{{.*}})
+  // CHECK: %[[NARROW:.*]] = llvm.trunc %[[LEAST]] : i64 to i32
+  // CHECK: llvm.icmp "ult" %{{.*}}, %[[NARROW]] : i32
+  nv_tileaa.func @wide(%p: !llvm.ptr<1>, %n: i64, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %v = nv_tileaa.make_memref %p, shape = [%n], stride = [1], space = #nv_tileaa.global : (i64) !nv_tileaa.memref<?xf32>
+    %x, %l = nv_tileas.tiled_load %v[%i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !nv_tileaa.memref<?xf32> -> tensor<32xf32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+
+  // No index of 32 bits is outside of so many elements.
+  // CHECK-LABEL: llvm.func @larger
+  // CHECK-NOT: llvm.icmp
+  // CHECK: llvm.load
+  nv_tileaa.func @larger(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
     %v = nv_tileaa.make_memref %p, shape = [8589934592], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<8589934592xf32>
     %x, %l = nv_tileas.tiled_load %v[%i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !nv_tileaa.memref<8589934592xf32> -> tensor<32xf32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileaa.mem_token

@@ -1,0 +1,175 @@
+"""Pointers: address arithmetic, and loads and stores of elements that lie anywhere.
+
+A thread holds pointer, mask and element of each of its registers.  Neighbours along the op's axis whose pointers follow
+one another (so says its atom) are moved together, under the mask of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.analysis.access import storage_bits
+from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
+from tessera_tools.dialects.llvm.attributes import ORDERINGS
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import StringAttr, i64
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I64, IntegerType, RankedTensorType, VectorType, bit_width, element_type
+from tessera_tools.layout import LinearLayout, contiguous_elements
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.tiles import Tile, converted, element_bytes, from_memory, into_memory, stored
+
+SYNCSCOPES = {"cta": "block", "gpu": "device", "sys": None}
+"""nv_tileaa's word for a scope → LLVM's for NVPTX; None is LLVM's own."""
+
+
+def columns(low: Lowering, *values: Value) -> list[list[Value]]:
+    """The registers of tiles and scalars that go together: a scalar is one register."""
+    return [
+        low.tile(v).elements(low.e) if isinstance(v.type, RankedTensorType) else [low.scalar(v)]
+        for v in values
+    ]
+
+
+def define_like(low: Lowering, result: Value, registers: list[Value]) -> None:
+    """Define a tile by its registers, or a scalar by the only one."""
+    if isinstance(result.type, RankedTensorType):
+        low.define(result, Tile(result.type, registers))
+    else:
+        low.define(result, registers[0])
+
+
+@lowers("nv_tileaa.offset")
+def offset(low: Lowering, op: nv_tileaa.Offset) -> None:
+    """pointer + offset · size, in 64 bits."""
+    e = low.e
+    bits = storage_bits(op.elem_type.value)
+    moved: list[Value] = []
+    for pointer, count in zip(*columns(low, op.source, op.offset), strict=True):
+        wide = e.resized(count, I64, signed=True)
+        distance = e.mul(wide, bits // 8, I64) if bits % 8 == 0 else _ashr(e.mul(wide, bits, I64), 3, low)
+        moved.append(e.gep(pointer, distance))
+    define_like(low, op.res, moved)
+
+
+def _ashr(value: Any, bits: int, low: Lowering) -> Value:
+    amount = low.e.constant(bits, I64)
+    return low.e.pure(llvm.AShr, (value, amount), lambda: llvm.AShr(value, amount))
+
+
+class _Elements:
+    """The accesses of one load or store: groups of registers, each under one condition."""
+
+    def __init__(self, low: Lowering, op: Any, pointers: Value, moved: Value) -> None:
+        self.e = low.e
+        self.op = op
+        self.element = element_type(moved.type)
+        self.bytes = element_bytes(self.element)
+        (self.pointers,) = columns(low, pointers)
+        self.masks = columns(low, op.mask)[0] if op.mask is not None else None
+        self.layout: LinearLayout | None = None
+        if isinstance(moved.type, RankedTensorType):
+            self.layout = nv_tileas.layout_of(moved.type)
+        self.order = _order(op)
+        self.groups = self._groups()
+
+    def _groups(self) -> list[Group]:
+        layout, op = self.layout, self.op
+        if layout is None:
+            return [Group((0,), ())]
+        if self.order or op.axis is None:
+            return groups_along(layout, 0, 1)
+        axis = op.axis.value
+        wanted = max(1, op.copy_atom.bits // (8 * self.bytes))
+        return groups_along(layout, axis, contiguous_elements(layout, axis, wanted, wanted, wanted))
+
+    def owner(self) -> Value | None:
+        """Whether this thread is the one, of several that hold the same elements, to access them."""
+        e = self.e
+        if self.layout is None:
+            return e.icmp("eq", e.special_register("tid.x"), 0)
+        return e.no_bit_set(self.layout.free_variable_masks())
+
+    def by_condition(self, also: Value | None) -> list[tuple[Value | None, list[Group]]]:
+        """The groups by the condition under which they are accessed."""
+        found: dict[Any, tuple[Value | None, list[Group]]] = {}
+        for group in self.groups:
+            mask = self.masks[group.registers[0]] if self.masks is not None else None
+            condition = self.e.both([mask, also])
+            found.setdefault(condition, (condition, []))[1].append(group)
+        return list(found.values())
+
+    def memory_type(self, count: int) -> Type:
+        """The llvm type of an access of so many elements; integers where it is atomic."""
+        type = stored(self.element)
+        if self.order:
+            return IntegerType(bit_width(type))
+        return VectorType((count,), type) if count > 1 else type
+
+
+def _order(op: Any) -> dict[str, Any]:
+    """The attributes of an llvm access with the ordering of an atomic op; none where it is weak."""
+    if not isinstance(op, nv_tileaa.AtomicLoad | nv_tileaa.AtomicStore):
+        return {}
+    word, scope = op.ordering.value, SYNCSCOPES[op.scope.value]
+    ordering = i64(ORDERINGS["monotonic" if word == "relaxed" else word])
+    return {"ordering": ordering} | ({"syncscope": StringAttr(scope)} if scope is not None else {})
+
+
+@lowers("nv_tileaa.load")
+def load(low: Lowering, op: nv_tileaa.Load) -> None:
+    """Loads of neighbours under their mask; the padding elsewhere."""
+    e = low.e
+    access = _Elements(low, op, op.source, op.res)
+    register_type = converted(access.element)
+    count = access.layout.in_size("register") if access.layout is not None else 1
+    fillers = columns(low, op.padding)[0] if op.padding is not None else [e.poison(register_type)] * count
+    elements: list[Any] = [None] * count
+
+    def body(groups: Sequence[Group]) -> list[Value]:
+        found: list[Value] = []
+        for group in groups:
+            n = len(group.registers)
+            type = access.memory_type(n)
+            pointer = access.pointers[group.registers[0]]
+            loaded = e.emit(llvm.Load(pointer, i64(n * access.bytes), res=type, **access.order)).results[0]
+            parts = e.elements(loaded, n, stored(access.element))
+            found += [from_memory(e, e.bitcast(v, stored(access.element)), access.element) for v in parts]
+        return found
+
+    for condition, groups in access.by_condition(None):
+        others = [fillers[r] for group in groups for r in group.registers]
+        values = iter(guarded(low, condition, others, lambda groups=groups: body(groups)))
+        for group in groups:
+            for register in group.registers:
+                elements[register] = next(values)
+    if access.layout is not None:
+        fill_copies(access.layout, elements)
+    define_like(low, op.res, elements)
+    low.define(op.out_token, None)
+
+
+@lowers("nv_tileaa.store", "nv_tileaa.atomic_store")
+def store(low: Lowering, op: nv_tileaa.Store) -> None:
+    """Stores of neighbours under their mask; one thread stores what several hold."""
+    e = low.e
+    access = _Elements(low, op, op.dest, op.value)
+    (values,) = columns(low, op.value)
+
+    def body(groups: Sequence[Group]) -> list[Value]:
+        for group in groups:
+            n = len(group.registers)
+            parts = [into_memory(e, values[r], access.element) for r in group.registers]
+            packed = e.vector(parts, stored(access.element))
+            if access.order:
+                packed = e.bitcast(packed, access.memory_type(1))
+            pointer = access.pointers[group.registers[0]]
+            e.emit(llvm.Store(packed, pointer, i64(n * access.bytes), **access.order))
+        return []
+
+    for condition, groups in access.by_condition(access.owner()):
+        guarded(low, condition, [], lambda groups=groups: body(groups))
+    low.define(op.out_token, None)
