@@ -1,6 +1,7 @@
 """The `cute_nvgpu` dialect: the matrix-multiply atoms of NVIDIA's tensor cores.
 
 `#cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>`: the instruction's shape and the types of A, B and the accumulator.
+Integers say their signedness: `si8`, `ui8`.  Floats of 8 and 4 bits with a shape of f16 are converted to it before.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import Dialect, by_word
 
 _SHAPE = re.compile(r"sm(\d+)_m(\d+)n(\d+)k(\d+)|fma")
+FMA = "fma"
+"""The shape that stands for fused multiply-adds of single elements."""
 
 
 class MmaAtomAttr(Attribute, name="cute_nvgpu.mma_atom"):
@@ -25,6 +28,11 @@ class MmaAtomAttr(Attribute, name="cute_nvgpu.mma_atom"):
     def verify(self) -> None:
         if _SHAPE.fullmatch(self.shape) is None:
             raise ValueError(f"unknown mma shape '{self.shape}'; expected e.g. sm80_m16n8k16, or fma")
+
+    @property
+    def is_fma(self) -> bool:
+        """Whether no tensor core takes part."""
+        return self.shape == FMA
 
     @property
     def mnk(self) -> tuple[int, int, int]:

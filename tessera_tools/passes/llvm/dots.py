@@ -1,65 +1,295 @@
-"""The lowering of dots."""
+"""The lowering of matrix products.
+
+    tensor cores   registers of A, B, C by instruction  ──mma.sync for each piece of C, k outermost──▶  C
+    fma            each thread multiplies what it holds of A and B: a fused multiply-add for each term
+    scales         the products of a block along K start from zero, and are added with both scales as factors
+
+Pieces are found by coordinates in the warp's own part: those of A and C agree in rows, those of B and C in columns.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.dialects.llvm.types import struct
-from tessera_tools.dialects.nvvm.attributes import MMALayoutAttr, MMAShapeAttr, MMATypeAttr
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr
-from tessera_tools.ir.types import BF16, F16, F32, I32, TF32, VectorType, bit_width
-from tessera_tools.layout import as_xor_expression
+from tessera_tools.dialects.nvvm.attributes import (
+    MMAIntOverflowAttr,
+    MMALayoutAttr,
+    MMAShapeAttr,
+    MMATypeAttr,
+)
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I32,
+    TF32,
+    FloatType,
+    IntegerType,
+    bit_width,
+)
+from tessera_tools.layout import LinearLayout, as_xor_expression
+from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.float_formats import widened
+from tessera_tools.passes.llvm.half_pairs import HALF_PAIR, half_pairs
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.tiles import Tile
+from tessera_tools.passes.tileas.dot_layouts import fragments, grid_of, register_bits
 
-_MMA_TYPES = {F16: "f16", BF16: "bf16", TF32: "tf32"}
+Place = tuple[int, ...]
+"""Coordinates of a register in its warp's part of a tile."""
+
+
+@lowers("nv_tileas.slice")
+def slice_(low: Lowering, op: nv_tileas.Slice) -> None:
+    """A choice of registers."""
+    source = {
+        place: r for r, place in reversed(list(enumerate(_places(nv_tileas.layout_of(op.source.type)))))
+    }
+    values = low.tile(op.source).elements(low.e)
+    taken = []
+    for place in _places(nv_tileas.layout_of(op.res.type)):
+        at = source.get(tuple(c ^ o for c, o in zip(place, op.offsets.values, strict=True)))
+        if at is None:
+            raise op.error("takes elements that are in registers of other threads")
+        taken.append(values[at])
+    low.define(op.res, Tile(op.res.type, taken))
 
 
 @lowers("nv_tileas.dot")
 def dot(low: Lowering, op: nv_tileas.Dot) -> None:
-    """One mma.sync for every instruction-sized piece: those of A and C agree in rows, of B and C in columns."""
+    """By the op's atom; see the module."""
+    if op.atom.is_fma:
+        if op.scales:
+            raise op.error("has scales, which fma has not; use an atom of the tensor cores")
+        elements = _multiply_add(low, op)
+    else:
+        product = _Product(low, op)
+        if op.scales:
+            elements = _scaled(low, op, product)
+        else:
+            pieces = product.accumulators(low.tile(op.c).elements(low.e))
+            product.accumulate(pieces, 0, op.a.type.shape[-1])
+            elements = product.elements(pieces)
+    low.define(op.res, Tile(op.res.type, elements))
+
+
+def _places(layout: LinearLayout) -> list[Place]:
+    """The coordinates of each register, in the warp's own part."""
+    columns = [as_xor_expression(layout, out=name).constants for name in layout.out_dims]
+    return list(zip(*columns, strict=True))
+
+
+# -- without tensor cores
+
+
+def _multiply_add(low: Lowering, op: nv_tileas.Dot) -> list[Value]:
+    """One fused multiply-add for each term, in order of k."""
     e = low.e
-    atom = op.atom
-    if atom.a not in _MMA_TYPES or atom.accumulator is not F32:
-        raise op.error(f"has no lowering for atom {atom}; f16, bf16 and tf32 with f32 accumulation have one")
-    m, n, k = atom.mnk
-    a, b, c = low.tile(op.a), low.tile(op.b), low.tile(op.c)
-    a_words, b_words = a.words(e), b.words(e)
-    accumulators = list(c.elements(e))
-    per = 32 // max(bit_width(atom.a), 16) if atom.a is not TF32 else 1
-    a_size, b_size = m * k // 32 // per, k * n // 32 // per
-    a_at = _pieces(op.a.type, a_size * per)
-    b_at = _pieces(op.b.type, b_size * per)
-    kinds = MMATypeAttr(_MMA_TYPES[atom.a])
-    fixed = {
-        "layoutA": MMALayoutAttr("row"),
-        "layoutB": MMALayoutAttr("col"),
-        "multiplicandAPtxType": kinds,
-        "multiplicandBPtxType": kinds,
-        "operandSegmentSizes": DenseArrayAttr(I32, (a_size, b_size, 4)),
-        "shape": MMAShapeAttr(m, n, k),
-    }
-    # f16 operands are vectors of two halves, the others plain words.
-    operand_type = VectorType((2,), F16) if atom.a is F16 else I32
-    a_words = [e.bitcast(w, operand_type) for w in a_words]
-    b_words = [e.bitcast(w, operand_type) for w in b_words]
-    result = struct(*[F32] * 4)
-    depth = op.a.type.shape[1]
-    # k outermost: the fragments of one k step are used together, and neighbouring instructions are independent.
-    for step in range(0, depth, k):
-        for (row, column), first in _pieces(op.c.type, 4).items():
-            mine_a = a_words[a_at[row, step] // per :][:a_size]
-            mine_b = b_words[b_at[step, column] // per :][:b_size]
-            values = e.nvvm(
-                "mma.sync", [*mine_a, *mine_b, *accumulators[first : first + 4]], [result], **fixed
-            )
-            accumulators[first : first + 4] = e.fields(values.results[0], [F32] * 4)
-    low.define(op.res, Tile(op.res.type, accumulators))
+    a, b = (_held(low, value) for value in (op.a, op.b))
+    sums = list(low.tile(op.c).elements(e))
+    places = _places(nv_tileas.layout_of(op.c.type))
+    first = {place: r for r, place in reversed(list(enumerate(places)))}
+    for k in range(op.a.type.shape[-1]):
+        for place, register in first.items():
+            *batch, m, n = place
+            factors = (a[*batch, m, k], b[*batch, k, n], sums[register])
+            sums[register] = e.emit(llvm.FMA.create(factors, [factors[2].type], {})).results[0]
+    return [sums[first[place]] for place in places]
 
 
-def _pieces(type: Any, registers: int) -> dict[tuple[int, int], int]:
-    """Where each instruction-sized piece of a warp starts: (row, column) in the warp's own coordinates → register."""
-    layout = nv_tileas.layout_of(type)
-    rows, columns = (as_xor_expression(layout, out=f"dim{d}").constants for d in (0, 1))
-    return {(rows[r], columns[r]): r for r in range(0, len(rows), registers)}
+def _held(low: Lowering, value: Value) -> dict[Place, Value]:
+    """The elements that a thread has, by their coordinates."""
+    values = low.tile(value).elements(low.e)
+    return dict(zip(_places(nv_tileas.layout_of(value.type)), values, strict=True))
+
+
+# -- scales
+
+
+def _scaled(low: Lowering, op: nv_tileas.Dot, product: _Product) -> list[Value]:
+    """c + Σ over blocks of (product of the block) · scale of a · scale of b."""
+    e = low.e
+    sums = list(low.tile(op.c).elements(e))
+    places = _places(nv_tileas.layout_of(op.c.type))
+    scales = [_factors(low, value) for value in op.scales]
+    blocks = op.scales[0].type.shape[-1]
+    depth = op.a.type.shape[-1] // blocks
+    zero = e.constant(0.0, F32)
+    for block in range(blocks):
+        pieces = product.accumulators([zero] * len(sums))
+        product.accumulate(pieces, block * depth, (block + 1) * depth)
+        for register, (place, partial) in enumerate(zip(places, product.elements(pieces), strict=True)):
+            *batch, m, n = place
+            of_a, of_b = scales[0][*batch, m, block], scales[1][*batch, block, n]
+            # The halves of powers of two go crosswise, so that neither product leaves the range.
+            factors = [_multiply(e, x, y) for x, y in zip(of_a, reversed(of_b), strict=True)]
+            for factor in factors[:-1]:
+                partial = _multiply(e, partial, factor)
+            last = (partial, factors[-1], sums[register])
+            sums[register] = e.emit(llvm.FMA.create(last, [F32], {})).results[0]
+    return sums
+
+
+def _multiply(e: Emitter, a: Value, b: Value) -> Value:
+    return e.pure("fmul", (a, b), lambda: llvm.FMul.create((a, b), [F32], {}))
+
+
+def _factors(low: Lowering, value: Value) -> dict[Place, list[Value]]:
+    """Each scale as f32 factors whose product it is: a power of two as two of half the exponent each.
+
+    A product of two scales of f8E8M0FNU may be as large as 2^254, where f32 ends at 2^128; that of halves is not.
+    """
+    e = low.e
+    type = value.type.element  # type: ignore[attr-defined]
+    split = _halves if isinstance(type, FloatType) and type.keyword == "f8E8M0FNU" else _whole
+    return {place: split(e, code, type) for place, code in _held(low, value).items()}
+
+
+def _whole(e: Emitter, code: Value, type: FloatType) -> list[Value]:
+    return [widened(e, code, type)]
+
+
+def _halves(e: Emitter, code: Value, type: FloatType) -> list[Value]:
+    """2^(x - 127) as 2^⌊(x - 127) / 2⌋ and the rest; NaN, whose code is 255, as two NaNs."""
+    whole = e.resized(code, I32)
+    biased = e.lshr(e.add(whole, 127), 1)
+    rest = e.add(e.add(whole, 127), e.xor(biased, -1))
+    is_nan = e.icmp("eq", whole, 255)
+    return [
+        e.bitcast(e.constant(e.select(is_nan, 0x7FC00000, e.shl(field, 23))), F32)
+        for field in (biased, e.add(rest, 1))
+    ]
+
+
+# -- tensor cores
+
+
+class _Product:
+    """The operands of one product as the instruction takes them, and the instruction."""
+
+    def __init__(self, low: Lowering, op: nv_tileas.Dot) -> None:
+        self.low, self.op = low, op
+        self.atom: MmaAtomAttr = op.atom
+        shape, k = op.c.type.shape, op.a.type.shape[-1]
+        whole = fragments(shape, k, self.atom, grid_of(op, low.warps))
+        rank = len(shape)
+        m, n, depth = self.atom.mnk
+        self.a = self.operand(op.a, whole[0], rank - 1, m * depth // 32)
+        self.b = self.operand(op.b, whole[1], rank - 2, n * depth // 32)
+        self.each = m * n // 32
+        """Elements of the accumulator that a thread has in a piece."""
+        self.places = _places(nv_tileas.layout_of(op.c.type))[:: self.each]
+
+    def operand(self, value: Value, whole: LinearLayout, axis: int, size: int) -> dict[Place, list[Value]]:
+        """The instruction's registers of each fragment (`size` elements a thread), by the coordinates of its first."""
+        e, bits = self.low.e, register_bits(self.atom.a)
+        words = self.without_beyond(value, whole, axis)
+        per = max(1, 32 // bits)
+        converted = bits == 8 and self.atom.mnk[2] == 16
+        found: dict[Place, list[Value]] = {}
+        for register, place in enumerate(_places(nv_tileas.layout_of(value.type))):
+            if register % size == 0:
+                fragment = words[register // per : (register + size) // per]
+                if converted:
+                    pairs = [half_pairs(e, word, value.type.element) for word in fragment]  # type: ignore[attr-defined]
+                    fragment = [low for low, _ in pairs] + [high for _, high in pairs]
+                elif self.atom.a is F16:
+                    fragment = [e.bitcast(word, HALF_PAIR) for word in fragment]
+                found.setdefault(place, fragment)
+        return found
+
+    def without_beyond(self, value: Value, whole: LinearLayout, axis: int) -> list[Value]:
+        """32-bit words (f64: elements) of an operand, zero where a fragment is deeper than the tile."""
+        e, tile = self.low.e, self.low.tile(value)
+        type = F64 if self.atom.a is F64 else I32
+        words = tile.elements(e) if type is F64 else tile.words(e)
+        extent: int = value.type.shape[axis]  # type: ignore[attr-defined]
+        if whole.out_size(f"dim{axis}") <= extent:
+            return list(words)
+        expression = as_xor_expression(whole, out=f"dim{axis}")
+        lanes = sum(1 << term.bit for term in expression.terms if term.dim == "lane" and term.value >= extent)
+        within = e.no_bit_set({"lane": lanes})
+        bits = register_bits(self.atom.a)
+        per, zero = max(1, 32 // bits), e.constant(0, type)
+        kept = []
+        for i, word in enumerate(words):
+            inside = [c < extent for c in expression.constants[i * per : (i + 1) * per]]
+            if not any(inside):
+                kept.append(zero)
+                continue
+            if not all(inside):
+                word = e.constant(
+                    e.and_(word, sum((1 << bits) - 1 << bits * j for j in range(per) if inside[j]))
+                )
+            kept.append(e.constant(e.select(within, word, zero, type), type))
+        return kept
+
+    # -- accumulators
+
+    def accumulators(self, elements: Sequence[Value]) -> list[list[Value]]:
+        """Elements of C as the instruction's registers, piece by piece."""
+        e, each = self.low.e, self.each
+        pieces = [list(elements[i : i + each]) for i in range(0, len(elements), each)]
+        if self.atom.accumulator is F16:
+            return [[e.vector(piece[i : i + 2], F16) for i in range(0, each, 2)] for piece in pieces]
+        return pieces
+
+    def elements(self, pieces: list[list[Value]]) -> list[Value]:
+        """The inverse of `accumulators`."""
+        if self.atom.accumulator is F16:
+            return [v for piece in pieces for pair in piece for v in self.low.e.elements(pair, 2, F16)]
+        return [v for piece in pieces for v in piece]
+
+    def accumulate(self, pieces: list[list[Value]], start: int, stop: int) -> None:
+        """Add the terms from `start` to `stop` along K; k outermost: the fragments of one k step are used together,
+        and neighbouring instructions are independent."""
+        for k in range(start, stop, self.atom.mnk[2]):
+            for i, (*batch, m, n) in enumerate(self.places):
+                pieces[i] = self.instruction(self.a[*batch, m, k], self.b[*batch, k, n], pieces[i])
+
+    def instruction(self, a: list[Value], b: list[Value], c: list[Value]) -> list[Value]:
+        """One mma.sync."""
+        e, types = self.low.e, [v.type for v in c]
+        result = struct(*types)
+        words = [_ptx_type(t) for t in (self.atom.a, self.atom.b)]
+        m, n, k = self.atom.mnk
+        if k == 32 and words[0] in ("e4m3", "e5m2"):
+            # The nvvm op of MLIR 22 has no 8-bit floats.
+            d = "f16" if self.atom.accumulator is F16 else "f32"
+            name = f"llvm.nvvm.mma.m{m}n{n}k{k}.row.col.{d}.{words[0]}.{words[1]}.{d}"
+            call = llvm.CallIntrinsic(StringAttr(name), [*a, *b, *c], output=result)
+            return e.fields(e.emit(call).results[0], types)
+        fixed: dict[str, Attribute] = {
+            "layoutA": MMALayoutAttr("row"),
+            "layoutB": MMALayoutAttr("col"),
+            "operandSegmentSizes": DenseArrayAttr(I32, (len(a), len(b), len(c))),
+            "shape": MMAShapeAttr(m, n, k),
+        }
+        if self.atom.a is not F64:
+            halves = a[0].type is HALF_PAIR
+            fixed["multiplicandAPtxType"] = MMATypeAttr("f16" if halves else words[0])
+            fixed["multiplicandBPtxType"] = MMATypeAttr("f16" if halves else words[1])
+        if isinstance(self.atom.a, IntegerType):
+            fixed["intOverflowBehavior"] = MMAIntOverflowAttr("wrapped")
+        values = e.nvvm("mma.sync", [*a, *b, *c], [result], **fixed)
+        return e.fields(values.results[0], types)
+
+
+_PTX_TYPES = {F16: "f16", BF16: "bf16", TF32: "tf32", F64: "f64"}
+
+
+def _ptx_type(type: Type) -> str:
+    """PTX's word for an operand's element type: e4m3 for f8E4M3FN, u8 for ui8."""
+    if isinstance(type, IntegerType):
+        return f"{'u' if type.signedness == 'unsigned' else 's'}{type.width}"
+    if type in _PTX_TYPES:
+        return _PTX_TYPES[type]
+    assert isinstance(type, FloatType) and bit_width(type) <= 8
+    return type.keyword[2:6].lower()

@@ -1,27 +1,36 @@
-"""The conversion of matrix products."""
+"""The conversion of matrix products: cuda_tile's three ops are one nv_tileaa.dot with attributes and scales."""
 
 from __future__ import annotations
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.ir.builtin_attributes import StringAttr
+from tessera_tools.ir.builtin_attributes import UNIT, StringAttr
 from tessera_tools.ir.types import F32, TF32, element_type
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
 
 
 def populate_dots(handlers: Handlers) -> None:
     """Add the handlers of matrix products."""
-    handlers.update({ct.MmaF: _mma})
+    handlers.update({ct.MmaF: _mmaf, ct.MmaI: _mmai, ct.MmaFScaled: _mmaf_scaled})
 
 
 _PRECISION = {F32: "ieee", TF32: "tf32"}
 """How the inputs of a dot are read; for other types there is no choice."""
 
 
-def _mma(op: ct.MmaF, to: Lowering) -> None:
-    if len(op.acc.type.shape) != 2:
-        raise to.refuse(op, f"no batch of matrices ('{op.lhs.type}'); tiles of rank 2 are supported")
+def _mmaf(op: ct.MmaF, to: Lowering) -> None:
     # fast_acc allows fewer bits in the sum, and asks for nothing.
     word = _PRECISION.get(element_type(op.lhs.type))
     precision = StringAttr(word) if word is not None else None
-    to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], precision)).res)
+    to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], input_precision=precision)).res)
+
+
+def _mmai(op: ct.MmaI, to: Lowering) -> None:
+    unsigned = [UNIT if sign.value == "unsigned" else None for sign in (op.signedness_lhs, op.signedness_rhs)]
+    product = aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], unsigned_a=unsigned[0], unsigned_b=unsigned[1])
+    to.replace(op, to.emit(product).res)
+
+
+def _mmaf_scaled(op: ct.MmaFScaled, to: Lowering) -> None:
+    scales = [to[op.lhs_scale], to[op.rhs_scale]]
+    to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], scales)).res)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
-from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.types import I32
+from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.kernel import kernels, target_of
-from tessera_tools.passes.tileas.mma_atoms import mma_atom
+from tessera_tools.passes.tileas.dot_layouts import piece_of, warp_grid
+from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
+from tessera_tools.passes.tileas.mma_atoms import is_chained, mma_atom
 from tessera_tools.target import Target, max_registers_for
 
 FEWEST_REGISTERS = 24
@@ -46,7 +47,7 @@ class ConvertTileAAToTileAS(Pass):
                 except ValueError as problem:
                     raise function.error(str(problem)) from None
             apply_hints(function, target)
-            convert(function)
+            convert(function, target)
 
 
 def choose_warps(function: Operation) -> int:
@@ -73,8 +74,9 @@ def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
             function.attributes["nv_tileaa.occupancy"] = hint
 
 
-def convert(function: Operation) -> None:
+def convert(function: nv_tileaa.Func, target: Target) -> None:
     """Rewrite the function's ops in place."""
+    chained = {op for op in function.walk() if isinstance(op, nv_tileaa.Dot) and is_chained(op)}
     for op in function.walk():
         builder = Builder.before(op)
         if isinstance(op, nv_tileaa.TiledLoad):
@@ -94,7 +96,7 @@ def convert(function: Operation) -> None:
                 view, offsets, op.value, op.token, op.copy_atom, out_token=op.out_token.type
             )
         elif isinstance(op, nv_tileaa.Dot):
-            new = nv_tileas.Dot(op.a, op.b, op.c, op.scales, mma_atom(op))
+            new = _product(op, op in chained, kernel_spec(function).num_warps, target)
         elif isinstance(op, nv_tileaa.ConstantTensor):
             new = arith.Constant(op.value)
         else:
@@ -107,6 +109,15 @@ def convert(function: Operation) -> None:
     for op in function.walk(reverse=True, post_order=True):
         if isinstance(op, nv_tileaa.AddPtr) and not op.results[0].has_uses:
             op.erase()
+
+
+def _product(op: nv_tileaa.Dot, chained: bool, warps: int, target: Target) -> nv_tileas.Dot:
+    """The product with its instruction; with a grid of warps of its own where it is one of a chain."""
+    atom = mma_atom(op, target)
+    shape, piece = op.c.type.shape, piece_of(atom)
+    grid = warp_grid(shape, warps, piece, along_rows=chained and not atom.is_fma)
+    own = DenseArrayAttr(I64, grid) if grid != warp_grid(shape, warps, piece) else None
+    return nv_tileas.Dot(op.a, op.b, op.c, op.scales, atom, own)
 
 
 def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:

@@ -35,7 +35,7 @@ from tessera_tools.layout import (
     vector_access,
 )
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.dot_layouts import dot_layouts, mma_layouts
+from tessera_tools.passes.tileas.dot_layouts import dot_layouts, grid_of, operand_layouts
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
 from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.passes.tileas.shared_memory import (
@@ -487,7 +487,7 @@ def _with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
 def _slice(dot: Any, operands: dict[int, _Operand], target: Target) -> None:
     """Replace a dot by one per k slice of its instruction, with fragments read from the buffers just before each."""
     k = dot.a.type.shape[1]
-    depth = dot.atom.mnk[2]
+    depth = min(k, dot.atom.mnk[2])
     builder = Builder.before(dot)
     accumulator = dot.c
     if len(operands) < 2:
@@ -499,7 +499,7 @@ def _slice(dot: Any, operands: dict[int, _Operand], target: Target) -> None:
             a = _fragment(builder, operands[0], start, depth, target)
             b = _fragment(builder, operands[1], start, depth, target)
             accumulator = builder.insert(
-                nv_tileas.Dot(a, b, accumulator, [], dot.atom, location=dot.location)
+                nv_tileas.Dot(a, b, accumulator, [], dot.atom, dot.warps, location=dot.location)
             ).res
         accumulator.name_hint = dot.res.name_hint
         dot.res.replace_all_uses_with(accumulator)
@@ -519,7 +519,8 @@ def _fragment(builder: Builder, operand: _Operand, start: int, depth: int, targe
     shape = (m, depth) if operand.position == 0 else (depth, n)
     offsets = [0, 0]
     offsets[k_axis] = start
-    layout = mma_layouts(m, n, depth, operand.bits, operand.warps)[operand.position]
+    grid = grid_of(operand.dot, operand.warps)
+    layout = operand_layouts((m, n), depth, operand.dot.atom, grid)[operand.position]
     in_memory, source_shape = layout, shape
     if operand.permute is not None:
         order = _inverse(operand.permute.permutation.values)

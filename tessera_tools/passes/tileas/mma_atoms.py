@@ -1,28 +1,145 @@
-"""Which instruction serves a dot."""
+"""Which instruction serves a product: the first row of the table for its types that the target has.
+
+f32 is not rounded to tf32, so it has no tensor core instruction: its row is `fma`, a fused multiply-add for each term.
+Where the tensor cores have no instruction for 8-bit and 4-bit floats, those are converted in registers to f16, which
+holds each of their values.  No tile is too small: see dot_layouts.py.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
-from tessera_tools.ir.types import BF16, F16, F32, F64, TF32, RankedTensorType, Type
+from tessera_tools.dialects.cute_nvgpu import FMA, MmaAtomAttr
+from tessera_tools.ir.core import OpResult, Value
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I8,
+    I32,
+    TF32,
+    FloatType,
+    IntegerType,
+    RankedTensorType,
+    Type,
+)
+from tessera_tools.target import Feature, Target
 
-# The dense mma.sync shapes with f32 accumulation, per operand type (PTX ISA, "mma"); each is the deepest in K.
-MMA_SHAPES: dict[Type, str] = {F16: "sm80_m16n8k16", BF16: "sm80_m16n8k16", TF32: "sm80_m16n8k8"}
+F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))
 
 
-def mma_atom(op: nv_tileaa.Dot) -> MmaAtomAttr:
-    """The tensor core instruction for the operand types; `fma` where the tile is smaller than it or there is none."""
-    a, b, c = (v.type for v in (op.a, op.b, op.c))
-    assert isinstance(a, RankedTensorType)
-    if a.element is not b.element:
-        raise op.error(f"multiplies {a.element} by {b.element}: operands of one type are supported")
-    shape = MMA_SHAPES.get(a.element) if c.element is F32 else None
-    if shape is not None:
-        m, n, k = MmaAtomAttr(shape, a.element, b.element, c.element).mnk
-        if c.shape[0] >= m and c.shape[1] >= n and a.shape[1] >= k:
-            return MmaAtomAttr(shape, a.element, b.element, c.element)
-    if a.element not in (F16, BF16, F32, F64) or c.element not in (F16, F32, F64):
-        raise op.error(
-            f"multiplies {a.element} into {c.element}: no instruction for these types is known to this version"
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An instruction for operands of one of `operands`; PTX ISA, "Warp-level matrix instructions: mma"."""
+
+    operands: tuple[Type, ...]
+    accumulators: tuple[Type, ...]
+    shape: str
+    feature: Feature | None
+
+
+_TABLE = (
+    _Row((F16,), (F16, F32), "sm80_m16n8k16", Feature.MMA_SYNC),
+    _Row((BF16,), (F32,), "sm80_m16n8k16", Feature.MMA_SYNC),
+    _Row((TF32,), (F32,), "sm80_m16n8k8", Feature.MMA_SYNC),
+    _Row((F64,), (F64,), "sm80_m8n8k4", Feature.MMA_SYNC),
+    _Row((I8,), (I32,), "sm80_m16n8k32", Feature.MMA_SYNC),
+    _Row((F8E4M3FN, F8E5M2), (F16, F32), "sm89_m16n8k32", Feature.MMA_SYNC_FP8),
+    _Row((F8E4M3FN, F8E5M2), (F16, F32), "sm80_m16n8k16", Feature.MMA_SYNC),
+    _Row((F4E2M1FN,), (F32,), "sm80_m16n8k16", Feature.MMA_SYNC),
+    _Row((F32,), (F32,), FMA, None),
+)
+
+
+def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
+    """The instruction for the types of a product; an error that lists what there is if there is none."""
+    a, b, c = (v.type.element for v in (op.a, op.b, op.c))
+    for row in _TABLE:
+        if (
+            a in row.operands
+            and b in row.operands
+            and c in row.accumulators
+            and (row.feature is None or target.has(row.feature))
+        ):
+            return MmaAtomAttr(row.shape, _signed(a, op.unsigned_a), _signed(b, op.unsigned_b), c)
+    served = ", ".join(
+        f"{'/'.join(map(str, row.operands))} into {'/'.join(map(str, row.accumulators))}"
+        for row in {(r.operands, r.accumulators): r for r in _TABLE}.values()
+    )
+    raise op.error(f"multiplies {a} by {b} into {c}, for which there is no instruction; supported: {served}")
+
+
+def _signed(element: Type, unsigned: Any) -> Type:
+    """An integer type that says whether its numbers are signed; other types as they are."""
+    if not isinstance(element, IntegerType):
+        return element
+    return IntegerType(element.width, "unsigned" if unsigned is not None else "signed")
+
+
+def is_chained(op: nv_tileaa.Dot) -> bool:
+    """Whether the left operand of a product is made of another product, or this one is what another's is made of.
+
+    Where all warps lie along the rows, an accumulator is the left operand of a further product in the same threads.
+    """
+    return _product_before(op.a) or any(_reaches_left_operand(user, set()) for user in _users(op.res))
+
+
+_REARRANGING = (
+    "nv_tileaa.permute",
+    "nv_tileaa.reshape",
+    "nv_tileaa.broadcast",
+    "nv_tileaa.cat",
+    "nv_tileaa.extract",
+)
+
+
+def _elementwise(op: Any) -> bool:
+    """Whether a tile flows through an op without moving."""
+    return (
+        not op.regions
+        and op.name.startswith(("arith.", "math.", "nv_tileaa."))
+        and not (
+            op.name in _REARRANGING
+            or isinstance(op, nv_tileaa.Dot | nv_tileaa.TiledLoad | nv_tileaa.TiledStore)
         )
-    return MmaAtomAttr("fma", a.element, b.element, c.element)
+    )
+
+
+def _users(value: Value) -> list[Any]:
+    return list(dict.fromkeys(value.users))
+
+
+def _product_before(value: Value) -> bool:
+    seen: set[Value] = set()
+    work = [value]
+    while work:
+        found = work.pop()
+        if found in seen or not isinstance(found, OpResult):
+            continue
+        seen.add(found)
+        if isinstance(found.op, nv_tileaa.Dot):
+            return True
+        if _elementwise(found.op):
+            work += [v for v in found.op.operands if isinstance(v.type, RankedTensorType)]
+    return False
+
+
+def _reaches_left_operand(user: Any, seen: set[Any]) -> bool:
+    work = [user]
+    reached: set[Value] = set()
+    while work:
+        op = work.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        if isinstance(op, nv_tileaa.Dot):
+            if op.a in reached:
+                return True
+        elif _elementwise(op):
+            for result in op.results:
+                reached.add(result)
+                work += _users(result)
+    return False

@@ -31,7 +31,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @mixed(%a: tensor<16x16xf16>, %b: tensor<16x16xbf16>, %c: tensor<16x16xf32>) {
-    // expected-error @below {{multiplies f16 by bf16: operands of one type are supported}}
+    // expected-error @below {{multiplies f16 by bf16 into f32, for which there is no instruction; supported: f16 into f16/f32, bf16 into f32}}
     %0 = nv_tileaa.dot %a, %b, %c : tensor<16x16xf16>, tensor<16x16xbf16>, tensor<16x16xf32> -> tensor<16x16xf32>
     nv_tileaa.return
   }
@@ -40,9 +40,9 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  nv_tileaa.func @integers(%a: tensor<16x16xi8>, %b: tensor<16x16xi8>, %c: tensor<16x16xi32>) {
-    // expected-error @below {{multiplies i8 into i32: no instruction for these types is known to this version}}
-    %0 = nv_tileaa.dot %a, %b, %c : tensor<16x16xi8>, tensor<16x16xi8>, tensor<16x16xi32> -> tensor<16x16xi32>
+  nv_tileaa.func @integers(%a: tensor<16x16xi16>, %b: tensor<16x16xi16>, %c: tensor<16x16xi32>) {
+    // expected-error @below {{multiplies i16 by i16 into i32, for which there is no instruction}}
+    %0 = nv_tileaa.dot %a, %b, %c : tensor<16x16xi16>, tensor<16x16xi16>, tensor<16x16xi32> -> tensor<16x16xi32>
     nv_tileaa.return
   }
 }
@@ -50,9 +50,9 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  nv_tileaa.func @shallow(%a: tensor<16x8xf16>, %b: tensor<8x16xf16>, %c: tensor<16x16xf32>) {
-    // expected-error @below {{which no tensor core instruction of this version serves; use f16, bf16 or tf32 operands}}
-    %0 = nv_tileaa.dot %a, %b, %c : tensor<16x8xf16>, tensor<8x16xf16>, tensor<16x16xf32> -> tensor<16x16xf32>
+  nv_tileaa.func @grid(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
+    // expected-error @below {{has a grid of warps [2, 1], but the kernel has 4 warps}}
+    %0 = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 2, 1>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
     nv_tileaa.return
   }
 }
