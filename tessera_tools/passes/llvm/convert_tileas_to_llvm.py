@@ -16,13 +16,17 @@ from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import I8
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm import (
+    assertions,
     constants,
     control,
     dots,
+    effects,
     elementwise,
     global_memory,
+    heap,
     packing,
     pointers,
+    printing,
     reductions,
     shapes,
     shared_ops,
@@ -30,18 +34,23 @@ from tessera_tools.passes.llvm import (
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.tileas.kernel import target_of
 from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import Target
 
 FAMILIES = (
+    assertions,
     constants,
     control,
     dots,
+    effects,
     elementwise,
     global_memory,
+    heap,
     packing,
     pointers,
+    printing,
     reductions,
     shapes,
     shared_ops,
@@ -70,8 +79,9 @@ class ConvertTileASToLLVM(Pass):
             return
         target = target_of(op)
         shared = 0
+        symbols = Symbols(op)
         for function in functions:
-            shared = max(shared, _lower(function, target))
+            shared = max(shared, _lower(function, target, symbols))
             context.count("kernels")
         for inner in op.walk():
             if inner.name.startswith(("nv_tileaa.", "nv_tileas.")):
@@ -110,7 +120,7 @@ def _global_smem(module: Operation) -> Operation:
     )
 
 
-def _lower(function: Any, target: Target) -> int:
+def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     """Replace one kernel by an llvm.func; its bytes of shared memory."""
     threads = function.attributes.get("nvvm.reqntid")
     if not isinstance(threads, DenseArrayAttr) or len(threads.values) != 1 or threads.values[0] % 32:
@@ -122,7 +132,7 @@ def _lower(function: Any, target: Target) -> int:
     entry = Block(types, [a.location for a in function.arguments])
     region = Region([entry])
     emitter = Emitter(region, function.location)
-    low = Lowering(emitter, target, threads.values[0] // 32, allocation)
+    low = Lowering(emitter, target, threads.values[0] // 32, allocation, symbols)
     for old, new in zip(function.arguments, entry.arguments, strict=True):
         new.name_hint = old.name_hint
         low.define(old, new)

@@ -19,6 +19,7 @@ from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
 from tessera_tools.passes.tileas.shared_memory import Allocation
 from tessera_tools.target import Target
@@ -41,12 +42,17 @@ def lowers(*names: str) -> Callable[[Any], Any]:
 class Lowering:
     """One kernel on its way to llvm: the emitter, and what each source value has become."""
 
-    def __init__(self, emitter: Emitter, target: Target, warps: int, allocation: Allocation) -> None:
+    def __init__(
+        self, emitter: Emitter, target: Target, warps: int, allocation: Allocation, symbols: Symbols
+    ) -> None:
         self.e = emitter
+        self.symbols = symbols
         self.target = target
         self.warps = warps
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
+        self.heap: dict[Value, Value] = {}
+        """What malloc gave for each result of a heap_alloc, as an integer."""
         self.facts = Facts()
         self.loops: dict[Operation, tuple[Block, Block]] = {}
         """Where `continue` and `break` of each loop go to."""

@@ -15,6 +15,7 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_layouts import piece_of, warp_grid
+from tessera_tools.passes.tileas.heap import free_heap
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
 from tessera_tools.passes.tileas.mma_atoms import is_chained, mma_atom
 from tessera_tools.target import Target, max_registers_for
@@ -48,6 +49,7 @@ class ConvertTileAAToTileAS(Pass):
                     raise function.error(str(problem)) from None
             apply_hints(function, target)
             convert(function, target)
+            free_heap(function)
 
 
 def choose_warps(function: Operation) -> int:

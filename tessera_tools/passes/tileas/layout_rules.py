@@ -145,6 +145,11 @@ def _joined(op: Any) -> list[list[Value]]:
     return [[op.lhs, op.rhs]]
 
 
+@tied("nv_tileaa.print", "nv_tileaa.assert")
+def _any_layouts(op: Operation) -> list[list[Value]]:
+    return []
+
+
 @tied("nv_tileaa.insert")
 def _inserted(op: Any) -> list[list[Value]]:
     return [[op.dest, op.res]]

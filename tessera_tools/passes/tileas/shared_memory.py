@@ -21,7 +21,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import Type
+from tessera_tools.ir.types import RankedTensorType, Type
 from tessera_tools.layout import (
     Conversion,
     LinearLayout,
@@ -32,6 +32,7 @@ from tessera_tools.layout import (
     plan_conversion,
     vector_access,
 )
+from tessera_tools.passes.tileas.effects import effect_bytes
 from tessera_tools.passes.tileas.reductions import scratch_bytes
 from tessera_tools.target import Feature, Target
 
@@ -245,6 +246,14 @@ def _combining_scratch(op: nv_tileaa.Reduce | nv_tileaa.Scan, target: Target) ->
     type: Any = op.sources[0].type
     what = f"a {op.name.partition('.')[2]} of {tile_text(type.shape, type.element)}"
     return Scratch(needed, what) if needed else None
+
+
+@scratch("nv_tileaa.heap_alloc", "nv_tileaa.print", "nv_tileaa.assert")
+def _effect_scratch(op: Operation, target: Target) -> Scratch | None:
+    needed = effect_bytes(op)
+    tiles: list[Any] = [v.type for v in op.operands if isinstance(v.type, RankedTensorType)]
+    of = f" of {', '.join(tile_text(type.shape, type.element) for type in tiles)}" if tiles else ""
+    return Scratch(needed, f"a {op.name.partition('.')[2]}{of}") if needed else None
 
 
 def conversion_plan(op: nv_tileas.ConvertLayout, target: Target) -> Conversion:

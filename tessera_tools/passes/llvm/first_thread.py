@@ -1,0 +1,93 @@
+"""What one thread does for its tile block: loops over the elements of tiles, calls of vprintf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import I32, RankedTensorType, bit_width
+from tessera_tools.layout import vector_access
+from tessera_tools.layout.shared import row_major
+from tessera_tools.passes.llvm.control import branch, branch_if, guarded
+from tessera_tools.passes.llvm.lowering import Lowering
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_tile, store_tile, thread_pointer
+from tessera_tools.passes.llvm.symbols import GENERIC
+from tessera_tools.passes.llvm.tiles import from_memory, stored
+from tessera_tools.passes.tileas.effects import element_bytes
+
+
+def by_first(low: Lowering, body: Callable[[], None]) -> None:
+    """Run `body()` in the first thread of the CTA only."""
+
+    def guard() -> list[Value]:
+        body()
+        return []
+
+    guarded(low, low.e.icmp("eq", low.e.special_register("tid.x"), 0), [], guard)
+
+
+def counted(low: Lowering, count: int, body: Callable[[Value], None]) -> None:
+    """Run `body(i)` for i from 0 to before `count`, which is at least 1."""
+    e = low.e
+    header, after = e.new_block([I32]), e.new_block()
+    e.open(branch(low, header, [e.constant(0)]))
+    (index,) = header.arguments
+    e.at_depth(index, e.current_depth)
+    e.block = header
+    body(index)
+    following = e.constant(e.add(index, 1))
+    branch_if(low, e.icmp("eq", following, count), after, header, [following])
+    e.close()
+    e.block = after
+
+
+def store_rows(low: Lowering, value: Value, offset: int) -> None:
+    """Store a tile at a byte offset of shared memory in row-major order; one thread stores what several hold."""
+    e = low.e
+    type = value.type
+    assert isinstance(type, RankedTensorType)
+    layout = nv_tileas.layout_of(type)
+    size = element_bytes(type.element)
+    plan = vector_access(layout, row_major(type.shape), 8 * size)
+    tile = memory_tile(e, low.tile(value), type)
+
+    def pointer(i: int) -> Value:
+        base, immediate = thread_pointer(e, offset, plan.address, i, size)
+        return e.gep(base, immediate, shared=False)
+
+    def store() -> list[Value]:
+        store_tile(e, tile, plan, pointer)
+        return []
+
+    guarded(low, e.no_bit_set(layout.free_variable_masks()), [], store)
+
+
+def load_element(low: Lowering, offset: int, element: Type, index: Value) -> Value:
+    """An element of what `store_rows` stored at a byte offset."""
+    e, size = low.e, element_bytes(element)
+    place = e.gep(e.gep(e.address_of(GLOBAL_SMEM), offset), e.mul(index, size))
+    loaded = e.emit(llvm.Load(place, i64(size), res=stored(element))).results[0]
+    return from_memory(e, loaded, element)
+
+
+def vprintf(low: Lowering, op: Operation, format: str, arguments: Sequence[Value]) -> None:
+    """Print by a format; `op` is what asks for it.
+
+    The arguments lie in memory as C's varargs do: 4 or 8 bytes each, aligned to their size (CUDA's "PTX Writer's Guide
+    to Interoperability", "System Calls").
+    """
+    e = low.e
+    sizes = [8 if isinstance(a.type, PointerType) else bit_width(a.type) // 8 for a in arguments]
+    ends = list(accumulate(sizes, lambda end, size: -(-end // size) * size + size))
+    if ends:
+        buffer = e.stack(ends[-1])
+    else:
+        buffer = e.pure("null", (), lambda: llvm.Zero(res=GENERIC))
+    for argument, size, end in zip(arguments, sizes, ends, strict=True):
+        e.emit(llvm.Store(argument, e.gep(buffer, end - size, shared=False), i64(size)))
+    low.symbols.call(e, op, "vprintf", [low.symbols.text(e, format), buffer])

@@ -1,0 +1,70 @@
+"""Memory of a tile block's own: malloc and free by its first thread, as device code calls them in CUDA C++.
+
+heap_alloc   thread 0: malloc, trap where there is none left; its address through shared memory; aligned by every thread
+heap_free    barrier; thread 0: free
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects import llvm, nv_tileaa
+from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I64
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.emitter import GLOBAL_POINTER
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.passes.llvm.symbols import GENERIC
+
+MALLOC_ALIGNMENT = 16
+"""Bytes that malloc aligns to (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations")."""
+
+
+def _is_first(low: Lowering) -> Value:
+    return low.e.icmp("eq", low.e.special_register("tid.x"), 0)
+
+
+@lowers("nv_tileaa.heap_alloc")
+def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
+    """More than 16 bytes of alignment are had by asking for as many bytes more."""
+    e = low.e
+    alignment = op.alignment.value
+    slack = alignment if alignment > MALLOC_ALIGNMENT else 0
+    place = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[op])
+
+    def allocate() -> list[Value]:
+        (found,) = low.symbols.call(e, op, "malloc", [e.constant(op.bytes_.value + slack, I64)])
+        address = e.emit(llvm.PtrToInt(found, res=I64)).results[0]
+
+        def fail() -> list[Value]:
+            e.emit(llvm.Trap())
+            return []
+
+        guarded(low, e.icmp("eq", address, 0, I64), [], fail)
+        e.emit(llvm.Store(address, place, i64(8)))
+        return []
+
+    guarded(low, _is_first(low), [], allocate)
+    e.nvvm("barrier0")
+    address = e.emit(llvm.Load(place, i64(8), res=I64)).results[0]
+    low.heap[op.res] = address
+    if slack:
+        address = e.constant(
+            e.and_(e.constant(e.add(address, alignment - 1, I64), I64), -alignment, I64), I64
+        )
+    low.define(op.res, e.emit(llvm.IntToPtr(address, res=GLOBAL_POINTER)).results[0])
+
+
+@lowers("nv_tileaa.heap_free")
+def heap_free(low: Lowering, op: nv_tileaa.HeapFree) -> None:
+    """What malloc gave, not what was made of it by alignment."""
+    e = low.e
+    address = low.heap[op.source]
+
+    def free() -> list[Value]:
+        pointer = e.emit(llvm.IntToPtr(address, res=GENERIC)).results[0]
+        low.symbols.call(e, op, "free", [pointer])
+        return []
+
+    e.nvvm("barrier0")
+    guarded(low, _is_first(low), [], free)
