@@ -268,6 +268,9 @@ def shared_round_trip(
         if same is None:
             raise LayoutError(f"elements would cross CTAs: {src}\nto {dst}")
     shape = shape_of(src)
+    masks = src.free_variable_masks()
+    # stmatrix takes all lanes of a warp, and lanes that hold repeats do not store.
+    matrix_store = matrix_store and not masks.get("lane")
     best: tuple[tuple[int, int], SwizzleChoice, Access, Access] | None = None
     for store_form in ("vector", "matrix") if matrix_store else ("vector",):
         for load_form in ("vector", "matrix") if matrix_load else ("vector",):
@@ -282,7 +285,6 @@ def shared_round_trip(
     if best is None:
         raise LayoutError(f"no scratch layout for {src}")
     _, choice, store, load = best
-    masks = src.free_variable_masks()
     total = 1 << src.total_out_bits
     return SharedRoundTrip(
         choice,

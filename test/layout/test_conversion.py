@@ -215,6 +215,17 @@ def test_ldmatrix_and_stmatrix_are_taken_where_they_pay() -> None:
     assert back.choice.is_conflict_free
 
 
+def test_stmatrix_is_not_taken_where_lanes_hold_repeats() -> None:
+    accumulator = mma_m16n8_accumulator((64, 64), (4, 1))
+    rows = blocked((64, 64), (1, 8), (4, 8), (4, 1), (1, 0))
+    bases = accumulator.bases
+    bases["register"] += bases["lane"][:1]
+    bases["lane"] = ((0, 0), *bases["lane"][1:])
+    plan = shared_round_trip(LinearLayout(bases, accumulator.outs), rows, 16, matrix_store=True)
+    assert dict(plan.store_masks) == {"lane": 1}
+    assert isinstance(plan.store, VectorAccess)
+
+
 TILE = blocked((4, 64), (1, 2), (1, 32), (2, 1), (1, 0))
 
 
