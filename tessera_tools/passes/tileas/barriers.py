@@ -5,8 +5,8 @@
                                                             at a loop              again, with what its end leaves
 
 Two accesses conflict if one of them writes, and they may touch the same place through different threads: of shared
-memory, if their byte intervals overlap; of global memory, if tokens order them.  A `cp.async` writes when its group is
-waited for; until then only what the pipeline does with its own buffer may follow.
+memory, if their byte intervals overlap; of global memory, if tokens order them (`memory_order.py`).  A `cp.async`
+writes when its group is waited for; until then only what the pipeline does with its own buffer may follow.
 
 A barrier stands as late as it can, but before every loop that its reasons lie outside of.  In the end no barrier is
 left without which there would be no conflict.
@@ -250,9 +250,7 @@ class _Analysis:
         if effects.waits:
             return frozenset(access.landed() for access in pending)
         checked = effects.accesses[:-1] if effects.own_barrier else effects.accesses
-        reasons = [
-            earlier for access in checked for earlier in pending if self.conflict(earlier, access, pending)
-        ]
+        reasons = [earlier for access in checked for earlier in pending if self.conflict(earlier, access)]
         if reasons:
             if self.insert is None:
                 raise _Conflict
@@ -265,12 +263,12 @@ class _Analysis:
             return pending | set(effects.accesses)
         return _after_barrier(pending) | set(effects.accesses[1:])
 
-    def conflict(self, earlier: Access, later: Access, pending: Pending) -> bool:
+    def conflict(self, earlier: Access, later: Access) -> bool:
         """Whether threads that make one access may have to wait for threads that make the other."""
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
         if earlier.is_global:
-            return earlier.op in self.order.before(later.op)
+            return self.order.concerns_others(earlier.op, later.op)
         if earlier.end <= later.first or later.end <= earlier.first:
             return False
         if not earlier.under_way:

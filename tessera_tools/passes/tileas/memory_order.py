@@ -3,12 +3,16 @@
 store %t, view, %tok ──▶ %tok2; load view, %tok2      the load comes after the store, in every thread
 
 A token stands for the accesses that made it and for all that came before those.  Accesses that no token orders may run
-in any order, and loads need no order among themselves.
+in any order, and loads need no order among themselves.  Nor need two accesses if every thread reaches by one of them
+only places that it reaches by the other, as the order of its own instructions is kept.
 """
 
 from __future__ import annotations
 
-from tessera_tools.dialects import nv_tileaa
+from typing import Any
+
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import own_effects
@@ -36,6 +40,11 @@ class MemoryOrder:
 
     def __init__(self) -> None:
         self._before: dict[Operation, frozenset[Operation]] = {}
+        self._facts = Facts()
+
+    def concerns_others(self, earlier: Operation, later: Operation) -> bool:
+        """Whether tokens order two accesses, and not every thread reaches by both the same places only."""
+        return earlier in self.before(later) and not _same_threads(earlier, later, self._facts)
 
     def before(self, op: Operation) -> frozenset[Operation]:
         """The accesses that come before an op by its tokens; itself among them where a loop carries its token."""
@@ -83,3 +92,43 @@ def _all_tokens(op: Operation | None) -> list[Value]:
     ends = [block.last_op for inner in op.walk() for region in inner.regions for block in region.blocks]
     values = [*op.operands, *(value for end in ends if end is not None for value in end.operands)]
     return [value for value in values if value.type is MEM_TOKEN]
+
+
+def _same_threads(a: Any, b: Any, facts: Facts) -> bool:
+    """Whether no place in memory is reached by one thread through one access and by another through the other.
+
+    So it is for accesses of one view by tiles of one shape and layout, if each element has one holder, the tiles are
+    parts of one grid, and no two elements of the view share a place.
+    """
+    kinds = (nv_tileas.TiledLoad, nv_tileas.TiledStore)
+    if not isinstance(a, kinds) or not isinstance(b, kinds) or a.view is not b.view:
+        return False
+    tile, other = (op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type for op in (a, b))
+    if tile is not other or tile.encoding is None:
+        return False
+    repeated = nv_tileas.layout_of(tile).free_variable_masks()
+    if repeated.get("lane") or repeated.get("warp"):
+        return False
+    return _is_injective(a.view.defining_op) and all(
+        extent == 1 or facts.divisor(index) % extent == 0
+        for op in (a, b)
+        for index, extent in zip(op.indices, tile.shape, strict=True)
+    )
+
+
+def _is_injective(view: Operation | None) -> bool:
+    """Whether the elements of a view are known to be in different places: each stride is beyond what the axes of
+    smaller strides reach."""
+    if not isinstance(view, nv_tileaa.MakeMemRef):
+        return False
+    reached = 0
+    axes = list(zip(view.strides(), view.extents(), strict=True))
+    if not all(isinstance(stride, int) for stride, _ in axes):
+        return False
+    for place, (stride, extent) in enumerate(sorted(axes, key=lambda axis: abs(axis[0]))):
+        if abs(stride) <= reached:
+            return False
+        if not isinstance(extent, int):
+            return place == len(axes) - 1
+        reached += abs(stride) * max(0, extent - 1)
+    return True
