@@ -151,10 +151,10 @@ def test_operands_of_three_widths():
     rng = generator()
     shape, axis = random_case(rng)
     region = """
-    %a = addi %aE, %aA : tile<i64>
-    %h = maxf %hE, %hA : tile<f16>
-    %b = xori %bE, %bA : tile<i8>
-    yield %a, %h, %b : tile<i64>, tile<f16>, tile<i8>
+    %sum = addi %aE, %aA : tile<i64>
+    %most = maxf %hE, %hA : tile<f16>
+    %odd = xori %bE, %bA : tile<i8>
+    yield %sum, %most, %odd : tile<i64>, tile<f16>, tile<i8>
     """
     operands = [("a", "i64", "0"), ("h", "f16", "0xFC00"), ("b", "i8", "0")]
     text, result = combined("reduce", operands, region, shape, axis)
