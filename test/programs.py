@@ -77,6 +77,7 @@ def launch(
     grid: Sequence[int] = (1,),
     entry: str | None = None,
     seed: int | None = None,
+    level: int = 3,
     **options: Any,
 ) -> tuple[list[Array], Result]:
     """Compile and run a program; (the arrays afterwards, the launch's result).
@@ -86,7 +87,7 @@ def launch(
     array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
     told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
     """
-    made = compiled(text, target)
+    made = compiled(text, target, level)
     seed = fresh_seed("schedule") if seed is None else seed
     gpu = device("sim", gpu_name=target, processes=1)
     buffers = [

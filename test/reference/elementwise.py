@@ -61,12 +61,16 @@ for _class, _function in _FLOATS.items():
 
 @on(ct.MaxF, ct.MinF)
 def _extremum(m: Machine, op: Any) -> None:
-    a, b = m.get(op.lhs), m.get(op.rhs)
+    """-0 is less than +0, which NumPy leaves open."""
+    a, b = (_flushed(np.asarray(m.get(v)), op) for v in (op.lhs, op.rhs))
     nan = op.propagate_nan is not None
     if isinstance(op, ct.MaxF):
-        m.set(op, np.maximum(a, b) if nan else np.fmax(a, b))
+        found = np.maximum(a, b) if nan else np.fmax(a, b)
+        zero = np.where(np.signbit(a), b, a)
     else:
-        m.set(op, np.minimum(a, b) if nan else np.fmin(a, b))
+        found = np.minimum(a, b) if nan else np.fmin(a, b)
+        zero = np.where(np.signbit(a), a, b)
+    m.set(op, np.where((a == 0) & (b == 0), zero, found))
 
 
 @on(ct.CmpF)
@@ -111,10 +115,10 @@ for _class, _function in _INTEGERS.items():
 
 
 def _read(m: Machine, op: Any, *values: Value) -> list[Array]:
-    """Integer operands as the op's signedness reads them."""
-    if word(op.signedness) == "unsigned" or element_of(values[0]).width == 1:
+    """Integer operands as the op's signedness reads them: a true i1 is 1, or -1 where it is signed."""
+    if word(op.signedness) == "unsigned":
         return [unsigned(m.get(v), element_of(v)) for v in values]
-    return [np.asarray(m.get(v)) for v in values]
+    return [-np.asarray(m.get(v)) if element_of(v).width == 1 else np.asarray(m.get(v)) for v in values]
 
 
 @on(ct.MaxI, ct.MinI)
@@ -221,8 +225,6 @@ def _float_to_integer(m: Machine, op: Any) -> None:
 @on(ct.ExtI)
 def _extend(m: Machine, op: Any) -> None:
     (value,) = _read(m, op, op.operands[0])
-    if word(op.signedness) == "signed" and element_of(op.operands[0]).width == 1:
-        value = -value.astype(np.int64)
     m.set(op, wrapped(value.astype(np.int64), element_of(op.to)))
 
 
