@@ -8,7 +8,7 @@
            for each k slice of the instruction: load the fragments (ldmatrix), dot
 
 A load whose accesses are too narrow for cp.async, or padded with anything but zero, goes through registers instead,
-with a barrier before and after its store.
+with a store.  What goes through shared memory, and how products are sliced: dot_operands.py; barriers: barriers.py.
 """
 
 from __future__ import annotations
@@ -17,36 +17,20 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from tessera_tools.analysis.access import storage_bits
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.dialects.cute import CopyAtomAttr
-from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
+from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I32, I64, RankedTensorType, bit_width
-from tessera_tools.layout import (
-    Access,
-    choose_swizzle,
-    transpose,
-    vector_access,
-)
+from tessera_tools.ir.types import I32, I64, bit_width
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.dot_layouts import dot_layouts, grid_of, operand_layouts
-from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
+from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, slice_dot
+from tessera_tools.passes.tileas.kernel import kernels, target_of
 from tessera_tools.passes.tileas.memory_order import writes_memory
-from tessera_tools.passes.tileas.shared_memory import (
-    access_atom,
-    allocate,
-    full_tile_registers,
-    memory_bits,
-    slice_plan,
-    tile_text,
-)
-from tessera_tools.target import Feature, Target
+from tessera_tools.passes.tileas.shared_memory import allocate
+from tessera_tools.target import Target
 
 MOST_STAGES = 4
 LARGE_STAGE = 24 * 1024
@@ -101,7 +85,7 @@ class MaterializePipeline(Pass):
             context.count("staged", staged)
             return
 
-    def materialize(self, operands: list[_Operand], target: Target, most: int) -> tuple[int, int]:
+    def materialize(self, operands: list[DotOperand], target: Target, most: int) -> tuple[int, int]:
         """One block's dots; how many loads were pipelined, and how many staged through registers."""
         loop = operands[0].dot.parent_op
         pipelined = [
@@ -114,11 +98,16 @@ class MaterializePipeline(Pass):
         for operand in staged:
             operand.stage_through_registers()
         for dot in dict.fromkeys(o.dot for o in operands):
-            _slice(dot, {o.position: o for o in operands if o.dot is dot}, target)
+            slice_dot(dot, {o.position: o for o in operands if o.dot is dot}, operands[0].warps, target)
         return len(pipelined), len(staged)
 
     def stages(
-        self, pipelined: list[_Operand], staged: list[_Operand], target: Target, loop: Operation, most: int
+        self,
+        pipelined: list[DotOperand],
+        staged: list[DotOperand],
+        target: Target,
+        loop: Operation,
+        most: int,
     ) -> int:
         """How many stages fit the target's shared memory, at most `most`; an error if not even one does."""
         each = sum(o.bytes for o in pipelined)
@@ -139,149 +128,7 @@ class MaterializePipeline(Pass):
         return min(fitting, most, 3 if each > LARGE_STAGE else MOST_STAGES)
 
 
-class _Operand:
-    """A dot operand that a tiled load feeds: dot ← convert_layout ← [permute] ← tiled_load."""
-
-    def __init__(
-        self,
-        dot: Any,
-        position: int,
-        convert: Any,
-        permute: Any,
-        load: Any,
-        warps: int,
-        target: Target,
-    ) -> None:
-        self.dot = dot
-        self.position = position
-        self.convert = convert
-        self.permute = permute
-        self.load = load
-        self.warps = warps
-        fragment = dot_layouts(dot, warps)[position]
-        type = load.res.type
-        self.element = type.element
-        self.bits = storage_bits(type.element)
-        self.copy_layout = nv_tileas.layout_of(type)
-        in_memory = (
-            transpose(fragment, _inverse(permute.permutation.values)) if permute is not None else fragment
-        )
-        write = Access(self.copy_layout, "vector", max(8, load.atom.bits))
-        self.memory = choose_swizzle(
-            type.shape, self.bits, write, Access(in_memory, "matrix"), modes_only=True
-        ).layout
-        self.asynchronous = (
-            target.has(Feature.CP_ASYNC)
-            and load.atom.bits >= 32
-            and load.padding.value in ("undef", "zero")
-            and vector_access(self.copy_layout, self.memory, self.bits, load.atom.bits).bits == load.atom.bits
-        )
-        """Whether cp.async can fill the buffer: 4, 8 or 16 bytes at a time, zeros outside the view."""
-        self.buffer: Value | None = None
-        self.stage: Value | None = None
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of one stage."""
-        return self.load.res.type.num_elements * self.bits // 8
-
-    def tile_text(self) -> str:
-        """What is copied, for messages."""
-        return tile_text(self.load.res.type.shape, self.element)
-
-    @property
-    def copy_bits(self) -> int:
-        """Bits that a thread stores to the buffer at a time."""
-        return vector_access(self.copy_layout, self.memory, self.bits).bits
-
-    @classmethod
-    def match(cls, dot: Any, position: int, warps: int, target: Target) -> _Operand | None:
-        """The operand, if that is where it comes from and nothing else uses what is between."""
-        convert = dot.operand(position).defining_op
-        if not isinstance(convert, nv_tileas.ConvertLayout) or not convert.res.has_one_use:
-            return None
-        source = convert.source.defining_op
-        permute = None
-        if isinstance(source, nv_tileaa.Permute) and source.res.has_one_use:
-            permute, source = source, source.source.defining_op
-        if (
-            not isinstance(source, nv_tileas.TiledLoad)
-            or not source.res.has_one_use
-            or source.parent is not dot.parent
-        ):
-            return None
-        return cls(dot, position, convert, permute, source, warps, target)
-
-    def allocate(self, builder: Builder, stages: int) -> None:
-        """Make the buffer."""
-        type = SmemType((stages, *self.load.res.type.shape), self.element, SharedAttr(self.memory))
-        alloc = builder.insert(nv_tileas.AllocTensor(res=type, location=self.load.location))
-        self.buffer = alloc.res
-        alloc.res.name_hint = "smem_a" if self.position == 0 else "smem_b"
-
-    def copy(self, builder: Builder, indices: list[Value], stage: Value, when: Value | None) -> None:
-        """Start the copy of one tile."""
-        bits = self.load.atom.bits
-        atom = CopyAtomAttr.make(80, "cp_async", bits, self.element)
-        builder.insert(
-            nv_tileas.AsyncTiledCopy(
-                self.load.view,
-                indices,
-                self.buffer,
-                stage,
-                when,
-                atom,
-                _first_token(self.load),
-                location=self.load.location,
-            )
-        )
-
-    def finish_load(self) -> None:
-        """Drop the load: its token is the one before it."""
-        self.load.out_token.replace_all_uses_with(self.load.token)
-
-    def stage_through_registers(self) -> None:
-        """Store what the load gives into a buffer of one stage, between barriers."""
-        top = self.load
-        while isinstance(top.parent_op, scf.For | scf.If | scf.While):
-            top = top.parent_op
-        self.allocate(Builder.before(top), 1)
-        builder = Builder.after(self.load)
-        self.stage = builder.insert(arith.Constant(i32(0))).results[0]
-        builder.insert(nv_tileas.Barrier())
-        atom = CopyAtomAttr.make(80, "sts", self.copy_bits, self.element)
-        builder.insert(nv_tileas.Store(self.load.res, self.buffer, self.stage, atom))
-        builder.insert(nv_tileas.Barrier())
-
-
-def _first_token(load: Any) -> Value:
-    """The token before a load and the loads that it is chained to, which need no order among themselves."""
-    while isinstance(load, nv_tileas.TiledLoad):
-        token = load.token
-        load = token.defining_op
-    return token
-
-
-def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[_Operand]]:
-    """The operands that loads feed, those of one block together."""
-    warps = kernel_spec(function).num_warps
-    by_block: dict[Any, list[_Operand]] = {}
-    for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
-        for position in (0, 1):
-            operand = _Operand.match(dot, position, warps, target)
-            if operand is not None:
-                by_block.setdefault(dot.parent, []).append(operand)
-    return list(by_block.values())
-
-
-def _inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
-    inverse = [0] * len(permutation)
-    for i, axis in enumerate(permutation):
-        inverse[axis] = i
-    return tuple(inverse)
-
-
-def _prefetchable(operand: _Operand, loop: scf.For) -> bool:
+def _prefetchable(operand: DotOperand, loop: scf.For) -> bool:
     """Whether the load may start iterations early: its indices follow from the induction variable alone, it is not
     ordered after another memory op of the loop, and nothing in the loop writes global memory."""
     if writes_memory(loop):
@@ -352,7 +199,7 @@ def _shared_memory_is_fresh(loop: Operation) -> bool:
     )
 
 
-def _pipeline(loop: scf.For, operands: list[_Operand], stages: int) -> None:
+def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     """Turn the loop's loads into copies that run `stages - 1` iterations ahead."""
     before = Builder.before(loop)
     for operand in operands:
@@ -448,7 +295,7 @@ def _never_wraps(loop: scf.For, ahead: int) -> bool:
 def _issue(
     builder: Builder,
     loop: scf.For,
-    operands: list[_Operand],
+    operands: list[DotOperand],
     iteration: Value,
     stage: Value,
     when: Value | None,
@@ -482,63 +329,3 @@ def _with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
         old.replace_all_uses_with(fresh)
     loop.erase()
     return new
-
-
-def _slice(dot: Any, operands: dict[int, _Operand], target: Target) -> None:
-    """Replace a dot by one per k slice of its instruction, with fragments read from the buffers just before each."""
-    k = dot.a.type.shape[1]
-    depth = min(k, dot.atom.mnk[2])
-    builder = Builder.before(dot)
-    accumulator = dot.c
-    if len(operands) < 2:
-        # The other operand stays whole in registers, so the dot does too.
-        for operand in operands.values():
-            dot.set_operand(operand.position, _fragment(builder, operand, 0, k, target))
-    else:
-        for start in range(0, k, depth):
-            a = _fragment(builder, operands[0], start, depth, target)
-            b = _fragment(builder, operands[1], start, depth, target)
-            accumulator = builder.insert(
-                nv_tileas.Dot(a, b, accumulator, [], dot.atom, dot.warps, location=dot.location)
-            ).res
-        accumulator.name_hint = dot.res.name_hint
-        dot.res.replace_all_uses_with(accumulator)
-        dot.erase()
-    for operand in operands.values():
-        for op in (operand.convert, operand.permute, operand.load):
-            if op is not None and not op.results[0].has_uses:
-                for token in op.results[1:]:
-                    token.replace_all_uses_with(op.token)
-                op.erase()
-
-
-def _fragment(builder: Builder, operand: _Operand, start: int, depth: int, target: Target) -> Value:
-    """The dot's fragment of `depth` along k from `start`, read from the operand's buffer."""
-    m, n = operand.dot.c.type.shape
-    k_axis = 1 if operand.position == 0 else 0
-    shape = (m, depth) if operand.position == 0 else (depth, n)
-    offsets = [0, 0]
-    offsets[k_axis] = start
-    grid = grid_of(operand.dot, operand.warps)
-    layout = operand_layouts((m, n), depth, operand.dot.atom, grid)[operand.position]
-    in_memory, source_shape = layout, shape
-    if operand.permute is not None:
-        order = _inverse(operand.permute.permutation.values)
-        in_memory = transpose(layout, order)
-        source_shape = tuple(shape[i] for i in order)
-        offsets = [offsets[i] for i in order]
-    whole = full_tile_registers(in_memory, operand.load.res.type.shape)
-    plan = slice_plan(whole, operand.memory, memory_bits(operand.element), target)
-    load = nv_tileas.Load(
-        operand.buffer,
-        operand.stage,
-        DenseArrayAttr(I64, tuple(offsets)),
-        access_atom(plan, operand.element),
-        res=nv_tileas.with_layout(RankedTensorType(source_shape, operand.element), in_memory),
-        location=operand.load.location,
-    )
-    value = builder.insert(load).res
-    if operand.permute is not None:
-        turned = nv_tileas.with_layout(RankedTensorType(shape, operand.element), layout)
-        value = builder.insert(nv_tileaa.Permute(value, operand.permute.permutation, res=turned)).res
-    return value

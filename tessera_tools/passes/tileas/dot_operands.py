@@ -1,0 +1,359 @@
+"""Operands of products in shared memory: which ones, in what layout, and how their fragments are read from there.
+
+    load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ convert_layout ─▶ dot
+      ──▶  buffer ← load;  for each slice along K: nv_tileas.load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ dot
+
+What stands between is done to the fragments instead: reshape and permute rename registers, and a cast there reads less
+from memory.  Of a tile that is no load, the buffer replaces the conversion of its layout, where fragments of the whole
+tile would take too many registers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.analysis.access import storage_bits
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
+from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
+from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.layout import (
+    Access,
+    LinearLayout,
+    SharedRoundTrip,
+    choose_swizzle,
+    held_operand,
+    reshape,
+    transpose,
+    vector_access,
+)
+from tessera_tools.passes.tileas.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
+from tessera_tools.passes.tileas.kernel import kernel_spec
+from tessera_tools.passes.tileas.shared_memory import (
+    access_atom,
+    conversion_plan,
+    full_tile_registers,
+    memory_bits,
+    slice_plan,
+    tile_text,
+)
+from tessera_tools.target import Feature, Target
+
+MOST_FRAGMENT = 64
+"""32-bit registers of a thread that the fragments of a whole operand may take; more are read slice by slice."""
+_CASTS = frozenset(
+    f"arith.{name}"
+    for name in (
+        "extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast",
+    )
+)  # fmt: skip
+
+
+class DotOperand:
+    """A or B of a product, on its way through shared memory.
+
+    `tile` is what lies there, `load` the op that loads it (None if another makes it), `steps` the ops between the tile
+    and the product, in order.
+    """
+
+    def __init__(
+        self, dot: Any, position: int, tile: Value, steps: list[Any], warps: int, target: Target
+    ) -> None:
+        self.dot = dot
+        self.position = position
+        self.tile = tile
+        self.steps = steps
+        self.warps = warps
+        op = tile.defining_op
+        self.load: Any = op if isinstance(op, nv_tileas.TiledLoad) else None
+        type = tile.type
+        assert isinstance(type, RankedTensorType)
+        self.type = type
+        self.element = type.element
+        self.bits = memory_bits(type.element)
+        self.tile_layout = nv_tileas.layout_of(type)
+        widest = self.load.atom.bits if self.load is not None else 128
+        write = Access(self.tile_layout, "vector", min(128, max(8, widest)))
+        fragment = dot_layouts(dot, warps)[position]
+        read = Access(self.in_tile(fragment, dot.operand(position).type.shape)[0], "matrix")
+        self.memory = choose_swizzle(type.shape, self.bits, write, read, modes_only=True).layout
+        self.asynchronous = (
+            self.load is not None
+            and target.has(Feature.CP_ASYNC)
+            and storage_bits(type.element) == self.bits
+            and self.load.atom.bits >= 32
+            and self.load.padding.value in ("undef", "zero")
+            and vector_access(self.tile_layout, self.memory, self.bits, self.load.atom.bits).bits
+            == self.load.atom.bits
+        )
+        """Whether cp.async can fill the buffer: 4, 8 or 16 bytes at a time, zeros outside the view."""
+        self.buffer: Value | None = None
+        self.stage: Value | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one stage."""
+        return self.type.num_elements * self.bits // 8
+
+    def tile_text(self) -> str:
+        """What is copied, for messages."""
+        return tile_text(self.type.shape, self.element)
+
+    # -- which operands
+
+    @classmethod
+    def match(cls, dot: Any, position: int, warps: int, target: Target) -> DotOperand | None:
+        """The operand, if a load in the product's block feeds it and nothing else uses what is between, or if its
+        fragments are too many for registers."""
+        steps: list[Any] = []
+        value = dot.operand(position)
+        while (
+            isinstance(op := value.defining_op, Operation) and value.has_one_use and op.parent is dot.parent
+        ):
+            if isinstance(op, nv_tileas.TiledLoad):
+                moved = any(isinstance(step, nv_tileas.ConvertLayout) for step in steps)
+                return cls(dot, position, value, steps[::-1], warps, target) if moved else None
+            if not _follows(op):
+                break
+            steps.append(op)
+            value = op.operands[0]
+        convert = dot.operand(position).defining_op
+        if (
+            isinstance(convert, nv_tileas.ConvertLayout)
+            and isinstance(conversion_plan(convert, target), SharedRoundTrip)
+            and _words(convert.res.type) > MOST_FRAGMENT
+        ):
+            return cls(dot, position, convert.source, [convert], warps, target)
+        return None
+
+    # -- the buffer
+
+    def allocate(self, builder: Builder, stages: int) -> None:
+        """Make the buffer."""
+        type = SmemType((stages, *self.type.shape), self.element, SharedAttr(self.memory))
+        alloc = builder.insert(nv_tileas.AllocTensor(res=type, location=self.tile.location))
+        self.buffer = alloc.res
+        alloc.res.name_hint = "smem_a" if self.position == 0 else "smem_b"
+
+    def copy(self, builder: Builder, indices: list[Value], stage: Value, when: Value | None) -> None:
+        """Start the copy of one tile."""
+        load = self.load
+        atom = CopyAtomAttr.make(80, "cp_async", load.atom.bits, self.element)
+        token = first_token(load)
+        builder.insert(
+            nv_tileas.AsyncTiledCopy(
+                load.view, indices, self.buffer, stage, when, atom, token, location=load.location
+            )
+        )
+
+    def finish_load(self) -> None:
+        """Drop the load: its token is the one before it."""
+        self.load.out_token.replace_all_uses_with(self.load.token)
+
+    def stage_through_registers(self) -> None:
+        """Store the tile into a buffer of one stage."""
+        after = self.load if self.load is not None else self.steps[0]
+        top: Operation = after
+        while isinstance(top.parent_op, scf.For | scf.If | scf.While):
+            top = top.parent_op
+        self.allocate(Builder.before(top), 1)
+        builder = Builder.after(after) if self.load is not None else Builder.before(after)
+        self.stage = builder.insert(arith.Constant(i32(0))).results[0]
+        bits = vector_access(self.tile_layout, self.memory, self.bits).bits
+        atom = CopyAtomAttr.make(80, "sts", bits, self.element)
+        builder.insert(nv_tileas.Store(self.tile, self.buffer, self.stage, atom))
+
+    # -- fragments
+
+    def in_tile(
+        self, layout: LinearLayout, shape: tuple[int, ...], offsets: tuple[int, ...] | None = None
+    ) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
+        """Layout, shape and offsets of a part of the product's operand, as those of a part of the tile."""
+        place = offsets if offsets is not None else (0,) * len(shape)
+        for step in reversed(self.steps):
+            if isinstance(step, nv_tileaa.Permute):
+                order = _inverse(step.permutation.values)
+                layout = transpose(layout, order)
+                shape, place = tuple(shape[i] for i in order), tuple(place[i] for i in order)
+            elif isinstance(step, nv_tileaa.Reshape):
+                axes = _kept_axes(step.source.type.shape, step.res.type.shape)
+                shape = tuple(1 if axis is None else shape[axis] for axis in axes)
+                place = tuple(0 if axis is None else place[axis] for axis in axes)
+                layout = reshape(layout, shape)
+        return layout, shape, place
+
+    def fragment(self, builder: Builder, start: int, depth: int, target: Target) -> Value:
+        """The product's fragment of `depth` along K from `start`, read from the buffer."""
+        wanted, shape, offsets = part(self.dot, self.position, start, depth, self.warps)
+        layout, source_shape, place = self.in_tile(wanted, shape, offsets)
+        whole = full_tile_registers(layout, self.type.shape)
+        plan = slice_plan(whole, self.memory, self.bits, target)
+        load = nv_tileas.Load(
+            self.buffer,
+            self.stage,
+            DenseArrayAttr(I64, place),
+            access_atom(plan, self.element),
+            res=nv_tileas.with_layout(RankedTensorType(source_shape, self.element), layout),
+            location=self.tile.location,
+        )
+        value = builder.insert(load).res
+        for step in self.steps:
+            value, layout = _repeated(builder, step, value, layout)
+        return value
+
+    def erase_steps(self) -> None:
+        """Erase the ops between tile and product that nothing uses any more, and the load."""
+        for op in (*reversed(self.steps), *([self.load] if self.load is not None else [])):
+            if not op.results[0].has_uses:
+                for token in op.results[1:]:
+                    token.replace_all_uses_with(op.token)
+                op.erase()
+
+
+def first_token(load: Any) -> Value:
+    """The token before a load and the loads that it is chained to, which need no order among themselves."""
+    token = load.token
+    while isinstance(before := token.defining_op, nv_tileas.TiledLoad):
+        token = before.token
+    return token
+
+
+def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOperand]]:
+    """The operands that go through shared memory, those of one block together."""
+    warps = kernel_spec(function).num_warps
+    by_block: dict[Any, list[DotOperand]] = {}
+    for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
+        for position in (0, 1):
+            operand = DotOperand.match(dot, position, warps, target)
+            if operand is not None:
+                by_block.setdefault(dot.parent, []).append(operand)
+    return list(by_block.values())
+
+
+def _follows(op: Operation) -> bool:
+    """Whether an op between a load and a product can be done to fragments."""
+    if isinstance(op, nv_tileaa.Reshape):
+        # A part of a reshaped tile is a part of the tile where only axes of one element come and go.
+        return _solid(op.source.type.shape) == _solid(op.res.type.shape)
+    return isinstance(op, nv_tileas.ConvertLayout | nv_tileaa.Permute) or op.name in _CASTS
+
+
+def _solid(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size > 1)
+
+
+def _kept_axes(source: tuple[int, ...], result: tuple[int, ...]) -> list[int | None]:
+    """For each axis of the source, the axis of the result that it is; None for one of one element."""
+    axes = iter([axis for axis, size in enumerate(result) if size > 1])
+    return [next(axes) if size > 1 else None for size in source]
+
+
+def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -> tuple[Value, LinearLayout]:
+    """A step done to a fragment of its operand in `layout`, and the layout of what comes out."""
+    if isinstance(step, nv_tileas.ConvertLayout):
+        return value, layout
+    type = value.type
+    assert isinstance(type, RankedTensorType)
+    shape = type.shape
+    if isinstance(step, nv_tileaa.Permute):
+        order = step.permutation.values
+        layout, shape = transpose(layout, order), tuple(shape[i] for i in order)
+    elif isinstance(step, nv_tileaa.Reshape):
+        axes = _kept_axes(step.res.type.shape, step.source.type.shape)
+        shape = tuple(1 if axis is None else shape[axis] for axis in axes)
+        layout = reshape(layout, shape)
+    copy: Any = step.clone(IRMapping({step.operands[0]: value}))
+    element = step.results[0].type.element
+    copy.results[0].type = nv_tileas.with_layout(RankedTensorType(shape, element), layout)
+    return builder.insert(copy).results[0], layout
+
+
+def _inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+# -- slices of products
+
+
+def part(
+    dot: Any, position: int, start: int, depth: int, warps: int
+) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
+    """Layout, shape and offsets of the part of A or B of `depth` along K from `start`."""
+    shape = list(dot.operand(position).type.shape)
+    axis = len(shape) - 1 if position == 0 else len(shape) - 2
+    offsets = [0] * len(shape)
+    shape[axis], offsets[axis] = depth, start
+    layouts = operand_layouts(dot.c.type.shape, depth, dot.atom, grid_of(dot, warps))
+    return layouts[position], tuple(shape), tuple(offsets)
+
+
+def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Target) -> None:
+    """Replace a product by one for each slice along K, with fragments read from the buffers just before each.
+
+    What an operand has in registers is sliced there; so are scales, of which a slice has one for each row or column.
+    """
+    k, depth = dot.a.type.shape[-1], _depth(dot, warps)
+    accumulator = dot.c
+    builder = Builder.before(dot)
+    for start in range(0, k, depth):
+        fragments = [
+            operands[position].fragment(builder, start, depth, target)
+            if position in operands
+            else _sliced(builder, dot.operand(position), *part(dot, position, start, depth, warps))
+            for position in (0, 1)
+        ]
+        scales = _scales(builder, dot, start // depth)
+        accumulator = builder.insert(
+            nv_tileas.Dot(*fragments, accumulator, scales, dot.atom, dot.warps, location=dot.location)
+        ).res
+    accumulator.name_hint = dot.res.name_hint
+    dot.res.replace_all_uses_with(accumulator)
+    dot.erase()
+    for operand in operands.values():
+        operand.erase_steps()
+
+
+def _depth(dot: Any, warps: int) -> int:
+    """How deep a slice is: one instruction, one block of scales, or what leaves registers free."""
+    k = dot.a.type.shape[-1]
+    if dot.scales:
+        return k // dot.scales[0].type.shape[-1]
+    if not dot.atom.is_fma:
+        return min(k, dot.atom.mnk[2])
+    a, b = (_words(dot.operand(position).type, dot_layouts(dot, warps)[position]) for position in (0, 1))
+    depth = k
+    while depth > 1 and (a + b) * depth > MOST_FRAGMENT * k:
+        depth //= 2
+    return depth
+
+
+def _words(type: Any, layout: LinearLayout | None = None) -> int:
+    """32-bit registers that a tile takes in a thread."""
+    found = layout if layout is not None else nv_tileas.layout_of(type)
+    return found.in_size("register") * register_bits(type.element) // 32
+
+
+def _sliced(
+    builder: Builder, value: Value, layout: LinearLayout, shape: tuple[int, ...], offsets: tuple[int, ...]
+) -> Value:
+    type = value.type
+    assert isinstance(type, RankedTensorType)
+    result = nv_tileas.with_layout(RankedTensorType(shape, type.element), layout)
+    if result is type:
+        return value
+    return builder.insert(nv_tileas.Slice(value, DenseArrayAttr(I64, offsets), res=result)).res
+
+
+def _scales(builder: Builder, dot: Any, block: int) -> list[Value]:
+    """The scales of one block along K."""
+    found = []
+    rank = dot.c.type.rank
+    accumulator = nv_tileas.layout_of(dot.c.type)
+    for scale, axis in zip(dot.scales, (rank - 1, rank - 2), strict=False):
+        shape = [1 if i == axis else size for i, size in enumerate(scale.type.shape)]
+        offsets = [block if i == axis else 0 for i in range(rank)]
+        layout = held_operand(accumulator, axis, 1)
+        found.append(_sliced(builder, scale, layout, tuple(shape), tuple(offsets)))
+    return found
