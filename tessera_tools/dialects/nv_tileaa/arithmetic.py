@@ -13,6 +13,7 @@ from tessera_tools.opdef import (
     COMMUTATIVE,
     FLOAT_LIKE,
     PURE,
+    SAME_SHAPE,
     UNIT_ATTR,
     EnumAttr,
     Op,
@@ -35,98 +36,104 @@ DIRECTED = ("zero", "negative_inf", "positive_inf")
 APPROXIMATIONS = ("approx", "full")
 
 
-class _Arithmetic(Op):
-    """The base: `flush_to_zero`, and the rounding modes of the class."""
+def _flush_to_zero() -> Any:
+    return attribute(UNIT_ATTR, "subnormal operands and results are zeros of their sign", optional=True)
 
-    flush_to_zero = attribute(
-        UNIT_ATTR, "subnormal operands and results are zeros of their sign", optional=True
-    )
+
+def _rounding() -> Any:
+    return attribute(enum(RoundingAttr, angled=True), "how the result is rounded", default=NEAREST_EVEN)
+
+
+class _Arithmetic(Op):
+    """The base: checks the modifiers. An op has `flush_to_zero`, and `rounding` if its class has more than one mode."""
+
     modes: ClassVar[tuple[str, ...]] = ("nearest_even",)
 
     def verify_op(self) -> None:
-        element = element_type(self.result.type)
+        element, flushes = element_type(self.results[0].type), "flush_to_zero" in self.attributes
         if element not in (F16, BF16, F32, F64):
             raise self.error(f"computes with {element}; expected f16, bf16, f32 or f64")
         mode = self.attributes.get("rounding", NEAREST_EVEN)
         assert isinstance(mode, RoundingAttr)
         if mode.value not in self.modes:
             raise self.error(f"has no rounding<{mode.value}>; expected one of {', '.join(self.modes)}")
-        if mode is NEAREST_EVEN and self.flush_to_zero is None:
+        if mode is NEAREST_EVEN and not flushes:
             raise self.error(
                 "neither flushes to zero nor rounds by a mode of its own; use the op of arith or math"
             )
         if element is F32:
             return
-        if self.flush_to_zero is not None:
+        if flushes:
             raise self.error(f"flushes {element} to zero; only f32 is flushed")
         if mode.value in APPROXIMATIONS:
             raise self.error(f"approximates {element} by rounding<{mode.value}>; expected f32")
 
 
-class _Rounded(_Arithmetic):
-    """The base of ops with a rounding mode."""
-
-    rounding = attribute(enum(RoundingAttr, angled=True), "how the result is rounded", default=NEAREST_EVEN)
-    modes = ("nearest_even", *DIRECTED)
-
-
 _MODIFIERS = "(`rounding` `` $rounding^)? ($flush_to_zero^)? attr-dict `:` type($result)"
 
 
-class _RoundedBinary(_Rounded):
+class _RoundedBinary(_Arithmetic):
     lhs = operand(FLOAT_LIKE)
     rhs = operand(same_as("lhs"))
+    rounding = _rounding()
+    flush_to_zero = _flush_to_zero()
     result = result(same_as("lhs"))
+    modes = ("nearest_even", *DIRECTED)
     assembly = "$lhs `,` $rhs " + _MODIFIERS
 
 
-class AddF(_RoundedBinary, name="nv_tileaa.addf", traits=(PURE, COMMUTATIVE)):
+class AddF(_RoundedBinary, name="nv_tileaa.addf", traits=(PURE, COMMUTATIVE, SAME_SHAPE)):
     """The sum."""
 
 
-class SubF(_RoundedBinary, name="nv_tileaa.subf", traits=(PURE,)):
+class SubF(_RoundedBinary, name="nv_tileaa.subf", traits=(PURE, SAME_SHAPE)):
     """The difference."""
 
 
-class MulF(_RoundedBinary, name="nv_tileaa.mulf", traits=(PURE, COMMUTATIVE)):
+class MulF(_RoundedBinary, name="nv_tileaa.mulf", traits=(PURE, COMMUTATIVE, SAME_SHAPE)):
     """The product."""
 
 
-class DivF(_RoundedBinary, name="nv_tileaa.divf", traits=(PURE,)):
+class DivF(_RoundedBinary, name="nv_tileaa.divf", traits=(PURE, SAME_SHAPE)):
     """The quotient; `approx` multiplies by an approximate reciprocal, `full` scales the operands before."""
 
     modes = ("nearest_even", *DIRECTED, *APPROXIMATIONS)
 
 
-class Fma(_Rounded, name="nv_tileaa.fma", traits=(PURE,)):
+class Fma(_Arithmetic, name="nv_tileaa.fma", traits=(PURE, SAME_SHAPE)):
     """a · b + c, rounded once."""
 
     a = operand(FLOAT_LIKE)
     b = operand(same_as("a"))
     c = operand(same_as("a"))
+    rounding = _rounding()
+    flush_to_zero = _flush_to_zero()
     result = result(same_as("a"))
+    modes = ("nearest_even", *DIRECTED)
     assembly = "$a `,` $b `,` $c " + _MODIFIERS
 
 
-class _RoundedUnary(_Rounded):
+class _RoundedUnary(_Arithmetic):
     source = operand(FLOAT_LIKE)
+    rounding = _rounding()
+    flush_to_zero = _flush_to_zero()
     result = result(same_as("source"))
     assembly = "$source " + _MODIFIERS
 
 
-class Sqrt(_RoundedUnary, name="nv_tileaa.sqrt", traits=(PURE,)):
+class Sqrt(_RoundedUnary, name="nv_tileaa.sqrt", traits=(PURE, SAME_SHAPE)):
     """The square root."""
 
     modes = ("nearest_even", *DIRECTED, "approx")
 
 
-class Exp(_RoundedUnary, name="nv_tileaa.exp", traits=(PURE,)):
+class Exp(_RoundedUnary, name="nv_tileaa.exp", traits=(PURE, SAME_SHAPE)):
     """e to the power of the source, by the hardware's approximate power of two."""
 
     modes = ("approx",)
 
 
-class TanH(_RoundedUnary, name="nv_tileaa.tanh", traits=(PURE,)):
+class TanH(_RoundedUnary, name="nv_tileaa.tanh", traits=(PURE, SAME_SHAPE)):
     """The hyperbolic tangent, by the hardware's approximation."""
 
     modes = ("approx",)
@@ -134,15 +141,16 @@ class TanH(_RoundedUnary, name="nv_tileaa.tanh", traits=(PURE,)):
 
 class _FlushedUnary(_Arithmetic):
     source = operand(FLOAT_LIKE)
+    flush_to_zero = _flush_to_zero()
     result = result(same_as("source"))
     assembly = "$source ($flush_to_zero^)? attr-dict `:` type($result)"
 
 
-class Exp2(_FlushedUnary, name="nv_tileaa.exp2", traits=(PURE,)):
+class Exp2(_FlushedUnary, name="nv_tileaa.exp2", traits=(PURE, SAME_SHAPE)):
     """Two to the power of the source."""
 
 
-class Rsqrt(_FlushedUnary, name="nv_tileaa.rsqrt", traits=(PURE,)):
+class Rsqrt(_FlushedUnary, name="nv_tileaa.rsqrt", traits=(PURE, SAME_SHAPE)):
     """The reciprocal of the square root."""
 
 
@@ -150,15 +158,16 @@ class _Extremum(_Arithmetic):
     lhs = operand(FLOAT_LIKE)
     rhs = operand(same_as("lhs"))
     propagate_nan = attribute(UNIT_ATTR, "a NaN wins; without it, it loses", optional=True)
+    flush_to_zero = _flush_to_zero()
     result = result(same_as("lhs"))
     assembly = "$lhs `,` $rhs ($propagate_nan^)? ($flush_to_zero^)? attr-dict `:` type($result)"
 
 
-class MaxF(_Extremum, name="nv_tileaa.maxf", traits=(PURE, COMMUTATIVE)):
+class MaxF(_Extremum, name="nv_tileaa.maxf", traits=(PURE, COMMUTATIVE, SAME_SHAPE)):
     """The greater number; +0 is greater than -0."""
 
 
-class MinF(_Extremum, name="nv_tileaa.minf", traits=(PURE, COMMUTATIVE)):
+class MinF(_Extremum, name="nv_tileaa.minf", traits=(PURE, COMMUTATIVE, SAME_SHAPE)):
     """The lesser number; -0 is less than +0."""
 
 

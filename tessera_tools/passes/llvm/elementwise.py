@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects import llvm
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.builtin_attributes import FALSE, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import TF32, FloatType, RankedTensorType, element_type
-from tessera_tools.layout import transpose
+from tessera_tools.ir.types import TF32, FloatType, IntegerType, RankedTensorType, element_type
 from tessera_tools.passes.llvm.casts import CASTS
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.instructions import Scalar, place
+from tessera_tools.passes.llvm.instructions import Scalar, intrinsic, place
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.math import MATH
+from tessera_tools.passes.llvm.rounding import ROUNDED
 from tessera_tools.passes.llvm.tiles import Tile, converted
 
 # One instruction each: operands in order, same attributes where they mean the same.
@@ -24,11 +25,10 @@ _DIRECT: dict[str, Any] = {
     "arith.shrui": llvm.LShr,
     "arith.divsi": llvm.SDiv, "arith.divui": llvm.UDiv, "arith.remsi": llvm.SRem, "arith.remui": llvm.URem,
     "arith.addf": llvm.FAdd, "arith.subf": llvm.FSub, "arith.mulf": llvm.FMul, "arith.divf": llvm.FDiv,
-    "arith.remf": llvm.FRem, "arith.negf": llvm.FNeg, "arith.select": llvm.Select,
+    "arith.negf": llvm.FNeg, "arith.select": llvm.Select,
     "arith.maxsi": llvm.SMax, "arith.minsi": llvm.SMin, "arith.maxui": llvm.UMax, "arith.minui": llvm.UMin,
-    "arith.maximumf": llvm.Maximum, "arith.minimumf": llvm.Minimum, "arith.maxnumf": llvm.MaxNum,
-    "arith.minnumf": llvm.MinNum, "math.fma": llvm.FMA, "math.absf": llvm.FAbs, "math.sqrt": llvm.Sqrt,
-    "math.floor": llvm.FFloor, "math.ceil": llvm.FCeil,
+    "arith.maximumf": llvm.Maximum, "arith.minimumf": llvm.Minimum, "math.fma": llvm.FMA,
+    "math.absf": llvm.FAbs, "math.sqrt": llvm.Sqrt, "math.floor": llvm.FFloor, "math.ceil": llvm.FCeil,
 }  # fmt: skip
 
 
@@ -42,6 +42,18 @@ def _compare(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -
     if op.name == "arith.cmpi":
         return e.pure(("icmp", predicate.value), operands, lambda: llvm.ICmp(predicate, *operands, res=type))
     return e.emit(llvm.FCmp(predicate, *operands, res=type)).results[0]
+
+
+def _number_extremum(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    """IEEE 754-2019's maximumNumber and minimumNumber: -0 is less than +0 too, which llvm.maxnum leaves open."""
+    name = "llvm.maximumnum" if op.name == "arith.maxnumf" else "llvm.minimumnum"
+    return intrinsic(e, name, operands, type)
+
+
+def _absolute(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    """math.absi; the least number is its own."""
+    (value,) = operands
+    return e.pure((llvm.Abs, type), operands, lambda: llvm.Abs(value, is_int_min_poison=FALSE))
 
 
 def _rounded_division(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
@@ -73,6 +85,11 @@ def _rounded_division(e: Emitter, op: Operation, operands: Sequence[Value], type
 SCALARS: dict[str, Scalar] = {
     **dict.fromkeys(_DIRECT, _direct),
     **CASTS,
+    **MATH,
+    **ROUNDED,
+    "arith.maxnumf": _number_extremum,
+    "arith.minnumf": _number_extremum,
+    "math.absi": _absolute,
     "arith.cmpi": _compare,
     "arith.cmpf": _compare,
     "arith.ceildivui": _rounded_division,
@@ -97,7 +114,7 @@ def _check_elements(op: Operation) -> None:
 @lowers(*SCALARS)
 def elementwise(low: Lowering, op: Operation) -> None:
     """Apply the scalar form, once or once a register."""
-    e, scalar = low.e, SCALARS[op.name]
+    scalar = SCALARS[op.name]
     result = op.results[0]
     mode = op.attributes.get("roundingmode")
     if mode is not None and op.name not in CASTS:
@@ -105,6 +122,11 @@ def elementwise(low: Lowering, op: Operation) -> None:
             f"with rounding mode {mode} has no lowering in this version; leave the rounding mode away"
         )
     _check_elements(op)
+    _apply(low, op, result, scalar)
+
+
+def _apply(low: Lowering, op: Operation, result: Value, scalar: Scalar) -> None:
+    e = low.e
     if not isinstance(result.type, RankedTensorType):
         low.define(result, scalar(e, op, [low.scalar(v) for v in op.operands], converted(result.type)))
         return
@@ -121,21 +143,24 @@ def elementwise(low: Lowering, op: Operation) -> None:
     low.define(result, Tile(result.type, made))
 
 
-@lowers("nv_tileaa.splat")
-def splat(low: Lowering, op: Any) -> None:
-    """The scalar in every register."""
-    low.define(op.res, Tile.splat(op.res.type, low.scalar(op.source)))
+def _low_half(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    return place(e, llvm.Mul, operands, type)
 
 
-@lowers("nv_tileaa.permute")
-def permute(low: Lowering, op: Any) -> None:
-    """A renaming: the layouts agree register by register."""
-    source, res = nv_tileas.layout_of(op.source.type), nv_tileas.layout_of(op.res.type)
-    if transpose(source, op.permutation.values) != res:
-        raise op.error(
-            "has layouts that do not agree: the result's must be the source's with its axes permuted"
-        )
-    low.define(op.res, low.tile(op.source).renamed(op.res.type))
+def _high_half(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+    """By a product of twice the width, of which LLVM makes mul.hi."""
+    assert isinstance(type, IntegerType)
+    double = IntegerType(2 * type.width)
+    a, b = (e.resized(value, double) for value in operands)
+    return e.resized(e.constant(e.lshr(place(e, llvm.Mul, [a, b], double), type.width, double), double), type)
+
+
+@lowers("arith.mului_extended")
+def wide_product(low: Lowering, op: Operation) -> None:
+    """The low and the high half of an unsigned product, each half an elementwise op."""
+    for result, scalar in zip(op.results, (_low_half, _high_half), strict=True):
+        if result.has_uses:
+            _apply(low, op, result, scalar)
 
 
 @lowers("nv_tileaa.assume")

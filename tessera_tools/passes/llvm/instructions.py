@@ -7,6 +7,7 @@ from typing import Any
 
 from tessera_tools.dialects import llvm
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import IntegerType
 from tessera_tools.passes.llvm.emitter import Emitter
@@ -30,3 +31,25 @@ def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type) -> Value:
     if cls in _PURE_INTEGER and isinstance(type, IntegerType):
         return e.pure((cls, type), operands, make)
     return e.emit(make()).results[0]
+
+
+def intrinsic(e: Emitter, name: str, operands: Sequence[Value], type: Type) -> Value:
+    """A pure LLVM intrinsic by its name, shared; an overloaded name may be left without its types."""
+
+    def make() -> Any:
+        return llvm.CallIntrinsic(StringAttr(name), list(operands), output=type)
+
+    return e.pure((name, type), operands, make)
+
+
+def guarded(
+    e: Emitter, condition: Value, otherwise: Sequence[Value], body: Callable[[], Sequence[Value]]
+) -> list[Value]:
+    """The values that `body()` computes where the condition holds, `otherwise` elsewhere; a branch skips the body."""
+    then, after = e.new_block(), e.new_block([v.type for v in otherwise])
+    e.open(e.emit(llvm.CondBr(condition, [], list(otherwise), true_dest=then, false_dest=after)))
+    e.block = then
+    e.emit(llvm.Br(list(body()), dest=after))
+    e.close()
+    e.block = after
+    return list(after.arguments)

@@ -1,7 +1,7 @@
 """Part A of the conversion: elementwise arithmetic; tiles of rank 0 are scalars.
 
 The ops of `arith` and `math` take scalars and tensors alike, so that one handler serves both.  What they cannot say
-exactly (directed rounding, flushing of subnormal numbers) is refused.
+exactly (directed rounding, approximations, flushing of subnormal numbers) is said by ops of `nv_tileaa`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from typing import Any
 
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES, IntegerOverflowFlagsAttr
-from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import bit_width
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Handler, Handlers, Lowering
 
-APPROXIMATE = arith.FastMathFlagsAttr("afn")
-"""What `approx` allows: an approximation of the function."""
 _OVERFLOW = {"no_signed_wrap": "nsw", "no_unsigned_wrap": "nuw", "no_wrap": "nsw, nuw"}
 _WORDS = {
     "equal": "eq",
@@ -42,13 +41,13 @@ def populate_arithmetic(handlers: Handlers) -> None:
             ct.DivF: _rounded("arith.divf"),
             ct.Fma: _rounded("math.fma"),
             ct.Sqrt: _rounded("math.sqrt"),
-            ct.Exp: _rounded("math.exp"),
-            ct.TanH: _rounded("math.tanh"),
+            ct.Exp: _rounded("math.exp", "full"),
+            ct.TanH: _rounded("math.tanh", "full"),
             ct.Exp2: _rounded("math.exp2"),
             ct.Rsqrt: _rounded("math.rsqrt"),
             ct.RemF: _plain("arith.remf"),
-            ct.MaxF: _extremum("arith.maxnumf", "arith.maximumf"),
-            ct.MinF: _extremum("arith.minnumf", "arith.minimumf"),
+            ct.MaxF: _extremum("arith.maxnumf", "arith.maximumf", "nv_tileaa.maxf"),
+            ct.MinF: _extremum("arith.minnumf", "arith.minimumf", "nv_tileaa.minf"),
             ct.NegF: _plain("arith.negf"),
             ct.AbsF: _plain("math.absf"),
             ct.Ceil: _plain("math.ceil"),
@@ -62,6 +61,7 @@ def populate_arithmetic(handlers: Handlers) -> None:
             ct.Log2: _plain("math.log2"),
             ct.FPowF: _plain("math.powf"),
             ct.Pow: _plain("math.powf"),
+            ct.FPowI: _plain("math.fpowi"),
             ct.Atan2: _plain("math.atan2"),
             ct.CmpF: _compare_floats,
             ct.AddI: _wrapping(arith.AddI),
@@ -97,37 +97,31 @@ def _plain(name: str) -> Handler:
     return handler
 
 
-def _rounded(name: str) -> Handler:
-    """As `_plain`, where rounding is to nearest even, or approximate, and subnormal numbers are kept."""
+def _rounded(plain: str, default: str = "nearest_even") -> Handler:
+    """As `_plain` where the mode is `default` and subnormal numbers are kept, else the op of nv_tileaa."""
+    own = "nv_tileaa." + plain.partition(".")[2]
 
     def handler(op: Any, to: Lowering) -> None:
-        refuse_flushing(op, to)
         mode = op.attributes.get("rounding_mode")
-        word = mode.value if mode is not None else "nearest_even"
-        attributes: dict[str, Any] = {}
-        if word == "approx":
-            attributes["fastmath"] = APPROXIMATE
-        elif word not in ("nearest_even", "full"):
-            # The full-precision forms allow errors that the plain ops do not make.
-            raise to.refuse(
-                op, f"rounding<{word}>; nearest_even, and approx and full where they exist, are supported"
-            )
+        word = mode.value if mode is not None else default
+        name, attributes = plain, dict[str, Attribute]()
+        if op.attributes.get("flush_to_zero") is not None:
+            name, attributes["flush_to_zero"] = own, UNIT
+        if word != default:
+            name, attributes["rounding"] = own, aa.RoundingAttr(word)
         to.replace(op, to.emit_named(op, name, *to.values(op.operands), **attributes))
 
     return handler
 
 
-def refuse_flushing(op: Any, to: Lowering) -> None:
-    """No op here flushes subnormal numbers to zero."""
-    if op.attributes.get("flush_to_zero") is not None:
-        raise to.refuse(op, "flush_to_zero; subnormal numbers are kept")
-
-
-def _extremum(number: str, nan: str) -> Handler:
+def _extremum(number: str, nan: str, own: str) -> Handler:
     def handler(op: Any, to: Lowering) -> None:
-        refuse_flushing(op, to)
-        name = nan if op.propagate_nan is not None else number
-        to.replace(op, to.emit_named(op, name, *to.values(op.operands)))
+        name, attributes = (nan if op.propagate_nan is not None else number), dict[str, Attribute]()
+        if op.flush_to_zero is not None:
+            name, attributes["flush_to_zero"] = own, UNIT
+            if op.propagate_nan is not None:
+                attributes["propagate_nan"] = UNIT
+        to.replace(op, to.emit_named(op, name, *to.values(op.operands), **attributes))
 
     return handler
 

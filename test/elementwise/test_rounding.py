@@ -1,0 +1,117 @@
+"""Sums, products, quotients and roots in every rounding mode, against exact rational arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from elementwise.numbers import FLOATS, floats, rounded
+from programs import TARGETS, check_tools, decode, empty, fresh_seed, program, run, tile
+
+COUNT = 256
+MODES = ("nearest_even", "zero", "negative_inf", "positive_inf")
+
+
+def _flushed(x: float) -> float:
+    return math.copysign(0.0, x) if abs(x) < 2.0**-126 else x
+
+
+def _sum(x: float, y: float, mode: str) -> Fraction | float:
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return x + y
+    exact = Fraction(x) + Fraction(y)
+    if exact:
+        return exact
+    if x == 0 and math.copysign(1, x) == math.copysign(1, y):
+        return x
+    return -0.0 if mode == "negative_inf" else 0.0
+
+
+def _product(x: float, y: float, mode: str) -> Fraction | float:
+    special = not (math.isfinite(x) and math.isfinite(y)) or x == 0 or y == 0
+    return float(np.multiply(x, y)) if special else Fraction(x) * Fraction(y)
+
+
+def _quotient(x: float, y: float, mode: str) -> Fraction | float:
+    special = not (math.isfinite(x) and math.isfinite(y)) or x == 0 or y == 0
+    return float(np.divide(x, y)) if special else Fraction(x) / Fraction(y)
+
+
+def _root(x: float, mode: str) -> Fraction | float:
+    if not math.isfinite(x) or x <= 0:
+        return float(np.sqrt(x))
+    # Enough digits, and the last one odd where there are more: no rounding is mistaken.
+    scale = 1 << 600
+    square = Fraction(x) * scale * scale * 4**600
+    root = math.isqrt(int(square))
+    exact = root * root == square
+    return Fraction(root * 2 + (0 if exact else 1), 2 * scale * 2**600)
+
+
+def _fused(x: float, y: float, z: float, mode: str) -> Fraction | float:
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return float(np.multiply(x, y)) + z
+    if not math.isfinite(z):
+        return z
+    exact = Fraction(x) * Fraction(y)
+    if exact + Fraction(z):
+        return exact + Fraction(z)
+    if exact:
+        return -0.0 if mode == "negative_inf" else 0.0
+    return _sum(math.copysign(0.0, x) * math.copysign(1.0, y), z, mode)
+
+
+OPS: dict[str, tuple[int, Callable[..., Fraction | float]]] = {
+    "addf": (2, _sum),
+    "subf": (2, lambda x, y, mode: _sum(x, -y, mode)),
+    "mulf": (2, _product),
+    "divf": (2, _quotient),
+    "fma": (3, _fused),
+    "sqrt": (1, _root),
+}
+
+
+def check(name: str, element: str, mode: str, flush: bool, target: str) -> None:
+    arity, exact = OPS[name]
+    rng = np.random.default_rng(fresh_seed())
+    shape = (COUNT,)
+    operands = ", ".join(f"%x{i}" for i in range(arity))
+    modifiers = f"rounding<{mode}>" if mode != "nearest_even" else ""
+    body = f"%y = {name} {operands} {modifiers} {'flush_to_zero' if flush else ''} : {tile(element, shape)}"
+    text = program(body, {f"x{i}": (element, shape) for i in range(arity)}, {"y": (element, shape)})
+    given = [floats(element, rng, COUNT) for _ in range(arity)]
+    found = decode(element, run(text, *given, empty(element, shape), target=target)[-1])
+    with np.errstate(all="ignore"):
+        for i, row in enumerate(zip(*(decode(element, x).tolist() for x in given), strict=True)):
+            values = [_flushed(x) for x in row] if flush else row
+            expected = exact(*values, mode)
+            if isinstance(expected, Fraction):
+                expected = rounded(expected, element, mode)
+            if flush:
+                expected = _flushed(expected)
+            same = found[i] == expected and math.copysign(1, found[i]) == math.copysign(1, expected)
+            assert same or (math.isnan(found[i]) and math.isnan(expected)), (name, row, found[i], expected)
+    check_tools(text, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("element", FLOATS)
+@pytest.mark.parametrize("name", OPS)
+def test_results_are_rounded_to_nearest(name: str, element: str, target: str) -> None:
+    check(name, element, "nearest_even", False, target)
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+@pytest.mark.parametrize("element", FLOATS)
+@pytest.mark.parametrize("name", OPS)
+def test_results_are_rounded_by_the_mode(name: str, element: str, mode: str) -> None:
+    check(name, element, mode, False, "sm_80" if name < "f" else "sm_90a")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", OPS)
+def test_subnormal_numbers_are_flushed(name: str, mode: str) -> None:
+    check(name, "f32", mode, True, "sm_100a")
