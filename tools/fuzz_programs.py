@@ -7,8 +7,8 @@ results are equal bit by bit, the exact ones equal an interpretation in NumPy, a
 
     python tools/fuzz_programs.py [--seconds 600] [--seed N] [--count 0] [--jobs 1] [--keep build/fuzz_programs]
 
-A program that fails is made smaller while it fails the same way, and kept as a file that test/fuzz runs once it lies in
-that folder. `--seed N --count 1` makes the program of that seed again. Exit status 1 where there is a failure.
+A program that fails is made smaller while it fails the same way, and kept as a file, which is a test once it lies in
+test/fuzz/inputs. `--seed N --count 1` makes the program of that seed again. Exit status 1 where there is a failure.
 """
 
 from __future__ import annotations

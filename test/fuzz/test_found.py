@@ -1,4 +1,4 @@
-"""Programs that tools/fuzz_programs.py once failed on: each of them does what an interpretation says, on every target."""
+"""Programs that tools/fuzz_programs.py once failed on: each does what its interpretation says, on every target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference.interpreter import interpret
 
 from tessera_tools.parser import parse_module
 
-FOUND = sorted(Path(__file__).parent.glob("*.mlir"))
+FOUND = sorted((Path(__file__).parent / "inputs").glob("*.mlir"))
 FLOATS = ("f16", "bf16", "f32", "f64")
 
 
