@@ -264,9 +264,9 @@ def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -
         axes = _kept_axes(step.res.type.shape, step.source.type.shape)
         shape = tuple(1 if axis is None else shape[axis] for axis in axes)
         layout = reshape(layout, shape)
-    copy: Any = step.clone(IRMapping({step.operands[0]: value}))
-    element = step.results[0].type.element
-    copy.results[0].type = nv_tileas.with_layout(RankedTensorType(shape, element), layout)
+    copy = step.clone(IRMapping({step.operands[0]: value}))
+    made: Any = step.results[0].type
+    copy.results[0].type = nv_tileas.with_layout(RankedTensorType(shape, made.element), layout)
     return builder.insert(copy).results[0], layout
 
 

@@ -1,0 +1,120 @@
+"""mmaf_scaled against NumPy: 8- and 4-bit floats with a scale for each block along K, scales from the whole range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import TARGETS, check_tools, decode, empty, encode, fresh_seed, program, random, run, tile
+
+KINDS = [
+    ("f8E4M3FN", "f8E8M0FNU", 32), ("f8E5M2", "f8E8M0FNU", 32), ("f4E2M1FN", "f8E8M0FNU", 32),
+    ("f4E2M1FN", "f8E8M0FNU", 16), ("f4E2M1FN", "f8E4M3FN", 16),
+]  # fmt: skip
+"""(operands, scales, block): what the verifier of mmaf_scaled admits."""
+
+
+def shapes_of(m: int, n: int, k: int, block: int, batch: Sequence[int] = ()) -> dict[str, tuple[int, ...]]:
+    return {
+        "a": (*batch, m, k), "b": (*batch, k, n), "c": (*batch, m, n),
+        "sa": (*batch, m, k // block), "sb": (*batch, k // block, n),
+    }  # fmt: skip
+
+
+def text_of(shapes: dict[str, tuple[int, ...]], element: str, scale: str) -> str:
+    types = {"a": element, "b": element, "c": "f32", "sa": scale, "sb": scale}
+    spelled = ", ".join(tile(types[v], s) for v, s in shapes.items())
+    inputs = {v: (types[v], s) for v, s in shapes.items()}
+    if element != "f4E2M1FN":
+        body = f"%y = mmaf_scaled %a, %b, %c, %sa, %sb : {spelled}"
+        return program(body, inputs, {"y": ("f32", shapes["c"])})
+    # Elements of 4 bits come in bytes, two in each.
+    lines = []
+    for v in "ab":
+        flat, count = shapes[v], int(np.prod(shapes[v]))
+        inputs[v + "B"] = ("i8", (count // 2,))
+        del inputs[v]
+        lines.append(f"%{v}F = unpack %{v}B : {tile('i8', (count // 2,))} -> {tile(element, (count,))}")
+        lines.append(f"%{v} = reshape %{v}F : {tile(element, (count,))} -> {tile(element, flat)}")
+    lines.append(f"%y = mmaf_scaled %a, %b, %c, %sa, %sb : {spelled}")
+    ordered = {v if v in inputs else v + "B": inputs.get(v, inputs.get(v + "B")) for v in shapes}
+    return program("\n  ".join(lines), ordered, {"y": ("f32", shapes["c"])})  # type: ignore[arg-type]
+
+
+def packed(codes: Any) -> Any:
+    """4-bit codes two to a byte, the first in the low half."""
+    flat = codes.reshape(-1)
+    return (flat[0::2] | flat[1::2] << 4).astype(np.uint8).view(np.int8)
+
+
+def check(shapes: dict[str, tuple[int, ...]], element: str, scale: str, target: str, spread: int) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    c = random("f32", shapes["c"], rng)
+    scales = {}
+    for v in ("sa", "sb"):
+        if scale == "f8E8M0FNU":
+            # Exponents of both signs whose sum stays within f32, though one alone may be as large as there is.
+            middle = 127 + (spread if v == "sa" else -spread)
+            codes = rng.integers(middle - 6, middle + 6, shapes[v]).clip(0, 254).astype(np.uint8)
+        else:
+            codes = rng.integers(0, 127, shapes[v]).astype(np.uint8)
+        scales[v] = codes
+    if element == "f4E2M1FN":
+        codes = [rng.integers(0, 16, shapes[v]).astype(np.uint8) for v in "ab"]
+        table = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+        left, right = (np.where(x & 8, -1, 1) * table[x & 7] for x in codes)
+        given = [packed(x) for x in codes]
+    else:
+        given = [random(element, shapes[v], rng, 4.0) for v in "ab"]
+        left, right = (decode(element, x) for x in given)
+    as_scales = {v: x.view(empty(scale, (1,)).dtype) for v, x in scales.items()}
+    y = run(
+        text_of(shapes, element, scale), *given, c, as_scales["sa"], as_scales["sb"], empty("f32", shapes["c"]),
+        target=target,
+    )[-1]  # fmt: skip
+    block = left.shape[-1] // scales["sa"].shape[-1]
+    wide_a = np.repeat(decode(scale, as_scales["sa"]), block, axis=-1)
+    wide_b = np.repeat(decode(scale, as_scales["sb"]), block, axis=-2)
+    expected = (left * wide_a) @ (right * wide_b) + c
+    bound = np.abs(left * wide_a) @ np.abs(right * wide_b) + np.abs(c)
+    assert np.all(np.abs(decode("f32", y) - expected) <= 1e-5 * bound)
+
+
+@pytest.mark.parametrize("shape", [(16, 8, 64), (1, 2, 32), (64, 32, 128), (8, 128, 32)], ids=str)
+@pytest.mark.parametrize(("element", "scale", "block"), KINDS)
+def test_products_with_scales(shape: tuple[int, int, int], element: str, scale: str, block: int) -> None:
+    check(shapes_of(*shape, block), element, scale, "sm_80", 0)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("element", "scale", "block"), KINDS)
+def test_other_targets(element: str, scale: str, block: int, target: str) -> None:
+    text = text_of(shapes_of(32, 16, 64, block), element, scale)
+    check(shapes_of(32, 16, 64, block), element, scale, target, 3)
+    check_tools(text, target)
+
+
+@pytest.mark.parametrize("spread", [-120, 120])
+def test_large_scales_of_opposite_signs(spread: int) -> None:
+    check(shapes_of(16, 8, 64, 32), "f8E4M3FN", "f8E8M0FNU", "sm_90a", spread)
+
+
+def test_batches() -> None:
+    check(shapes_of(16, 8, 64, 32, [4]), "f8E5M2", "f8E8M0FNU", "sm_80", 0)
+
+
+def test_a_scale_that_is_no_number() -> None:
+    shapes = shapes_of(16, 8, 32, 32)
+    ones = [encode("f8E4M3FN", np.ones(shapes[v])) for v in "ab"]
+    codes = np.full(shapes["sa"], 127, np.uint8)
+    codes[3] = 255
+    scales = [codes, np.full(shapes["sb"], 127, np.uint8)]
+    dtype = empty("f8E8M0FNU", (1,)).dtype
+    c = np.zeros(shapes["c"], np.float32)
+    text = text_of(shapes, "f8E4M3FN", "f8E8M0FNU")
+    y = run(text, *ones, c, *(s.view(dtype) for s in scales), empty("f32", shapes["c"]))[-1]
+    expected = np.full(shapes["c"], 32.0)
+    expected[3] = np.nan
+    np.testing.assert_array_equal(decode("f32", y), expected)
