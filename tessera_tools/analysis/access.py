@@ -10,23 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects.nv_tileaa import AddPtr, MakeMemRef
-from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import FloatType, IntegerType, RankedTensorType, bit_width
+from tessera_tools.ir.types import RankedTensorType, bit_width
 
 WIDEST_ACCESS = 128
 """Bits that one load or store instruction of a thread moves at most (PTX ISA, ld and st)."""
-
-
-def storage_bits(element: Type) -> int:
-    """Bits that an element takes in memory: an i1 takes a byte, a tf32 four.  ValueError for other types."""
-    if isinstance(element, IntegerType):
-        return max(8, element.width) if element.width == 1 else element.width
-    if isinstance(element, FloatType):
-        return 32 if element.keyword == "tf32" else element.width
-    raise ValueError(f"{element} has no size in memory")
 
 
 def contiguous_axis(view: MakeMemRef) -> int | None:

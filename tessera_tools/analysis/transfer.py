@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
+from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import IndexType, IntegerType, bit_width
+from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type
 
 ZERO_DIVISOR = 1 << 62
 """The divisor of zero, which every number divides; also the largest divisor that is kept."""
@@ -31,11 +34,17 @@ class Fact(NamedTuple):
 
 
 def limits(type: Type) -> tuple[int, int]:
-    """The least and the greatest value of a type, integers read as signed."""
+    """The least and the greatest value of a type (of a tile's elements), integers read as signed."""
+    type = element_type(type)
     if isinstance(type, IntegerType | IndexType):
         half = 1 << bit_width(type) >> 1
         return -half, max(half - 1, 0)
     return POINTER_RANGE
+
+
+def width_of(type: Type) -> int:
+    """Bits of a scalar, or of a tile's elements."""
+    return bit_width(element_type(type))
 
 
 def unknown(type: Type) -> Fact:
@@ -68,7 +77,7 @@ def join(a: Fact, b: Fact) -> Fact:
 
 def number(value: int, type: Type) -> Fact:
     """The fact of a constant; a pattern of bits is taken for the signed number that it stands for."""
-    width = bit_width(type)
+    width = width_of(type)
     value &= (1 << width) - 1
     if width and value >> (width - 1):
         value -= 1 << width
@@ -152,7 +161,7 @@ def _divide_unsigned(rounding: Callable[[int, int], int]) -> Rule:
             return signed(op, x)
         if b.lower == b.upper and b.lower > 1:
             # Half of the unsigned range, or less.
-            most = rounding((1 << bit_width(op.result.type)) - 1, b.lower)
+            most = rounding((1 << width_of(op.result.type)) - 1, b.lower)
             part = power_of_two(a.divisor)
             divisor = part // b.lower if part % b.lower == 0 else 1
             return wrapping(op.result.type, divisor, 0, most)
@@ -189,7 +198,7 @@ def _remainder_unsigned(op: Any, x: Facts) -> Fact | None:
 
 def _amount(op: Any, b: Fact) -> int | None:
     """The constant number of bits that a shift moves by."""
-    return b.lower if b.lower == b.upper and 0 <= b.lower < bit_width(op.result.type) else None
+    return b.lower if b.lower == b.upper and 0 <= b.lower < width_of(op.result.type) else None
 
 
 def _shift_left(op: Any, x: Facts) -> Fact | None:
@@ -219,11 +228,15 @@ def _shift_right_unsigned(op: Any, x: Facts) -> Fact | None:
         return _shift_right(op, x)
     part = power_of_two(a.divisor)
     divisor = part >> amount if part % (1 << amount) == 0 else 1
-    return fact(op.result.type, divisor, 0, (1 << (bit_width(op.result.type) - amount)) - 1)
+    return fact(op.result.type, divisor, 0, (1 << (width_of(op.result.type) - amount)) - 1)
 
 
 def _and(op: Any, x: Facts) -> Fact:
     a, b = x
+    if a.lower == a.upper == -1:
+        return b
+    if b.lower == b.upper == -1:
+        return a
     low, high = limits(op.result.type)
     uppers = [f.upper for f in x if f.lower >= 0]
     if uppers:
@@ -273,9 +286,9 @@ def _resize(op: Any, x: Facts) -> Fact:
 def _zero_extend(op: Any, x: Facts) -> Fact:
     (a,) = x
     source, target = op.operand(0).type, op.results[0].type
-    if a.lower >= 0 or bit_width(target) <= bit_width(source):
+    if a.lower >= 0 or width_of(target) <= width_of(source):
         return _resize(op, x)
-    return fact(target, power_of_two(a.divisor), 0, (1 << bit_width(source)) - 1)
+    return fact(target, power_of_two(a.divisor), 0, (1 << width_of(source)) - 1)
 
 
 def _select(op: Any, x: Facts) -> Fact:
@@ -296,9 +309,69 @@ def _assume(op: Any, x: Facts) -> Fact:
     return fact(op.res.type, divisor, lower, upper)
 
 
+_MOST_CONSTANTS = 4096
+"""Elements of a constant tile that are looked at."""
+
+
 def _constant(op: Any, x: Facts) -> Fact | None:
     value: Attribute | None = op.attributes.get("value")
-    return number(value.value, value.type) if isinstance(value, IntegerAttr) else None
+    if isinstance(value, IntegerAttr):
+        return number(value.value, value.type)
+    if not isinstance(value, DenseElementsAttr) or not isinstance(element_type(value.type), IntegerType):
+        return None
+    bits = value.bits()
+    if len(bits) > _MOST_CONSTANTS:
+        return None
+    return reduce(join, (number(v, value.type) for v in set(bits)))
+
+
+def _iota(op: Any, x: Facts) -> Fact | None:
+    last, most = op.res.type.num_elements - 1, limits(op.res.type)[1]
+    return Fact(1, 0, last) if 0 < last <= most else None
+
+
+def _same(op: Any, x: Facts) -> Fact:
+    """The elements are elements of the operands."""
+    return reduce(join, x)
+
+
+def _insert(op: Any, x: Facts) -> Fact:
+    return join(x[0], x[1])
+
+
+def _extract(op: Any, x: Facts) -> Fact:
+    return x[0]
+
+
+def _offset(op: Any, x: Facts) -> Fact:
+    """Pointers move by whole elements; the sum may be any address."""
+    pointer, offset = x
+    bits = storage_bits(op.elem_type.value)
+    moved = power_of_two(offset.divisor) * bits // 8 or 1
+    return Fact(min(power_of_two(pointer.divisor), power_of_two(moved)), *POINTER_RANGE)
+
+
+def _compare(op: Any, x: Facts) -> Fact | None:
+    """True (-1 of an i1) or false where the bounds decide; unsigned numbers are compared as signed ones that are not
+    negative."""
+    a, b = x
+    predicate = CMPI_PREDICATES[op.predicate.value]
+    if predicate.startswith("u") and (a.lower < 0 or b.lower < 0):
+        return None
+    below, above, apart = a.upper < b.lower, a.lower > b.upper, a.upper < b.lower or a.lower > b.upper
+    equal = a.lower == a.upper == b.lower == b.upper
+    at_most, at_least = a.upper <= b.lower, a.lower >= b.upper
+    yes, no = {
+        "eq": (equal, apart),
+        "ne": (apart, equal),
+        "lt": (below, at_least),
+        "le": (at_most, above),
+        "gt": (above, at_most),
+        "ge": (at_least, below),
+    }[predicate if predicate in ("eq", "ne") else predicate[1:]]
+    if yes == no:
+        return None
+    return Fact(1, -1, -1) if yes else Fact(ZERO_DIVISOR, 0, 0)
 
 
 # The largest grid is 2**31 - 1 by 65535 by 65535 blocks (CUDA C++ Programming Guide, technical specifications).
@@ -350,6 +423,20 @@ RULES: dict[str, Rule] = {
     "nv_tileaa.assume": _assume,
     "nv_tileaa.get_program_id": _program_id,
     "nv_tileaa.get_num_programs": _num_programs,
+    "arith.cmpi": _compare,
+    "nv_tileaa.int_to_ptr": _address,
+    "nv_tileaa.ptr_to_int": _address,
+    "nv_tileaa.offset": _offset,
+    "nv_tileaa.constant_tensor": _constant,
+    "nv_tileaa.iota": _iota,
+    "nv_tileaa.splat": _same,
+    "nv_tileaa.unsplat": _same,
+    "nv_tileaa.broadcast": _same,
+    "nv_tileaa.reshape": _same,
+    "nv_tileaa.permute": _same,
+    "nv_tileaa.cat": _same,
+    "nv_tileaa.insert": _insert,
+    "nv_tileaa.extract": _extract,
     "llvm.ptrtoint": _address,
     "llvm.inttoptr": _address,
 }

@@ -165,8 +165,8 @@ class Case:
         kind = np.dtype(f"int{self.index[1:]}")
         return found + [np.array(v).astype(kind)[()] for v in indices]
 
-    def places(self, indices: Sequence[Any]) -> list[tuple[int, int] | None]:
-        """For each element of the tile, in order: (its number in memory,) or None where it lies outside."""
+    def places(self, indices: Sequence[Any]) -> list[int | None]:
+        """For each element of the tile, in order, its number in memory, or None where it lies outside."""
         found: list[Any] = []
         for at in product(*map(range, self.tile)):
             address, inside = 0, True

@@ -1,0 +1,189 @@
+"""Analyses of values that follow the program forward: from what is known of operands to what is known of results.
+
+operands ──transfer──▶ result        branches: join        loops: the initial value's claim, weakened until it holds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any, Generic, TypeVar
+
+from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
+from tessera_tools.ir.flow import flow_of
+
+_DEEPEST_LOOP = 4
+"""Loops within loops whose carried values are followed; each level multiplies the work."""
+_MOST_ROUNDS = 8
+"""Rounds in which a loop's carried values must settle; then nothing is claimed of them."""
+
+
+Known = TypeVar("Known")
+"""What may be known of a value."""
+
+
+class Forward(Generic[Known]):
+    """The base of such analyses.  What was found is remembered: make a new one after a change."""
+
+    def __init__(self) -> None:
+        self._known: dict[Value, Known] = {}
+        self._assumed: list[dict[Value, Known]] = []
+        self._flows: dict[Operation, dict[Value, list[Value]]] = {}
+
+    # -- what an analysis says
+
+    def tracks(self, value: Value) -> bool:
+        """Whether anything may be known of a value of this type."""
+        raise NotImplementedError
+
+    def unknown(self, value: Value) -> Known:
+        """What is known of any value of this type."""
+        raise NotImplementedError
+
+    def has_rule(self, op: Operation) -> bool:
+        """Whether `transfer` knows the op."""
+        raise NotImplementedError
+
+    def needs(self, op: Operation) -> Sequence[Value]:
+        """The operands that the op's rule asks about."""
+        return op.operands
+
+    def transfer(self, value: Value, op: Operation, operands: Sequence[Known | None]) -> Known | None:
+        """What is known of a result of an op with a rule; an operand not asked about is None."""
+        raise NotImplementedError
+
+    def join(self, a: Known, b: Known) -> Known:
+        """What holds of a value that is one of two."""
+        raise NotImplementedError
+
+    def widen(self, claim: Known, found: Known, value: Value) -> Known:
+        """The claim about a carried value weakened to what the loop's body keeps; must settle soon."""
+        return self.join(claim, found)
+
+    def counted(self, loop: Any, value: Value) -> Known:
+        """What is known of the number that an scf.for counts."""
+        return self.unknown(value)
+
+    # -- looking up
+
+    def of(self, value: Value) -> Known:
+        """What is known of a value."""
+        found = self._look_up(value)
+        if found is None:
+            self._evaluate(value)
+            found = self._look_up(value)
+            assert found is not None
+        return found
+
+    def _look_up(self, value: Value) -> Known | None:
+        for layer in reversed(self._assumed):
+            found = layer.get(value)
+            if found is not None:
+                return found
+        return self._known.get(value)
+
+    def _record(self, value: Value, found: Known) -> None:
+        # What rests on an assumption goes with it.
+        layer = self._assumed[-1] if self._assumed else self._known
+        layer[value] = found
+
+    def _evaluate(self, start: Value) -> None:
+        """Depth first, with a stack of its own: chains of 100,000 operations are no rarity."""
+        stack = [start]
+        entered: set[Value] = set()
+        while stack:
+            value = stack[-1]
+            if self._look_up(value) is not None:
+                stack.pop()
+                continue
+            if not self.tracks(value):
+                self._record(value, self.unknown(value))
+                stack.pop()
+                continue
+            missing = [v for v in self._dependencies(value) if self._look_up(v) is None]
+            if missing and value not in entered:
+                entered.add(value)
+                stack += missing
+                continue
+            self._record(value, self._compute(value))
+            stack.pop()
+
+    # -- what a value depends on
+
+    def _dependencies(self, value: Value) -> Iterable[Value]:
+        if isinstance(value, OpResult):
+            op: Any = value.op
+            return self.needs(op) if self.has_rule(op) else self._sources(value, op)
+        assert isinstance(value, BlockArgument)
+        holder: Any = value.block.parent_op
+        if _counts(holder) and value.index == 0:
+            return (holder.lower, holder.upper, holder.step)
+        return [found[0] for found in self._carried(holder).values()] or self._sources(value, holder)
+
+    def _sources(self, value: Value, holder: Any) -> list[Value]:
+        """The values that one of the op's results or block arguments may take; none if nothing is known of that."""
+        flow = self._flows.get(holder)
+        if flow is None:
+            flow = self._flows[holder] = dict(flow_of(holder))
+        return flow.get(value, [])
+
+    def _carried(self, holder: Any) -> dict[Value, list[Value]]:
+        """Of a loop, what its carried values may take, each with the initial value first; else nothing."""
+        arguments = holder.iter_args if getattr(holder, "is_loop", False) else ()
+        return {argument: found for argument in arguments if (found := self._sources(argument, holder))}
+
+    def _compute(self, value: Value) -> Known:
+        if isinstance(value, OpResult):
+            op = value.op
+            if not self.has_rule(op):
+                return self._of_sources(value, op)
+            found = self.transfer(value, op, [self._look_up(v) for v in op.operands])
+            return self.unknown(value) if found is None else found
+        assert isinstance(value, BlockArgument)
+        holder: Any = value.block.parent_op
+        if _counts(holder) and value.index == 0:
+            return self.counted(holder, value)
+        carried = self._carried(holder)
+        if value in carried:
+            self._settle(carried)
+            found = self._look_up(value)
+            return self.unknown(value) if found is None else found
+        return self._of_sources(value, holder)
+
+    def _of_sources(self, value: Value, holder: Any) -> Known:
+        found = [self.of(source) for source in self._sources(value, holder)]
+        return reduce(self.join, found) if found else self.unknown(value)
+
+    # -- loops
+
+    def _settle(self, carried: dict[Value, list[Value]]) -> None:
+        """Find what holds of all carried values of a loop on entry and is kept by the body.
+
+        First what holds of the initial values is taken to hold throughout; where the body breaks it, it is weakened,
+        until the body keeps what is claimed.
+        """
+        if len(self._assumed) >= _DEEPEST_LOOP:
+            for argument in carried:
+                self._record(argument, self.unknown(argument))
+            return
+        claims = {argument: self.of(sources[0]) for argument, sources in carried.items()}
+        for _ in range(_MOST_ROUNDS):
+            self._assumed.append(dict(claims))
+            after = {argument: [self.of(v) for v in sources[1:]] for argument, sources in carried.items()}
+            layer = self._assumed.pop()
+            wider = {
+                argument: reduce(lambda x, y, a=argument: self.widen(x, y, a), after[argument], claim)
+                for argument, claim in claims.items()
+            }
+            if wider == claims:
+                for value, found in layer.items():
+                    self._record(value, found)
+                return
+            claims = wider
+        for argument in carried:
+            self._record(argument, self.unknown(argument))
+
+
+def _counts(holder: Operation | None) -> bool:
+    """Whether the op's first block argument counts from `lower` to below `upper` by `step`."""
+    return holder is not None and holder.name == "scf.for"

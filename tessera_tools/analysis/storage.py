@@ -1,0 +1,15 @@
+"""How many bits an element takes in memory."""
+
+from __future__ import annotations
+
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.types import FloatType, IntegerType
+
+
+def storage_bits(element: Type) -> int:
+    """Bits that an element takes in memory: an i1 takes a byte, a tf32 four.  ValueError for other types."""
+    if isinstance(element, IntegerType):
+        return max(8, element.width) if element.width == 1 else element.width
+    if isinstance(element, FloatType):
+        return 32 if element.keyword == "tf32" else element.width
+    raise ValueError(f"{element} has no size in memory")
