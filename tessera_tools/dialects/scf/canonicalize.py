@@ -72,6 +72,8 @@ class IfOfValuesFromOutside(RewritePattern):
             len(r.blocks) != 1 or r.entry.first_op is not r.entry.last_op for r in regions
         ):
             return "a region does something"
+        if any(r.type.name.endswith("token") for r in op.results):
+            return "a token is no number that an instruction could select"
         pairs = list(zip(op.then.entry.first_op.operands, op.otherwise.entry.first_op.operands, strict=True))
         values = [a if a is b else rewriter.insert(Select(op.condition, a, b)).result for a, b in pairs]
         rewriter.replace_op(op, values)
