@@ -37,6 +37,7 @@ class Feature(Enum):
     REDUX_SYNC = "redux.sync"
     SETMAXNREG = "setmaxnreg"
     GRIDDEPCONTROL = "griddepcontrol"
+    ATOMIC_ADD_BF16 = "atom.add.noftz.bf16"
     PACKED_F32X2 = "f32x2 arithmetic"
     GLOBAL_256BIT = "256-bit global loads and stores"
 
@@ -115,6 +116,7 @@ _FROM_HOPPER = _ADA | {
     _F.ELECT_SYNC,
     _F.SETMAXNREG,
     _F.GRIDDEPCONTROL,
+    _F.ATOMIC_ADD_BF16,
 }
 _HOPPER = _FROM_HOPPER | {_F.WGMMA, _F.TMA_MULTICAST}
 _FROM_BLACKWELL = _FROM_HOPPER | {_F.PACKED_F32X2, _F.GLOBAL_256BIT}

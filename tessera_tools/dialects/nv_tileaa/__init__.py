@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tessera_tools.dialects.nv_tileaa import (
     arithmetic,
+    atomics,
     casts,
     control,
     effects,
@@ -19,6 +20,7 @@ from tessera_tools.dialects.nv_tileaa import (
     views,
 )
 from tessera_tools.dialects.nv_tileaa.arithmetic import RoundingAttr
+from tessera_tools.dialects.nv_tileaa.atomics import AtomicCas, AtomicModeAttr, AtomicRmw
 from tessera_tools.dialects.nv_tileaa.base import (
     COPY_ATOM,
     MEM_TOKEN,
@@ -73,22 +75,39 @@ from tessera_tools.dialects.nv_tileaa.views import (
 )
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
-FAMILIES = (arithmetic, structure, views, tensors, control, casts, packing, reductions, pointers, effects)
+FAMILIES = (
+    arithmetic,
+    structure,
+    views,
+    tensors,
+    control,
+    casts,
+    packing,
+    reductions,
+    pointers,
+    effects,
+    atomics,
+)
 
 DIALECT = Dialect(
     "nv_tileaa",
     "alias-aware tile programs (stage 2)",
     ops_of(*FAMILIES),
     types=by_word(MemTokenType, MemRefType),
-    attributes=by_word(GlobalSpaceAttr, KernelSpecAttr, OrderingAttr, PaddingAttr, RoundingAttr, ScopeAttr),
+    attributes=by_word(
+        AtomicModeAttr, GlobalSpaceAttr, KernelSpecAttr, OrderingAttr, PaddingAttr, RoundingAttr, ScopeAttr
+    ),
 )
 
 __all__ = [
-    "AtomicLoad",
-    "AtomicStore",
     "AddPtr",
     "Assert",
     "Assume",
+    "AtomicCas",
+    "AtomicLoad",
+    "AtomicModeAttr",
+    "AtomicRmw",
+    "AtomicStore",
     "Break",
     "Broadcast",
     "COPY_ATOM",

@@ -35,7 +35,8 @@ POINTERS = like(POINTER, "pointer or tile of pointers")
 INTEGERS = like(of(IntegerType, summary="integer"), "integer or tile of integers")
 
 
-def _mask_of(pointers: Type | None) -> Type | None:
+def mask_of(pointers: Type | None) -> Type | None:
+    """The type of a mask: an i1 for each pointer."""
     return None if pointers is None else with_element(pointers, I1)
 
 
@@ -57,7 +58,7 @@ class Load(Op, name="nv_tileaa.load", traits=(READ,)):
     """
 
     source = operand(POINTERS)
-    mask = optional_operand(derived("i1 for each pointer", _mask_of, "source"))
+    mask = optional_operand(derived("i1 for each pointer", mask_of, "source"))
     padding = optional_operand(same_as("res"))
     token = operand(TOKEN)
     copy_atom = attribute(COPY_ATOM)
@@ -70,7 +71,7 @@ class Load(Op, name="nv_tileaa.load", traits=(READ,)):
     )
 
     def verify_op(self) -> None:
-        _check_shapes(self, self.source.type, self.res.type)
+        check_shapes(self, self.source.type, self.res.type)
 
 
 class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
@@ -81,7 +82,7 @@ class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
 
     dest = operand(POINTERS)
     value = operand(ANY_TYPE)
-    mask = optional_operand(derived("i1 for each pointer", _mask_of, "dest"))
+    mask = optional_operand(derived("i1 for each pointer", mask_of, "dest"))
     token = operand(TOKEN)
     copy_atom = attribute(COPY_ATOM)
     axis = attribute(I64_ATTR, optional=True)
@@ -92,7 +93,7 @@ class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
     )
 
     def verify_op(self) -> None:
-        _check_shapes(self, self.dest.type, self.value.type)
+        check_shapes(self, self.dest.type, self.value.type)
 
 
 class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
@@ -102,7 +103,7 @@ class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr))
     source = operand(POINTERS)
-    mask = optional_operand(derived("i1 for each pointer", _mask_of, "source"))
+    mask = optional_operand(derived("i1 for each pointer", mask_of, "source"))
     padding = optional_operand(same_as("res"))
     token = operand(TOKEN)
     res = result(ANY_TYPE)
@@ -113,7 +114,7 @@ class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
     )
 
     def verify_op(self) -> None:
-        _check_shapes(self, self.source.type, self.res.type)
+        check_shapes(self, self.source.type, self.res.type)
         _check_ordering(self, "load", "acquire")
 
 
@@ -125,7 +126,7 @@ class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(READ_WRITE,)):
     scope = attribute(enum(ScopeAttr))
     dest = operand(POINTERS)
     value = operand(ANY_TYPE)
-    mask = optional_operand(derived("i1 for each pointer", _mask_of, "dest"))
+    mask = optional_operand(derived("i1 for each pointer", mask_of, "dest"))
     token = operand(TOKEN)
     out_token = result(TOKEN)
     assembly = (
@@ -134,7 +135,7 @@ class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(READ_WRITE,)):
     )
 
     def verify_op(self) -> None:
-        _check_shapes(self, self.dest.type, self.value.type)
+        check_shapes(self, self.dest.type, self.value.type)
         _check_ordering(self, "store", "release")
 
 
@@ -142,7 +143,8 @@ def _shape(type: Type) -> tuple[int, ...] | None:
     return type.shape if isinstance(type, RankedTensorType) else None
 
 
-def _check_shapes(op: Op, pointers: Type, others: Type) -> None:
+def check_shapes(op: Op, pointers: Type, others: Type) -> None:
+    """Raise unless there is an element for each pointer."""
     if _shape(pointers) != _shape(others):
         raise op.error(f"takes operands of one shape, got {pointers} and {others}")
 

@@ -19,8 +19,9 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I1, I32, I64, RankedTensorType
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Int
-from tessera_tools.passes.llvm.first_thread import by_first, counted, load_element, store_rows, vprintf
+from tessera_tools.passes.llvm.first_thread import by_first, counted, load_element, vprintf
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.owners import store_rows
 
 
 @lowers("nv_tileaa.assert")
@@ -47,7 +48,7 @@ def assert_(low: Lowering, op: nv_tileaa.Assert) -> None:
         _end(low, op)
 
     def failed() -> None:
-        store_rows(low, op.condition, offset)
+        store_rows(low, low.tile(op.condition), type, offset)
         e.nvvm("barrier0")
         by_first(low, fail)
 

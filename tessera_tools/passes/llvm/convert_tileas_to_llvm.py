@@ -17,6 +17,7 @@ from tessera_tools.ir.types import I8
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm import (
     assertions,
+    atomics,
     constants,
     control,
     dots,
@@ -41,6 +42,7 @@ from tessera_tools.target import Target
 
 FAMILIES = (
     assertions,
+    atomics,
     constants,
     control,
     dots,

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I32, RankedTensorType, bit_width
-from tessera_tools.layout import vector_access
-from tessera_tools.layout.shared import row_major
+from tessera_tools.ir.types import I32, bit_width
 from tessera_tools.passes.llvm.control import branch, branch_if, guarded
 from tessera_tools.passes.llvm.lowering import Lowering
-from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_tile, store_tile, thread_pointer
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
 from tessera_tools.passes.llvm.tiles import from_memory, stored
 from tessera_tools.passes.tileas.effects import element_bytes
@@ -46,29 +44,8 @@ def counted(low: Lowering, count: int, body: Callable[[Value], None]) -> None:
     e.block = after
 
 
-def store_rows(low: Lowering, value: Value, offset: int) -> None:
-    """Store a tile at a byte offset of shared memory in row-major order; one thread stores what several hold."""
-    e = low.e
-    type = value.type
-    assert isinstance(type, RankedTensorType)
-    layout = nv_tileas.layout_of(type)
-    size = element_bytes(type.element)
-    plan = vector_access(layout, row_major(type.shape), 8 * size)
-    tile = memory_tile(e, low.tile(value), type)
-
-    def pointer(i: int) -> Value:
-        base, immediate = thread_pointer(e, offset, plan.address, i, size)
-        return e.gep(base, immediate, shared=False)
-
-    def store() -> list[Value]:
-        store_tile(e, tile, plan, pointer)
-        return []
-
-    guarded(low, e.no_bit_set(layout.free_variable_masks()), [], store)
-
-
 def load_element(low: Lowering, offset: int, element: Type, index: Value) -> Value:
-    """An element of what `store_rows` stored at a byte offset."""
+    """An element of what `owners.store_rows` stored at a byte offset."""
     e, size = low.e, element_bytes(element)
     place = e.gep(e.gep(e.address_of(GLOBAL_SMEM), offset), e.mul(index, size))
     loaded = e.emit(llvm.Load(place, i64(size), res=stored(element))).results[0]

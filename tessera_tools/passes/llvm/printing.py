@@ -18,8 +18,9 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F64, I1, I32, I64, FloatType, IntegerType, RankedTensorType
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.first_thread import by_first, counted, load_element, store_rows, vprintf
+from tessera_tools.passes.llvm.first_thread import by_first, counted, load_element, vprintf
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.owners import store_rows
 from tessera_tools.passes.llvm.symbols import GENERIC
 from tessera_tools.passes.tileas.effects import printed_offsets
 
@@ -36,7 +37,8 @@ def print_(low: Lowering, op: nv_tileaa.Print) -> None:
     offsets, _ = printed_offsets(op)
     start = low.allocation.offsets[op] if offsets else 0
     for number, offset in offsets.items():
-        store_rows(low, op.args[number], start + offset)
+        value = op.args[number]
+        store_rows(low, low.tile(value), value.type, start + offset)
     if offsets:
         low.e.nvvm("barrier0")
     texts, conversions = pieces(op.format.value)

@@ -20,6 +20,7 @@ from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.types import FunctionType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tileaa.arithmetic import populate_arithmetic
+from tessera_tools.passes.tileaa.atomics import populate_atomics
 from tessera_tools.passes.tileaa.casts import populate_casts
 from tessera_tools.passes.tileaa.constants import populate_constants
 from tessera_tools.passes.tileaa.control_flow import populate_control_flow
@@ -62,6 +63,7 @@ class ConvertCudaTileToTileAA(Pass):
         handlers: Handlers = {}
         for populate in (
             populate_arithmetic,
+            populate_atomics,
             populate_casts,
             populate_constants,
             populate_control_flow,

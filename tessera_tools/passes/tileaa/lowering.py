@@ -158,11 +158,7 @@ def refusal(op: Operation, what: str = "") -> DiagnosticError:
     return op.error(f"is not supported by {PASS} in this version: {what or _instead(op)}")
 
 
-_GATHER = "memory is reached through partition views (load_view_tko, store_view_tko)"
 _INSTEAD = {
-    "atomic_rmw_tko": f"there are no atomics yet; {_GATHER}",
-    "atomic_cas_tko": f"there are no atomics yet; {_GATHER}",
-    "atomic_red_view_tko": f"there are no atomics yet; {_GATHER}",
     "mmai": "there is no integer matrix multiplication yet; mmaf is supported",
     "mmaf_scaled": "there is no block-scaled matrix multiplication yet; mmaf is supported",
     "return": "return ends the entry only, not a branch; put what follows in the other branch",

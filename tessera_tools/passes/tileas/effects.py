@@ -3,6 +3,7 @@
 heap_alloc   the address that one thread gets, for all threads
 print        the tiles that one thread prints, one behind the other, in row-major order
 assert       the tile of conditions, of which one thread reports those that are false
+atomic_…     what was in memory, for threads of other warps that hold the same elements
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nv_tileas import layout_of
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import RankedTensorType, Type
 
 ADDRESS_BYTES = 8
@@ -47,6 +50,17 @@ def effect_bytes(op: Any) -> int:
         return ADDRESS_BYTES
     if isinstance(op, nv_tileaa.Print):
         return printed_offsets(op)[1]
-    assert isinstance(op, nv_tileaa.Assert)
-    type = op.condition.type
-    return tile_bytes(type) if isinstance(type, RankedTensorType) else 0
+    if isinstance(op, nv_tileaa.Assert):
+        type = op.condition.type
+        return tile_bytes(type) if isinstance(type, RankedTensorType) else 0
+    return _returned_bytes(op.res)
+
+
+def _returned_bytes(result: Value) -> int:
+    """Bytes for what one thread gives to others; within a warp, shuffles do."""
+    type = result.type
+    if not result.has_uses:
+        return 0
+    if not isinstance(type, RankedTensorType):
+        return element_bytes(type)
+    return tile_bytes(type) if layout_of(type).free_variable_masks().get("warp", 0) else 0

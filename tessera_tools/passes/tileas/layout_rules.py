@@ -135,7 +135,14 @@ def _along_axis(op: Any) -> list[list[Value]]:
     )
 
 
-@tied("nv_tileaa.load", "nv_tileaa.store", "nv_tileaa.atomic_load", "nv_tileaa.atomic_store")
+@tied(
+    "nv_tileaa.load",
+    "nv_tileaa.store",
+    "nv_tileaa.atomic_load",
+    "nv_tileaa.atomic_store",
+    "nv_tileaa.atomic_rmw",
+    "nv_tileaa.atomic_cas",
+)
 def _through_pointers(op: Any) -> list[list[Value]]:
     return [[*op.operands, *op.results]]
 
@@ -370,6 +377,13 @@ def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     axis = op.axis.value if op.axis is not None else None
     vector = max(1, op.copy_atom.bits // storage_bits(moved.type.element))
     return [(moved, LOAD if loads else STORE, coalesced(moved.type, vector, warps, axis))]
+
+
+@anchored("nv_tileaa.atomic_rmw", "nv_tileaa.atomic_cas")
+def _one_by_one(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+    """Neighbours in neighbouring threads: as many threads as there are take part."""
+    type = op.value.type
+    return [(op.value, STORE, coalesced(type, 1, warps))] if is_tile(op.value) else []
 
 
 @demanding("nv_tileas.dot")

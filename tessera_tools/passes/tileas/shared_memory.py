@@ -248,7 +248,13 @@ def _combining_scratch(op: nv_tileaa.Reduce | nv_tileaa.Scan, target: Target) ->
     return Scratch(needed, what) if needed else None
 
 
-@scratch("nv_tileaa.heap_alloc", "nv_tileaa.print", "nv_tileaa.assert")
+@scratch(
+    "nv_tileaa.heap_alloc",
+    "nv_tileaa.print",
+    "nv_tileaa.assert",
+    "nv_tileaa.atomic_rmw",
+    "nv_tileaa.atomic_cas",
+)
 def _effect_scratch(op: Operation, target: Target) -> Scratch | None:
     needed = effect_bytes(op)
     tiles: list[Any] = [v.type for v in op.operands if isinstance(v.type, RankedTensorType)]

@@ -1,0 +1,105 @@
+"""nv_tileaa.atomic_rmw and nv_tileaa.atomic_cas: one atom or red instruction for each element, by its owner.
+
+They are inline assembly: the `atomicrmw` of LLVM loses ordering and scope on the way to PTX, and is never a `red`.
+What orderings say between the threads of the tile block is done by barriers, where tokens ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.dialects import llvm, nv_tileaa
+from tessera_tools.dialects.nv_tileas import layout_of
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import UNIT, StringAttr
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import IntegerType, RankedTensorType, bit_width, element_type
+from tessera_tools.passes.llvm.global_memory import fill_copies
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.owners import owned_registers, owner, shared_by_owners
+from tessera_tools.passes.llvm.pointers import columns, define_like
+
+_OPERATIONS = {
+    "and": "and.b", "or": "or.b", "xor": "xor.b", "xchg": "exch.b", "add": "add.u",
+    "max": "max.s", "min": "min.s", "umax": "max.u", "umin": "min.u",
+}  # fmt: skip
+"""The operation of PTX and the kind of its type, whose width follows (PTX ISA, "atom")."""
+_CONSTRAINTS = {16: "h", 32: "r", 64: "l"}
+"""Registers of LLVM's inline assembly for NVPTX by width; `l` is also an address, `b` a predicate."""
+
+
+@lowers("nv_tileaa.atomic_rmw")
+def atomic_rmw(low: Lowering, op: nv_tileaa.AtomicRmw) -> None:
+    """What is not returned is a `red`, which has no ordering to acquire by."""
+    element = element_type(op.value.type)
+    mode = op.mode.value
+    if mode == "addf":
+        half = bit_width(element) == 16
+        operation = f"add.{'noftz.' if half else ''}{element}"
+    else:
+        operation = f"{_OPERATIONS[mode]}{bit_width(element)}"
+    returns = op.res.has_uses or op.ordering.value in ("acquire", "acq_rel")
+    _atomic(low, op, "atom" if returns else "red", operation, [op.value])
+
+
+@lowers("nv_tileaa.atomic_cas")
+def atomic_cas(low: Lowering, op: nv_tileaa.AtomicCas) -> None:
+    """Bits are compared, whatever the type."""
+    operation = f"cas.b{bit_width(element_type(op.value.type))}"
+    _atomic(low, op, "atom", operation, [op.expected, op.value])
+
+
+def _atomic(low: Lowering, op: Any, instruction: str, operation: str, sources: Sequence[Value]) -> None:
+    """An instruction for each element; the first source where the mask is false."""
+    e = low.e
+    type = op.value.type
+    bits = IntegerType(bit_width(element_type(type)))
+    head = f"{instruction}.{op.ordering.value}.{op.scope.value}.global.{operation}"
+    (pointers,), given = columns(low, op.pointers), columns(low, *sources)
+    masks = columns(low, op.mask)[0] if op.mask is not None else [None] * len(pointers)
+    mine = owner(low, type)
+    found: list[Any] = [None] * len(pointers)
+    for register in owned_registers(type):
+        values = [e.bitcast(column[register], bits) for column in given]
+        condition = e.both([masks[register], mine])
+        result = _instruction(low, head, pointers[register], values, condition, instruction == "atom")
+        found[register] = e.bitcast(result, given[0][register].type) if result is not None else None
+    low.define(op.out_token, None)
+    if not op.res.has_uses:
+        return
+    if isinstance(type, RankedTensorType):
+        fill_copies(layout_of(type), found)
+    define_like(low, op.res, shared_by_owners(low, op, type, found))
+
+
+def _instruction(
+    low: Lowering, head: str, pointer: Value, values: list[Value], condition: Value | None, returns: bool
+) -> Value | None:
+    """One atom or red; what it returns.  Where the condition is false, the first value is returned."""
+    kind = _CONSTRAINTS[bit_width(values[0].type)]
+    operands = [pointer, *values]
+    constraints = ["l", *[kind] * len(values)]
+    first = 1 if returns else 0
+    names = [f"${first + i}" for i in range(len(operands))]
+    text = f"{head} {'$0, ' if returns else ''}[{names[0]}], {', '.join(names[1:])};"
+    if condition is not None:
+        text = f"@${first + len(operands)} {text}"
+        operands.append(condition)
+        constraints.append("b")
+    results: list[Type] = []
+    if returns:
+        constraints.insert(0, f"={kind}")
+        results.append(values[0].type)
+        if condition is not None:
+            constraints.append("0")
+            operands.append(values[0])
+    op = llvm.InlineAsm(
+        operands,
+        StringAttr(text),
+        StringAttr(",".join([*constraints, "~{memory}"])),
+        UNIT,
+        res=results[0] if results else None,
+    )
+    made = low.e.emit(op)
+    return made.results[0] if results else None

@@ -1,0 +1,110 @@
+"""Elements that several threads hold: one of them, the owner, does what may be done once only, and gives the result to
+the others.
+
+    a register for each element   ──owner()──▶ whether this thread does it
+    results in the owners         ──shared_by_owners()──▶ the same in all threads that hold the element
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout import VectorAccess, vector_access
+from tessera_tools.layout.shared import row_major
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.lowering import Lowering
+from tessera_tools.passes.llvm.shared_memory import (
+    GLOBAL_SMEM,
+    load_tile,
+    memory_tile,
+    memory_type,
+    register_tile,
+    store_tile,
+    thread_pointer,
+)
+from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
+from tessera_tools.passes.llvm.tiles import Tile, from_memory, into_memory, stored
+from tessera_tools.passes.tileas.effects import element_bytes
+
+
+def owner(low: Lowering, type: Type) -> Value | None:
+    """Whether this thread is the owner of its elements of a tile or scalar; None if no other thread holds them."""
+    e = low.e
+    if isinstance(type, RankedTensorType):
+        return e.no_bit_set(nv_tileas.layout_of(type).free_variable_masks())
+    return e.icmp("eq", e.special_register("tid.x"), 0)
+
+
+def owned_registers(type: Type) -> list[int]:
+    """The registers of a tile or scalar that do not repeat another's element."""
+    if not isinstance(type, RankedTensorType):
+        return [0]
+    layout = nv_tileas.layout_of(type)
+    repeated = layout.free_variable_masks().get("register", 0)
+    return [register for register in range(layout.in_size("register")) if not register & repeated]
+
+
+def shared_by_owners(low: Lowering, op: Operation, type: Type, values: list[Value]) -> list[Value]:
+    """The owners' values, by register, in every thread that holds the elements.
+
+    Through the op's scratch if it has some (see passes/tileas/effects.py), else by shuffles if lanes hold the same.
+    """
+    e = low.e
+    if op in low.allocation.offsets:
+        return _through_memory(low, low.allocation.offsets[op], type, values)
+    assert isinstance(type, RankedTensorType)
+    lanes = nv_tileas.layout_of(type).free_variable_masks().get("lane", 0)
+    return exchange(e, values, BY_INDEX, e.and_(e.lane, ~lanes & 31)) if lanes else values
+
+
+def _through_memory(low: Lowering, offset: int, type: Type, values: list[Value]) -> list[Value]:
+    e = low.e
+    if isinstance(type, RankedTensorType):
+        store_rows(low, Tile(type, values), type, offset)
+        e.nvvm("barrier0")
+        return load_rows(low, type, offset).elements(e)
+    place = e.gep(e.address_of(GLOBAL_SMEM), offset)
+    alignment = i64(element_bytes(type))
+
+    def store() -> list[Value]:
+        e.emit(llvm.Store(into_memory(e, values[0], type), place, alignment))
+        return []
+
+    guarded(low, owner(low, type), [], store)
+    e.nvvm("barrier0")
+    loaded = e.emit(llvm.Load(place, alignment, res=stored(type))).results[0]
+    return [from_memory(e, loaded, type)]
+
+
+def store_rows(low: Lowering, tile: Tile, type: RankedTensorType, offset: int) -> None:
+    """Store a tile at a byte offset of shared memory in row-major order, each element by its owner."""
+    plan, pointer = _rows(low, type, offset)
+    held = memory_tile(low.e, tile, type)
+
+    def store() -> list[Value]:
+        store_tile(low.e, held, plan, pointer)
+        return []
+
+    guarded(low, owner(low, type), [], store)
+
+
+def load_rows(low: Lowering, type: RankedTensorType, offset: int) -> Tile:
+    """Load what `store_rows` stored there."""
+    plan, pointer = _rows(low, type, offset)
+    return register_tile(low.e, load_tile(low.e, memory_type(type), plan, pointer), type)
+
+
+def _rows(low: Lowering, type: RankedTensorType, offset: int) -> tuple[VectorAccess, Any]:
+    size = element_bytes(type.element)
+    plan = vector_access(nv_tileas.layout_of(type), row_major(type.shape), 8 * size)
+
+    def pointer(i: int) -> Value:
+        base, immediate = thread_pointer(low.e, offset, plan.address, i, size)
+        return low.e.gep(base, immediate, shared=False)
+
+    return plan, pointer
