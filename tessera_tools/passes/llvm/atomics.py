@@ -31,7 +31,7 @@ _CONSTRAINTS = {16: "h", 32: "r", 64: "l"}
 
 @lowers("nv_tileaa.atomic_rmw")
 def atomic_rmw(low: Lowering, op: nv_tileaa.AtomicRmw) -> None:
-    """What is not returned is a `red`, which has no ordering to acquire by."""
+    """What is not returned is a `red`, which has neither an ordering to acquire by nor exchanges (PTX ISA, "red")."""
     element = element_type(op.value.type)
     mode = op.mode.value
     if mode == "addf":
@@ -39,7 +39,7 @@ def atomic_rmw(low: Lowering, op: nv_tileaa.AtomicRmw) -> None:
         operation = f"add.{'noftz.' if half else ''}{element}"
     else:
         operation = f"{_OPERATIONS[mode]}{bit_width(element)}"
-    returns = op.res.has_uses or op.ordering.value in ("acquire", "acq_rel")
+    returns = op.res.has_uses or op.ordering.value in ("acquire", "acq_rel") or mode == "xchg"
     _atomic(low, op, "atom" if returns else "red", operation, [op.value])
 
 

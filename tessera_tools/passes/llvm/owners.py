@@ -52,12 +52,14 @@ def owned_registers(type: Type) -> list[int]:
 def shared_by_owners(low: Lowering, op: Operation, type: Type, values: list[Value]) -> list[Value]:
     """The owners' values, by register, in every thread that holds the elements.
 
-    Through the op's scratch if it has some (see passes/tileas/effects.py), else by shuffles if lanes hold the same.
+    Through the op's scratch if it has some (see passes/tileas/effects.py: it has none where nobody uses the result),
+    else by shuffles if lanes hold the same.
     """
     e = low.e
     if op in low.allocation.offsets:
         return _through_memory(low, low.allocation.offsets[op], type, values)
-    assert isinstance(type, RankedTensorType)
+    if not isinstance(type, RankedTensorType):
+        return values
     lanes = nv_tileas.layout_of(type).free_variable_masks().get("lane", 0)
     return exchange(e, values, BY_INDEX, e.and_(e.lane, ~lanes & 31)) if lanes else values
 

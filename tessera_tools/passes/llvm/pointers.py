@@ -20,6 +20,7 @@ from tessera_tools.layout import LinearLayout, contiguous_elements
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.owners import shared_by_owners
 from tessera_tools.passes.llvm.tiles import Tile, converted, element_bytes, from_memory, into_memory, stored
 
 SYNCSCOPES = {"cta": "block", "gpu": "device", "sys": None}
@@ -119,9 +120,12 @@ def _order(op: Any) -> dict[str, Any]:
     return {"ordering": ordering} | ({"syncscope": StringAttr(scope)} if scope is not None else {})
 
 
-@lowers("nv_tileaa.load")
-def load(low: Lowering, op: nv_tileaa.Load) -> None:
-    """Loads of neighbours under their mask; the padding elsewhere."""
+@lowers("nv_tileaa.load", "nv_tileaa.atomic_load")
+def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
+    """Loads of neighbours under their mask; the padding elsewhere.
+
+    What others may write meanwhile is loaded once: threads that hold one element must agree on it.
+    """
     e = low.e
     access = _Elements(low, op, op.source, op.res)
     register_type = converted(access.element)
@@ -140,7 +144,8 @@ def load(low: Lowering, op: nv_tileaa.Load) -> None:
             found += [from_memory(e, e.bitcast(v, stored(access.element)), access.element) for v in parts]
         return found
 
-    for condition, groups in access.by_condition(None):
+    once = isinstance(op, nv_tileaa.AtomicLoad)
+    for condition, groups in access.by_condition(access.owner() if once else None):
         others = [fillers[r] for group in groups for r in group.registers]
         values = iter(guarded(low, condition, others, lambda groups=groups: body(groups)))
         for group in groups:
@@ -148,6 +153,8 @@ def load(low: Lowering, op: nv_tileaa.Load) -> None:
                 elements[register] = next(values)
     if access.layout is not None:
         fill_copies(access.layout, elements)
+    if once:
+        elements = shared_by_owners(low, op, op.res.type, elements)
     define_like(low, op.res, elements)
     low.define(op.out_token, None)
 
