@@ -178,9 +178,6 @@ def _define(low: Lowering, op: Any, values: Sequence[Parts]) -> None:
 @lowers("nv_tileaa.scan")
 def scan(low: Lowering, op: nv_tileaa.Scan) -> None:
     """See `_Scanner`."""
-    layout = nv_tileas.layout_of(op.sources[0].type)
-    if any(nv_tileas.layout_of(v.type) != layout for v in (*op.sources, *op.results)):
-        raise op.error("has layouts that do not agree: operands and results must have one")
     plan = scan_plan(op)
     body = Combiner(low, op)
     sources = body.sources()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileas import layout_of
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
-from tessera_tools.layout import SharedRoundTrip, shared_round_trip
+from tessera_tools.layout import LayoutError, LinearLayout, SharedRoundTrip, shared_round_trip
 from tessera_tools.layout.reduction import Gather, Reduction, Scan, plan_reduction, plan_scan
 
 ALIGNMENT = 16
@@ -17,17 +19,32 @@ ALIGNMENT = 16
 
 
 def reduction_plan(op: nv_tileaa.Reduce) -> Reduction:
-    """The plan of a reduction, whose operands have one layout, and so have its results."""
-    result = op.results[0].type
-    source = layout_of(op.sources[0].type)
-    return plan_reduction(
-        source, op.axis.value, layout_of(result) if isinstance(result, RankedTensorType) else None
-    )
+    """The plan of a reduction.  DiagnosticError where the layouts are none that it can have."""
+    source = _one_layout(op, op.sources)
+    tiles = [result for result in op.results if isinstance(result.type, RankedTensorType)]
+    try:
+        return plan_reduction(source, op.axis.value, _one_layout(op, tiles) if tiles else None)
+    except LayoutError as problem:
+        raise op.error(f"has layouts that do not agree: {problem}") from None
 
 
 def scan_plan(op: nv_tileaa.Scan) -> Scan:
-    """The plan of a scan, whose operands and results have one layout."""
-    return plan_scan(layout_of(op.sources[0].type), op.axis.value)
+    """The plan of a scan.  DiagnosticError where the layouts are none that it can have."""
+    layout = _one_layout(op, [*op.sources, *op.results])
+    try:
+        return plan_scan(layout, op.axis.value)
+    except LayoutError as problem:
+        raise op.error(f"has a layout in which it is not done: {problem}") from None
+
+
+def _one_layout(op: Operation, values: Sequence[Value]) -> LinearLayout:
+    try:
+        first, *others = [layout_of(value.type) for value in values]
+    except ValueError as problem:
+        raise op.error(f"needs layouts: {problem}") from None
+    if any(other != first for other in others):
+        raise op.error(f"has tiles in several layouts, such as {others[-1]} beside {first}; expected one")
+    return first
 
 
 def gathers(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Gather]:

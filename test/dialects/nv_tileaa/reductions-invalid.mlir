@@ -1,0 +1,99 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%x: tensor<8xi32>, %y: tensor<4xi32>) {
+  // expected-error @below {{expects operands of one shape, got tensor<8xi32>, tensor<4xi32>}}
+  %0:2 = nv_tileaa.reduce %x, %y axis = 0 identities = [0 : i32, 0 : i32] : tensor<8xi32>, tensor<4xi32> -> i32, i32 {
+  ^bb0(%a: i32, %b: i32, %c: i32, %d: i32):
+    nv_tileaa.yield %a, %c : i32, i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @below {{combines along axis 1 of a tile of rank 1}}
+  %0 = nv_tileaa.scan %x axis = 1 identities = [0 : i32] : tensor<8xi32> -> tensor<8xi32> {
+  ^bb0(%a: i32, %b: i32):
+    nv_tileaa.yield %a : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x4xi32>) {
+  // expected-error @below {{gives tensor<8xi32>, but says tensor<4xi32>}}
+  %0 = nv_tileaa.reduce %x axis = 1 identities = [0 : i32] : tensor<8x4xi32> -> tensor<4xi32> {
+  ^bb0(%a: i32, %b: i32):
+    nv_tileaa.yield %a : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @below {{gives i32, but says tensor<1xi32>}}
+  %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> tensor<1xi32> {
+  ^bb0(%a: i32, %b: i32):
+    nv_tileaa.yield %a : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @below {{expects identities of i32, got [0.000000e+00 : f32]}}
+  %0 = nv_tileaa.reduce %x axis = 0 identities = [0.0 : f32] : tensor<8xi32> -> i32 {
+  ^bb0(%a: i32, %b: i32):
+    nv_tileaa.yield %a : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @below {{expects a region that takes i32, i32, got i32}}
+  %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
+  ^bb0(%a: i32):
+    nv_tileaa.yield %a : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
+  ^bb0(%a: i32, %b: i32):
+    // expected-error @below {{gives nothing; expected i32}}
+    nv_tileaa.yield
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @below {{expects a region that ends with 'nv_tileaa.yield'}}
+  %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.addi %a, %b : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
+  ^bb0(%a: i32, %b: i32):
+    // expected-error @below {{may not stand in the region of 'nv_tileaa.reduce', which computes with single numbers}}
+    %t = nv_tileaa.splat %a : i32 -> tensor<4xi32>
+    nv_tileaa.yield %a : i32
+  }
+  return
+}
