@@ -41,6 +41,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "manifest": ("FILE", "the launch manifest of a .ptx or .cubin (the .json beside a .cubin)", None),
     "max-instructions": ("N", "warp instructions after which a run counts as endless (100000000)", None),
     "modes": ("WHICH", "late or early completion of asynchronous work, or both (late)", None),
+    "num-warps": (
+        "N",
+        "warps of a kernel that is compiled here: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)",
+        None,
+    ),
     "processes": ("N", "processes that may share a simulated grid (as many as there are processors)", None),
     "report": ("FILE", "write findings and figures as JSON, to stdout without FILE", "-"),
     "save-ptx": ("FILE", "write the PTX that runs: findings name its lines", None),
@@ -57,6 +62,7 @@ CHOICES = {
     "color": ("auto", "always", "never"),
     "device": ("sim", "cuda"),
     "modes": ("late", "early", "both"),
+    "num-warps": ("1", "2", "4", "8", "16", "32"),
 }
 
 _NUMBERS = {

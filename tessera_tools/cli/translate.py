@@ -61,6 +61,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "llvm-timeout": ("SECONDS", "time limit for LLVM (120)", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
+    "num-warps": ("N", "warps of every kernel: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)", None),
     "ptxas": ("PATH", "the ptxas to call; otherwise TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, PATH", None),
     "ptxas-options": ("TEXT", "options for ptxas, as in '-maxrregcount=128 -v'", None),
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (300)", None),
@@ -78,6 +79,7 @@ CHOICES = {
     "color": ("auto", "always", "never"),
     "llvm-pipeline": ("tile", "llvm"),
     "mlir-timing-display": ("tree", "list"),
+    "num-warps": ("1", "2", "4", "8", "16", "32"),
     "O": ("0", "1", "2", "3"),
 }
 

@@ -36,6 +36,7 @@ from tessera_tools.emit.worker import Worker
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.manager import InternalFault
+from tessera_tools.passes.pipeline import Pipeline
 from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target, UnknownTargetError, lookup, occupancy
@@ -191,6 +192,7 @@ class Session:
             llvm_timeout=given["llvm_timeout"] or 120.0,
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
+            num_warps=int(given["num_warps"] or 0),
             all_stages=given["save_temps"] is not None,
         )
 
@@ -228,13 +230,16 @@ class Session:
         def write(failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
             if not isinstance(failure, InternalFault):
                 return None
-            return write_reproducer(None, text, Reproducer(remaining_pipeline(target, stage).text()))
+            return write_reproducer(None, text, Reproducer(self._pipeline(target, stage).text()))
 
         return write
 
+    def _pipeline(self, target: Target, stage: str) -> Pipeline:
+        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0))
+
     def _print_pipeline(self, target: Target, module: Operation) -> None:
         stage = stage_of(module)
-        text = f"from {stage} to llvm for {target.cpu}:\n{remaining_pipeline(target, stage).pretty()}\n"
+        text = f"from {stage} to llvm for {target.cpu}:\n{self._pipeline(target, stage).pretty()}\n"
         steps = FORMATS[: FORMATS.index(self.until) + 1]
         steps = tuple(step for step in steps if step != "mir" or self.until == "mir")
         write_stderr(f"{text}then {' -> '.join(steps)}\n")

@@ -72,6 +72,8 @@ class Options:
     llvm_timeout: float = 120.0
     llvm_pipeline: str = "tile"
     verify_each: bool = True
+    num_warps: int = 0
+    """Warps of every kernel that has no `kernel_spec` yet; 0 chooses from its tiles."""
     all_stages: bool = False
     """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
 
@@ -111,10 +113,10 @@ def declared_target(module: Operation) -> str | None:
     return spec.value if isinstance(spec, StringAttr) else None
 
 
-def remaining_pipeline(target: Target, stage: Stage) -> Pipeline:
-    """The passes that lead from `stage` to llvm on `target`."""
+def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0) -> Pipeline:
+    """The passes that lead from `stage` to llvm on `target`, for so many warps (0: chosen by them)."""
     pipeline = Pipeline("builtin.module")
-    for step in pipeline_for(target.name, stage):
+    for step in pipeline_for(target.name, stage, num_warps):
         pipeline.add(parse_pass(step.text))
     return pipeline
 
@@ -174,7 +176,7 @@ class _Run:
                 f"was lowered for '{declared}', and cannot be compiled for '{options.target.name}'",
                 "lower the kernel again from cuda_tile, or name its own GPU",
             )
-        steps = pipeline_for(options.target.name, stage)
+        steps = pipeline_for(options.target.name, stage, options.num_warps)
         for name in STAGES[STAGES.index(stage) :]:
             if options.all_stages:
                 with self.scope("Output"):

@@ -158,7 +158,7 @@ class Step:
 
 _COMMON: Mapping[str, Sequence[str]] = {
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
-    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileas"),
+    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
@@ -174,8 +174,8 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
-    # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name. The first
-    # conversion writes it into the module, where the later passes find it.
+    # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name, which the first
+    # conversion writes into the module, where the later passes find it; WARPS by an option, if a number is given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_89": _COMMON,
@@ -189,11 +189,13 @@ PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
 """Target name (without suffix) → stage → the passes that lead from it to the next stage."""
 
 
-def pipeline_for(target: str, stage: str = "cuda_tile") -> list[Step]:
-    """The passes from `stage` down to llvm for a target of the target table (`sm_90`)."""
+def pipeline_for(target: str, stage: str = "cuda_tile", num_warps: int = 0) -> list[Step]:
+    """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
+    by the conversion to nv_tileas)."""
     steps = PIPELINES[target]
+    warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     return [
-        Step(name, text.replace("TARGET", target))
+        Step(name, text.replace("TARGET", target).replace("WARPS", warps))
         for name in STAGES[STAGES.index(stage) :]
         for text in steps[name]
     ]

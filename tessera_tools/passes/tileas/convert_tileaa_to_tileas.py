@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
@@ -18,12 +18,11 @@ from tessera_tools.passes.tileas.dot_layouts import piece_of, warp_grid
 from tessera_tools.passes.tileas.heap import free_heap
 from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
 from tessera_tools.passes.tileas.mma_atoms import is_chained, mma_atom
+from tessera_tools.passes.tileas.warps import choose_warps, hint
 from tessera_tools.target import Target, max_registers_for
 
 FEWEST_REGISTERS = 24
 """Registers a thread below which ptxas takes no limit; a hint that would need fewer is not followed."""
-ACCUMULATOR_REGISTERS = 64
-"""32-bit accumulator registers a thread that a kernel's largest dot may take before more warps are used."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class ConvertTileAAToTileAS(Pass):
         target = target_of(op)
         for function in kernels(op):
             if function.kernel_spec is None:
-                warps = self.num_warps or choose_warps(function)
+                warps = self.num_warps or choose_warps(function, target)
                 try:
                     function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
                 except ValueError as problem:
@@ -52,28 +51,14 @@ class ConvertTileAAToTileAS(Pass):
             free_heap(function)
 
 
-def choose_warps(function: Operation) -> int:
-    """4 warps, or 8 where 4 would need more than `ACCUMULATOR_REGISTERS` a thread for an accumulator."""
-    largest = max(
-        (o.res.type.num_elements for o in function.walk() if isinstance(o, nv_tileaa.Dot)), default=0
-    )
-    warps = 4
-    while warps < 8 and largest > ACCUMULATOR_REGISTERS * 32 * warps:
-        warps *= 2
-    return warps
-
-
 def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
     """The occupancy that the author hints at, where the target can give it with registers enough to work with."""
-    hints = function.attributes.get("nv_tileaa.hints")
-    hint = dict(hints.entries).get("occupancy") if isinstance(hints, DictionaryAttr) else None
-    spec = function.kernel_spec
-    if "nv_tileaa.occupancy" in function.attributes or not isinstance(hint, IntegerAttr) or spec is None:
+    wanted, spec = hint(function, "occupancy"), function.kernel_spec
+    if "nv_tileaa.occupancy" in function.attributes or wanted is None or wanted < 1 or spec is None:
         return
-    if hint.value > 0:
-        registers = max_registers_for(target, threads=32 * spec.num_warps, blocks=hint.value)
-        if registers >= FEWEST_REGISTERS:
-            function.attributes["nv_tileaa.occupancy"] = hint
+    registers = max_registers_for(target, threads=32 * spec.num_warps, blocks=wanted)
+    if registers >= FEWEST_REGISTERS:
+        function.attributes["nv_tileaa.occupancy"] = i32(wanted)
 
 
 def convert(function: nv_tileaa.Func, target: Target) -> None:
