@@ -268,7 +268,8 @@ def drop_last_barrier(module: Operation) -> None:
 
 
 def wait_for_less(module: Operation) -> None:
-    wait = ops(module, "nvvm.cp.async.wait.group")[0]
+    # The loop's, not the one behind it.
+    wait = next(op for op in ops(module, "nvvm.cp.async.wait.group") if op.attributes["n"].value)  # type: ignore[attr-defined]
     wait.attributes["n"] = i32(wait.attributes["n"].value + 1)  # type: ignore[attr-defined]
 
 

@@ -1,10 +1,10 @@
 // RUN: tessera-opt %s --convert-tileaa-to-tileas | filecheck %s
-// RUN: tessera-opt %s --convert-tileaa-to-tileas="num-warps=2" | filecheck %s --check-prefix=WARPS
+// RUN: tessera-opt %s --convert-tileaa-to-tileas="num-warps=8" | filecheck %s --check-prefix=WARPS
 
 // Accesses take their offsets, the dot its instruction, the kernel its warps.
-// WARPS: num_warps = 2
+// WARPS: num_warps = 8
 // CHECK-LABEL: nv_tileaa.func @k(
-// CHECK-SAME: num_warps = 4, cluster = [1, 1, 1]
+// CHECK-SAME: num_warps = 2, cluster = [1, 1, 1]
 // CHECK: arith.constant dense<0.000000e+00> : tensor<16x16xf32>
 // CHECK: %[[K:.*]] = arith.muli
 // CHECK-NEXT: nv_tileas.tiled_load %v[%zero, %[[K]]], %tok {atom = #cute.copy_atom<sm80_ldg_128_f16>}

@@ -61,8 +61,8 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @huge(%x: f32) {
-    // expected-error @below {{a tile of type tensor<262144xf32> puts 2048 elements in each of 128 threads; at most 1024 are compiled}}
-    %0 = nv_tileaa.splat %x : f32 -> tensor<262144xf32>
+    // expected-error @below {{a tile of type tensor<2097152xf32> puts 2048 elements in each of 1024 threads; at most 1024 are compiled}}
+    %0 = nv_tileaa.splat %x : f32 -> tensor<2097152xf32>
     nv_tileaa.return
   }
 }

@@ -1,0 +1,102 @@
+"""How many warps a kernel has follows from its tiles, the author's hint and the command line."""
+
+from __future__ import annotations
+
+import pytest
+from slice.test_dots import product_program
+
+from tessera_tools.dialects import nv_tileaa
+from tessera_tools.emit.driver import Options, compile_module
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
+from tessera_tools.passes.table import pipeline_for
+from tessera_tools.target import lookup
+
+
+def warps(text: str, target: str = "sm_80", num_warps: int = 0) -> int:
+    """The warps of a program's kernel."""
+    module = parse_module(text, "kernel.mlir")
+    pipeline = Pipeline("builtin.module")
+    for step in pipeline_for(target, num_warps=num_warps):
+        if step.stage == "nv_tileas":
+            break
+        pipeline.add(parse_pass(step.text))
+    PassManager(pipeline).run(module)
+    kernel = next(op for op in module.walk() if isinstance(op, nv_tileaa.Func))
+    assert kernel.kernel_spec is not None
+    return kernel.kernel_spec.num_warps
+
+
+def doubled(shape: tuple[int, ...], element: str = "f32", hints: str = "") -> str:
+    """A kernel that adds a tile to itself."""
+    spelled = "x".join(map(str, shape))
+    strides = ["1"]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, str(int(strides[0]) * extent))
+    view = f"tensor_view<{spelled}x{element}, strides=[{','.join(strides)}]>"
+    part, tile = f"partition_view<tile=({spelled}), {view}>", f"tile<{spelled}x{element}>"
+    indices = ", ".join(["%i"] * len(shape))
+    return f"""entry @double(%p: tile<ptr<{element}>>) {hints}{{
+  %t = make_token : token
+  %i = constant <i32: 0> : tile<i32>
+  %v = make_tensor_view %p, shape = [{", ".join(map(str, shape))}], strides = [{", ".join(strides)}] : {view}
+  %w = make_partition_view %v : {part}
+  %x, %l = load_view_tko weak %w[{indices}] token = %t : {part}, tile<i32> -> {tile}, token
+  %y = addf %x, %x : {tile}
+  %s = store_view_tko weak %y, %w[{indices}] token = %l : {tile}, {part}, tile<i32> -> token
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "element", "count"),
+    [
+        ((1,), "f32", 1),
+        ((128,), "f32", 1),
+        ((256,), "f32", 2),
+        ((256,), "f64", 4),
+        ((16, 32), "f32", 4),
+        ((1024,), "f32", 4),
+        ((4096,), "f32", 4),
+        ((4096,), "f64", 8),
+        ((64, 128), "f32", 8),
+        ((16384,), "f16", 16),
+        ((32768,), "f32", 16),
+        ((1 << 19,), "f32", 16),
+        ((1 << 20,), "f32", 32),
+    ],
+)
+def test_an_elementwise_kernel(shape: tuple[int, ...], element: str, count: int) -> None:
+    assert warps(doubled(shape, element)) == count
+
+
+@pytest.mark.parametrize(
+    ("tile", "count"),
+    [
+        ((16, 8, 16), 1),
+        ((16, 16, 16), 2),
+        ((32, 32, 32), 4),
+        ((64, 64, 32), 4),
+        ((128, 64, 32), 4),
+        ((128, 128, 32), 8),
+    ],
+)
+def test_a_product(tile: tuple[int, int, int], count: int) -> None:
+    assert warps(product_program(*tile, "row", "row")) == count
+
+
+@pytest.mark.parametrize(("target", "count"), [("sm_80", 16), ("sm_90", 2)])
+def test_the_author_hints_at_warps(target: str, count: int) -> None:
+    name = "num_worker_warps_per_cta"
+    hints = f"optimization_hints=<sm_80 = {{{name} = 16 : i32}}, default = {{{name} = 2 : i32}}> "
+    assert warps(doubled((1024,), hints=hints), target) == count
+
+
+def test_the_command_line_decides() -> None:
+    assert warps(doubled((1024,)), num_warps=1) == 1
+    made = compile_module(
+        parse_module(doubled((1024,)), "k.mlir"), Options(lookup("sm_80"), until="ptx", num_warps=2)
+    )
+    assert ".reqntid 64" in made.text("ptx")
