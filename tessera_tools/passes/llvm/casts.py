@@ -18,7 +18,9 @@ from tessera_tools.ir.types import (
     F16,
     F32,
     F64,
+    I1,
     I8,
+    I32,
     TF32,
     FloatType,
     IntegerType,
@@ -50,7 +52,7 @@ def _mode(op: Operation) -> str:
 def _plain_float(e: Emitter, value: Value, element: Type) -> Value:
     """The number as one that LLVM computes with: f16, bf16, f32 or f64; of the others, the f32."""
     if element is TF32:
-        return e.bitcast(e.constant(e.and_(e.bitcast(value, formats.I32), formats.TF32_BITS)), F32)
+        return e.bitcast(e.constant(e.and_(e.bitcast(value, I32), formats.TF32_BITS)), F32)
     if formats.is_narrow(element):
         assert isinstance(element, FloatType)
         return formats.widened(e, value, element)
@@ -135,7 +137,11 @@ def _to_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Type
     """arith.fptosi, arith.fptoui: poison where the number does not fit."""
     source, target = _elements(op)
     cls: Any = llvm.FPToSI if op.name == "arith.fptosi" else llvm.FPToUI
-    return without_high_bits(e, place(e, cls, [_plain_float(e, operands[0], source)], type), target)
+    value = _plain_float(e, operands[0], source)
+    if type is I1:
+        # LLVM's cast to i1 compares with 1 or -1, and does not truncate other numbers to them.
+        return e.resized(place(e, cls, [value], I32), I1)
+    return without_high_bits(e, place(e, cls, [value], type), target)
 
 
 # -- bits

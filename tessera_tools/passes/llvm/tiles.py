@@ -77,7 +77,7 @@ def scalar_attribute(attribute: Attribute) -> Attribute:
         return attribute
     if isinstance(type, FloatType):
         assert isinstance(attribute, FloatAttr)
-        return FloatAttr.of(attribute.value, type)
+        return FloatAttr(attribute.bits << bit_width(F32) - bit_width(TF32), type)
     bits = attribute.bits if isinstance(attribute, FloatAttr) else attribute.value
     return IntegerAttr.wrap(bits & (1 << bit_width(attribute.type)) - 1, type)
 

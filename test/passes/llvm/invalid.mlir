@@ -115,16 +115,6 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  nv_tileaa.func @literal() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    // expected-error @below {{is not a splat: only constant tiles of equal elements have a lowering in this version}}
-    %0 = arith.constant dense<[1, 2]> : tensor<2xi32, #nv_tileas.linear<{register = [[1]], lane = [[0], [0], [0], [0], [0]], warp = [], block = []}>>
-    nv_tileaa.return
-  }
-}
-
-// -----
-
-module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @tf32(%y: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %x = arith.truncf %y : f32 to tf32
     // expected-error @below {{computes with tf32, which has no arithmetic in this version; f16, bf16, f32 and f64 have}}
@@ -145,18 +135,8 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  nv_tileaa.func @two_steps(%x: f64) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    // expected-error @below {{rounds f64 to tf32, which takes two steps; round to f32 first}}
-    %0 = arith.truncf %x : f64 to tf32
-    nv_tileaa.return
-  }
-}
-
-// -----
-
-module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @directed(%x: f64) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    // expected-error @below {{has no lowering in this version; leave the rounding mode away}}
+    // expected-error @below {{has no lowering from f64 to f32 with rounding mode downward}}
     %0 = arith.truncf %x downward : f64 to f32
     nv_tileaa.return
   }

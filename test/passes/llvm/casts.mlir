@@ -1,0 +1,79 @@
+// RUN: tessera-opt %s --split-input-file --convert-nv-tile-func-to-llvm --convert-tileas-to-llvm -o %t
+// RUN: filecheck %s --input-file %t
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // An f64 is truncated to f32 with the last bit set if anything was lost, and rounded from there.
+  // CHECK-LABEL: llvm.func @odd
+  nv_tileaa.func @odd(%x: f64, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // CHECK: %[[NEAR:.*]] = llvm.fptrunc %{{.*}} : f64 to f32
+    // CHECK: llvm.fcmp "ogt"
+    // CHECK: llvm.fcmp "one"
+    // CHECK: %[[ODD:.*]] = llvm.or
+    // CHECK: llvm.fptrunc %{{.*}} : f32 to bf16
+    %0 = arith.truncf %x : f64 to bf16
+    %1 = arith.bitcast %0 : bf16 to i16
+    llvm.store %1, %p : i16, !llvm.ptr<1>
+    nv_tileaa.return
+  }
+
+  // Both roundings of LLVM are right.
+  // CHECK-LABEL: llvm.func @plain
+  nv_tileaa.func @plain(%x: f64, %y: f32, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // CHECK-NOT: llvm.or
+    // CHECK: llvm.fptrunc %{{.*}} : f64 to f16
+    %0 = arith.truncf %x : f64 to f16
+    // CHECK-NOT: llvm.or
+    // CHECK: llvm.fptrunc %{{.*}} : f32 to bf16
+    %1 = arith.truncf %y : f32 to bf16
+    llvm.store %0, %p : f16, !llvm.ptr<1>
+    llvm.store %1, %p : bf16, !llvm.ptr<1>
+    // CHECK: llvm.return
+    nv_tileaa.return
+  }
+
+  // An i4 is an i8 whose high bits are 0, an f8E4M3FN one of all bits.
+  // CHECK-LABEL: llvm.func @narrow
+  nv_tileaa.func @narrow(%x: i32, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // CHECK-DAG: %[[MASK:.*]] = llvm.mlir.constant(15 : i8) : i8
+    // CHECK-DAG: %[[FOUR:.*]] = llvm.mlir.constant(4 : i8) : i8
+    // CHECK: %[[CUT:.*]] = llvm.trunc %{{.*}} : i32 to i8
+    // CHECK: %[[LOW:.*]] = llvm.and %[[CUT]], %[[MASK]] : i8
+    %0 = arith.trunci %x : i32 to i4
+    // CHECK: %[[UP:.*]] = llvm.shl %[[LOW]], %[[FOUR]] : i8
+    // CHECK: %[[SIGNED:.*]] = llvm.ashr %[[UP]], %[[FOUR]] : i8
+    // CHECK: llvm.sext %[[SIGNED]] : i8 to i32
+    %1 = arith.extsi %0 : i4 to i32
+    // CHECK: llvm.zext %[[LOW]] : i8 to i32
+    %2 = arith.extui %0 : i4 to i32
+    llvm.store %1, %p : i32, !llvm.ptr<1>
+    llvm.store %2, %p : i32, !llvm.ptr<1>
+    nv_tileaa.return
+  }
+
+  // CHECK-LABEL: llvm.func @addresses
+  nv_tileaa.func @addresses(%x: i64, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // CHECK: llvm.inttoptr %{{.*}} : i64 to !llvm.ptr<1>
+    %0 = nv_tileaa.int_to_ptr %x : i64 to !llvm.ptr<1>
+    // CHECK: llvm.ptrtoint %{{.*}} : !llvm.ptr<1> to i64
+    %1 = nv_tileaa.ptr_to_int %p : !llvm.ptr<1> to i64
+    llvm.store %1, %0 : i64, !llvm.ptr<1>
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// Of different elements, few are chosen among, and many read from an array.
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // CHECK: llvm.mlir.global internal constant @constant(dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 99]> : tensor<16xi16>)
+  // CHECK-LABEL: llvm.func @literals
+  nv_tileaa.func @literals() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %few = arith.constant dense<[1, 2]> : tensor<2xi32, #nv_tileas.linear<{register = [], lane = [[1], [0], [0], [0], [0]], warp = [], block = []}>>
+    // CHECK: llvm.select
+    %0 = arith.addi %few, %few : tensor<2xi32, #nv_tileas.linear<{register = [], lane = [[1], [0], [0], [0], [0]], warp = [], block = []}>>
+    // CHECK: llvm.mlir.addressof @constant : !llvm.ptr<1>
+    // CHECK: llvm.load
+    %many = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 99]> : tensor<16xi16, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [0]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}
