@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tessera_tools.dialects import llvm
 from tessera_tools.ir.builtin_attributes import FALSE
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import IntegerType
 from tessera_tools.passes.llvm.instructions import guarded
 from tessera_tools.passes.llvm.math import coefficients
@@ -88,7 +89,7 @@ def _far(x: Number) -> Angle:
     quarter = (product + (1 << 2 * width - 3)).shifted(2 * width - 2)
     fraction = product << 2
     magnitude = abs(fraction)
-    zeros = magnitude.make(llvm.CountLeadingZeros, (magnitude,), None, FALSE)
+    zeros = magnitude.make(llvm.CountLeadingZeros, (magnitude,), is_zero_poison=FALSE)
     digits = magnitude << zeros
     top = digits.shifted(2 * width - form.precision).resized(form.integer)
     rest = digits.shifted(2 * width - 2 * form.precision).resized(form.integer) & ((1 << form.precision) - 1)
@@ -112,7 +113,7 @@ def reduced(x: Number, most: float) -> Angle:
     far = (abs(x) > limit) & (abs(x) < math.inf)
     fallback = [near.q.value, near.r.high.value, near.r.low.value]
 
-    def body() -> list[object]:
+    def body() -> list[Value]:
         angle = _far(x.moved())
         return [angle.q.value, angle.r.high.value, angle.r.low.value]
 

@@ -71,8 +71,8 @@ def _halves(x: Number) -> tuple[Number, Number]:
 def sinh(x: Number) -> Number:
     """The hyperbolic sine: a polynomial below 1, where the difference of the halves would cancel."""
     up, down = _halves(x)
-    small = _odd(coefficients.SINH, x)
-    return (abs(x) < 1.0).choose(small, (up - down).with_sign_of(x))
+    magnitude = abs(x)
+    return (magnitude < 1.0).choose(_odd(coefficients.SINH, magnitude), up - down).with_sign_of(x)
 
 
 def cosh(x: Number) -> Number:
@@ -90,10 +90,10 @@ def tanh(x: Number) -> Number:
     # Behind 32 there is nothing but 1, in either format.
     power = exp((magnitude > 32.0).choose(32.0, magnitude) * 2.0)
     large = 1.0 - 2.0 / (power + 1.0)
-    return (magnitude < TANH_SMALL).choose(_odd(coefficients.TANH, x), large.with_sign_of(x))
+    return (magnitude < TANH_SMALL).choose(_odd(coefficients.TANH, magnitude), large).with_sign_of(x)
 
 
 def _odd(table: coefficients.Table, x: Number) -> Number:
-    """x + x · u · P(u) with u = x²; x itself, also -0, where the square underflows."""
+    """x + x · u · P(u) with u = x²."""
     u = x * x
     return (x * u).fma(polynomial(table, u), x)

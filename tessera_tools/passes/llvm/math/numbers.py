@@ -79,20 +79,18 @@ class Number:
         return Number(self.e, value, here=self.here)
 
     def make(
-        self, cls: Any, operands: Sequence[Number | float], type: Type | None = None, *extra: Any
+        self, cls: Any, operands: Sequence[Number | float], type: Type | None = None, **attributes: Any
     ) -> Number:
         """An op of a class; numbers of Python among the operands are constants of this type."""
         values = [v.value if isinstance(v, Number) else self.e.constant(v, self.type) for v in operands]
         result = type or self.type
 
         def build() -> Any:
-            return (
-                cls(*extra, *values, res=result) if cls is not llvm.Abs else cls(*values, *extra, res=result)
-            )
+            return cls.create(values, [result], attributes)
 
         if self.here:
             return self._as(self.e.emit(build()).results[0])
-        return self._as(self.e.pure((cls, result, *extra), values, build))
+        return self._as(self.e.pure((cls, result, *attributes.values()), values, build))
 
     @property
     def _floats(self) -> bool:
@@ -126,7 +124,11 @@ class Number:
         return self.make(llvm.FNeg, (self,)) if self._floats else 0 - self
 
     def __abs__(self) -> Number:
-        return self.make(llvm.FAbs, (self,)) if self._floats else self.make(llvm.Abs, (self,), None, FALSE)
+        return (
+            self.make(llvm.FAbs, (self,))
+            if self._floats
+            else self.make(llvm.Abs, (self,), is_int_min_poison=FALSE)
+        )
 
     def __and__(self, other: Number | int) -> Number:
         return self.make(llvm.And, (self, other))
@@ -155,7 +157,7 @@ class Number:
         """A comparison by arith's predicate."""
         floats = self._floats
         code = i64((CMPF_PREDICATES if floats else CMPI_PREDICATES).index(predicate))
-        return self.make(llvm.FCmp if floats else llvm.ICmp, (self, other), I1, code)
+        return self.make(llvm.FCmp if floats else llvm.ICmp, (self, other), I1, predicate=code)
 
     def __lt__(self, other: Number | float) -> Number:
         return self.compared("olt" if self._floats else "slt", other)
