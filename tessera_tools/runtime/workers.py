@@ -24,7 +24,7 @@ from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Findings
 from tessera_tools.sim.launch import Result
 from tessera_tools.sim.memory import views_of
-from tessera_tools.sim.program import Instruction
+from tessera_tools.sim.program import Instruction, Name
 
 __all__ = ["depends_on_others", "run_launch", "wanted_processes"]
 
@@ -56,6 +56,11 @@ def depends_on_others(inst: Instruction) -> bool:
         return bool(ordered and not on_chip and ("volatile" in modifiers or modifiers & _WIDE))
     if inst.opcode in ("fence", "membar"):
         return bool(modifiers & _WIDE)
+    if inst.opcode == "call":
+        # Memory from the heap may be anybody's.
+        return any(
+            isinstance(operand, Name) and operand.name in ("malloc", "free") for operand in inst.operands
+        )
     return inst.opcode == "multimem"
 
 

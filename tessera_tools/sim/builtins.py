@@ -1,4 +1,4 @@
-"""Functions that a driver supplies: vprintf, __assertfail.
+"""Functions that a driver supplies: vprintf, __assertfail, malloc, free.
 
 Arguments and results are .param variables of the caller, in the thread's local memory.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import load, parts
+from tessera_tools.sim.memory import POISON, UNINITIALIZED, Buffer
 from tessera_tools.sim.program import Variable
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
@@ -21,6 +22,10 @@ __all__ = ["BUILTINS"]
 Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Any]
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONGEST = 1 << 16
+MOST_OUTPUT = 1 << 20
+"""Characters that a launch may print; a GPU keeps as many (CUDA C++ Programming Guide, "Formatted Output")."""
+HEAP_BYTES = 8 << 20
+"""Bytes that a launch may have from malloc at a time: the driver's default."""
 
 
 def _argument(warp: Warp, lane: int, variable: Variable) -> int:
@@ -99,8 +104,47 @@ def vprintf(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Var
     for lane in map(int, mask.lanes):
         text = _text(warp, lane, _argument(warp, lane, arguments[0]))
         line, taken = _format(warp, lane, text, _argument(warp, lane, arguments[1]))
-        warp.cta.cluster.launch.output.append(line)
+        _print(warp, line)
         _give(warp, mask_of(1 << lane), results, taken)
+
+
+def _print(warp: Warp, line: str) -> None:
+    launch = warp.cta.cluster.launch
+    printed = launch.state.get("printed", 0)
+    if printed <= MOST_OUTPUT:
+        printed += len(line)
+        launch.output.append(
+            line if printed <= MOST_OUTPUT else "[what is printed beyond 1 MiB is left out]\n"
+        )
+        launch.state["printed"] = printed
+
+
+def malloc(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:
+    """malloc(bytes): memory that nobody has written yet, aligned to 16 bytes; 0 where there is none left."""
+    launch = warp.cta.cluster.launch
+    heap: dict[int, Buffer] = launch.state.setdefault("heap", {})
+    for lane in map(int, mask.lanes):
+        size = _argument(warp, lane, arguments[0])
+        address = 0
+        if 0 < size <= HEAP_BYTES - sum(buffer.size for buffer in heap.values()):
+            buffer = launch.memory.allocate(np.full(size, POISON, np.uint8), "memory from malloc")
+            buffer.flags()[:] = UNINITIALIZED
+            heap[buffer.base] = buffer
+            address = buffer.base
+        _give(warp, mask_of(1 << lane), results, address)
+
+
+def free(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:
+    """free(address): gives back what malloc gave; nothing for 0."""
+    launch = warp.cta.cluster.launch
+    heap: dict[int, Buffer] = launch.state.setdefault("heap", {})
+    for lane in map(int, mask.lanes):
+        address = _argument(warp, lane, arguments[0])
+        buffer = heap.pop(address, None)
+        if buffer is not None:
+            launch.memory.release(buffer)
+        elif address:
+            warp.report("illegal", f"free of {address:#x}, which malloc did not give", mask_of(1 << lane))
 
 
 def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> Any:
@@ -114,5 +158,10 @@ def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[
     return warp.leave(mask)
 
 
-BUILTINS: dict[str, Builtin] = {"vprintf": vprintf, "__assertfail": assertfail}
+BUILTINS: dict[str, Builtin] = {
+    "vprintf": vprintf,
+    "__assertfail": assertfail,
+    "malloc": malloc,
+    "free": free,
+}
 """By name; a builtin returns what an instruction returns."""

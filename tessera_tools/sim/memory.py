@@ -240,6 +240,12 @@ class Allocations:
         self.next = base + buffer.size + (1 << 16)
         return buffer
 
+    def release(self, buffer: Buffer) -> None:
+        """From now on nothing is there; no later allocation has its addresses."""
+        self.regions.remove(buffer)
+        if self.recent is buffer:
+            self.recent = None
+
     def find(self, address: int) -> Buffer | None:
         """The allocation that holds the address."""
         for region in self.regions:
