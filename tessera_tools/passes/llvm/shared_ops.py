@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects import llvm, nv_tileas
-from tessera_tools.dialects.nvvm.attributes import ShflKindAttr
-from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I32, I64, IntegerType, VectorType, bit_width
 from tessera_tools.layout import LaneShuffle, RegisterMove, SharedRoundTrip, vector_access
 from tessera_tools.passes.llvm.control import guarded
-from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import (
     load_tile,
@@ -23,6 +19,7 @@ from tessera_tools.passes.llvm.shared_memory import (
     store_tile,
     thread_pointer,
 )
+from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, element_bytes
 from tessera_tools.passes.tileas.shared_memory import conversion_plan, shared_load_plan
 
@@ -115,17 +112,14 @@ def _pick(low: Lowering, values: list[Value], chosen: Any, bits: int, constant: 
 
 
 def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
-    """Rounds of shfl.sync.idx, one register each, 32 bits at a time."""
+    """Rounds of shfl.sync.idx, one register each."""
     e = low.e
     values = tile.elements(e)
     received: list[Value] = []
     provided, lanes = e.thread_part(plan.provided), e.thread_part(plan.source_lane)
     for i in range(plan.rounds):
         mine = _pick(low, values, provided, plan.provided.base_bits, plan.provided.constants[i])
-        lane = e.constant(e.xor(lanes, plan.source_lane.constants[i]))
-        received.append(
-            _from_words(e, [_exchange(e, word, lane) for word in _as_words(e, mine)], tile.element)
-        )
+        received += exchange(e, [mine], BY_INDEX, e.xor(lanes, plan.source_lane.constants[i]))
     # Round i gives register target.evaluate(i): where that depends on the thread, select by register.  What the
     # thread's part of it cannot be stands for nothing, and may be any value.
     count = nv_tileas.layout_of(op.res.type).in_size("register")
@@ -137,28 +131,6 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
     for register, source in plan.copies:
         elements[register] = elements[source]
     return Tile(op.res.type, elements)
-
-
-def _exchange(e: Emitter, word: Value, lane: Value) -> Value:
-    """The word of another lane of the warp."""
-    operands = [e.constant(-1), word, lane, e.constant(31)]
-    return e.nvvm("shfl.sync", operands, [I32], kind=ShflKindAttr("idx")).results[0]
-
-
-def _as_words(e: Emitter, value: Value) -> list[Value]:
-    """A value of up to 64 bits as 32-bit words, low bits first."""
-    bits = bit_width(value.type)
-    whole = e.bitcast(value, IntegerType(bits))
-    if bits <= 32:
-        return [e.resized(whole, I32)]
-    return e.elements(e.bitcast(e.resized(whole, I64), VectorType((2,), I32)), 2, I32)
-
-
-def _from_words(e: Emitter, words: list[Value], element: Type) -> Value:
-    """The inverse of `_as_words`."""
-    bits = bit_width(element)
-    whole = words[0] if bits <= 32 else e.bitcast(e.vector(words, I32), I64)
-    return e.bitcast(e.resized(whole, IntegerType(bits)), element)
 
 
 def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Tile:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tessera_tools.dialects import llvm
+from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nvvm.attributes import ShflKindAttr
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
@@ -35,7 +37,7 @@ def exchange(e: Emitter, values: Sequence[Value], kind: str, lane: Int) -> list[
 
 def _elements_a_word(type: Type) -> int:
     """How many elements of a type fill a word; 1 unless they are whole bytes."""
-    bits = bit_width(type)
+    bits = 0 if isinstance(type, PointerType) else bit_width(type)
     return 32 // bits if bits in (8, 16) else 1
 
 
@@ -56,6 +58,8 @@ def shuffle(e: Emitter, word: Value, kind: str, lane: Int) -> Value:
 
 def as_words(e: Emitter, value: Value) -> list[Value]:
     """A value of up to 64 bits as 32-bit words, low bits first."""
+    if isinstance(value.type, PointerType):
+        value = e.pure("ptrtoint", (value,), lambda: llvm.PtrToInt(value, res=I64))
     bits = bit_width(value.type)
     whole = e.bitcast(value, IntegerType(bits))
     if bits <= 32:
@@ -65,6 +69,9 @@ def as_words(e: Emitter, value: Value) -> list[Value]:
 
 def from_words(e: Emitter, words: list[Value], type: Type) -> Value:
     """The inverse of `as_words`."""
+    if isinstance(type, PointerType):
+        address = e.bitcast(e.vector(words, I32), I64)
+        return e.pure(("inttoptr", type), (address,), lambda: llvm.IntToPtr(address, res=type))
     bits = bit_width(type)
     whole = words[0] if bits <= 32 else e.bitcast(e.vector(words, I32), I64)
     return e.bitcast(e.resized(whole, IntegerType(bits)), type)
