@@ -34,6 +34,7 @@ from tessera_tools.dialects.nv_tileaa.base import (
     PaddingAttr,
     ScopeAttr,
 )
+from tessera_tools.dialects.nv_tileaa.canonicalize import canonicalizers
 from tessera_tools.dialects.nv_tileaa.casts import IntToPtr, PtrToInt, TruncFSatfinite
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.dialects.nv_tileaa.effects import (
@@ -163,6 +164,7 @@ __all__ = [
     "Unsplat",
     "VIEW",
     "Yield",
+    "canonicalizers",
     "verify_access",
     "verify_dot",
 ]

@@ -161,9 +161,6 @@ def refusal(op: Operation, what: str = "") -> DiagnosticError:
 _INSTEAD = {
     "mmai": "there is no integer matrix multiplication yet; mmaf is supported",
     "mmaf_scaled": "there is no block-scaled matrix multiplication yet; mmaf is supported",
-    "return": "return ends the entry only, not a branch; put what follows in the other branch",
-    "break": "break is supported where it is all that one branch of an 'if' directly in the loop's body does",
-    "continue": "continue is supported as the end of a loop's body",
 }
 
 

@@ -49,76 +49,112 @@ entry @branches(%c: tile<i1>, %x: tile<f32>) {
   return
 }
 
-// What stands before the exit is the first region; what the second one uses of it is passed on, behind the results.
 // CHECK-LABEL: nv_tileaa.func @endless(
-// CHECK-SAME: %[[N:.*]]: i32)
-entry @endless(%n: tile<i32>) {
+// CHECK-SAME: %[[N:.*]]: i32, %[[X:.*]]: f32)
+entry @endless(%n: tile<i32>, %x: tile<f32>) {
   %c0 = constant <i32: 0> : tile<i32>
   %c1 = constant <i32: 1> : tile<i32>
-  // CHECK: %[[R:.*]]:2 = scf.while (%[[I:.*]] = %{{.*}}) : (i32) -> (i32, i32) {
-  // CHECK-NEXT: %[[J:.*]] = arith.addi %[[I]], %[[I]] : i32
+  // CHECK: %[[R:.*]]:2 = nv_tileaa.loop (%[[I:.*]] = %{{.*}}) : (i32) -> (i32, f32) {
   // CHECK-NEXT: %[[STOP:.*]] = arith.cmpi sge, %[[I]], %[[N]] : i32
-  // CHECK-NEXT: %[[TRUE:.*]] = arith.constant true
-  // CHECK-NEXT: %[[ON:.*]] = arith.xori %[[STOP]], %[[TRUE]] : i1
-  // CHECK-NEXT: scf.condition(%[[ON]]) %[[I]], %[[J]] : i32, i32
-  // CHECK-NEXT: } do {
-  // CHECK-NEXT: ^bb0(%{{.*}}: i32, %[[JJ:.*]]: i32):
-  // CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[JJ]], %{{.*}} : i32
-  // CHECK-NEXT: scf.yield %[[NEXT]] : i32
-  %r = loop iter_values(%i = %c0) : tile<i32> -> tile<i32> {
-    %j = addi %i, %i : tile<i32>
+  // CHECK-NEXT: nv_tileaa.if %[[STOP]] {
+  // CHECK-NEXT: nv_tileaa.break %[[I]], %[[X]] : i32, f32
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %[[J:.*]] = arith.addi %[[I]], %{{.*}} : i32
+  // CHECK-NEXT: nv_tileaa.continue %[[J]] : i32
+  %r:2 = loop iter_values(%i = %c0) : tile<i32> -> tile<i32>, tile<f32> {
     %stop = cmpi greater_than_or_equal %i, %n, signed : tile<i32> -> tile<i1>
     if %stop {
-      break %i : tile<i32>
+      break %i, %x : tile<i32>, tile<f32>
     }
-    %next = addi %j, %c1 : tile<i32>
+    %next = addi %i, %c1 : tile<i32>
     continue %next : tile<i32>
   }
   // CHECK: arith.addi %[[R]]#0, %[[N]]
-  %s = addi %r, %n : tile<i32>
+  %s = addi %r#0, %n : tile<i32>
   return
 }
 
-// The other branch may be the one that leaves.
-// CHECK-LABEL: nv_tileaa.func @otherwise(
-entry @otherwise(%n: tile<i32>) {
-  %c1 = constant <i32: 1> : tile<i32>
-  // CHECK: scf.while (%[[I:.*]] = %{{.*}}) : (i32) -> i32 {
-  // CHECK-NEXT: %[[GO:.*]] = arith.cmpi slt
-  // CHECK-NEXT: scf.condition(%[[GO]]) %[[I]] : i32
-  loop iter_values(%i = %c1) : tile<i32> {
-    %go = cmpi less_than %i, %n, signed : tile<i32> -> tile<i1>
-    if %go {
+// What leaves a loop or the kernel makes every branch around it an nv_tileaa.if; others stay scf.if.
+// CHECK-LABEL: nv_tileaa.func @nested(
+entry @nested(%c: tile<i1>, %n: tile<i32>) {
+  // CHECK: nv_tileaa.loop {
+  // CHECK-NEXT: scf.if
+  // CHECK: %[[V:.*]] = nv_tileaa.if %{{.*}} -> (i32) {
+  // CHECK-NEXT: nv_tileaa.if %{{.*}} {
+  // CHECK-NEXT: nv_tileaa.break
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: nv_tileaa.continue
+  // CHECK-NEXT: }
+  // CHECK-NEXT: nv_tileaa.yield %{{.*}} : i32
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: nv_tileaa.yield %{{.*}} : i32
+  // CHECK-NEXT: }
+  // CHECK-NEXT: arith.addi %[[V]]
+  // CHECK-NEXT: nv_tileaa.continue
+  loop {
+    if %c { %d = addi %n, %n : tile<i32> }
+    %v = if %c -> (tile<i32>) {
+      if %c { break } else { continue }
+      yield %n : tile<i32>
     } else {
-      break
+      yield %n : tile<i32>
     }
-    %next = addi %i, %c1 : tile<i32>
-    continue %next : tile<i32>
+    %w = addi %v, %n : tile<i32>
+    continue
+  }
+  // CHECK: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.return
+  // CHECK-NEXT: }
+  // CHECK-NEXT: }
+  if %c {
+    if %c { return }
   }
   return
 }
 
-// Views are made again where the second region uses them.
-// CHECK-LABEL: nv_tileaa.func @views_in_a_loop(
-entry @views_in_a_loop(%p: tile<ptr<f32>>, %n: tile<i32>) {
+// A loop whose iterations end early counts by itself. As a step of 1 never wraps, it asks for the bound only.
+// CHECK-LABEL: nv_tileaa.func @counts(
+// CHECK-SAME: %[[N:.*]]: i32, %[[C:.*]]: i1)
+entry @counts(%n: tile<i32>, %c: tile<i1>) {
   %c0 = constant <i32: 0> : tile<i32>
   %c1 = constant <i32: 1> : tile<i32>
-  // CHECK: scf.while
-  // CHECK: } do {
-  // CHECK: %[[V:.*]] = nv_tileaa.make_memref
-  // CHECK: %[[O:.*]] = nv_tileaa.addptr %[[V]]
-  // CHECK: nv_tileaa.tiled_load %[[O]]
-  // CHECK: scf.yield
-  loop iter_values(%i = %c0) : tile<i32> {
-    %v = make_tensor_view %p, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
-    %w = make_partition_view %v : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>
-    %stop = cmpi greater_than_or_equal %i, %n, signed : tile<i32> -> tile<i1>
-    if %stop {
-      break
-    }
-    %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), tensor_view<64xf32, strides=[1]>>, tile<i32> -> tile<16xf32>, token
-    %next = addi %i, %c1 : tile<i32>
-    continue %next : tile<i32>
+  // CHECK: nv_tileaa.loop (%[[I:.*]] = %[[ZERO:.*]], %[[A:.*]] = %[[N]]) : (i32, i32) -> i32 {
+  // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[I]], %[[N]] : i32
+  // CHECK-NEXT: nv_tileaa.if %[[MORE]] {
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: nv_tileaa.break %[[A]] : i32
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %[[K:.*]] = nv_tileaa.assume %[[I]] {lower = 0 : i64, upper = 2147483646 : i64} : i32
+  // CHECK-NEXT: nv_tileaa.if %[[C]] {
+  // CHECK-NEXT: %[[J:.*]] = arith.addi %[[I]], %{{.*}} : i32
+  // CHECK-NEXT: nv_tileaa.continue %[[J]], %[[K]] : i32, i32
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %[[L:.*]] = arith.addi %[[I]], %{{.*}} : i32
+  // CHECK-NEXT: nv_tileaa.continue %[[L]], %[[A]] : i32, i32
+  %r = for %i in (%c0 to %n, step %c1) : tile<i32> iter_values(%a = %n) -> (tile<i32>) {
+    if %c { continue %i : tile<i32> }
+    continue %a : tile<i32>
+  }
+  return
+}
+
+// Where the step may lead past the largest number, the loop is told whether there is a next one.
+// CHECK-LABEL: nv_tileaa.func @wraps(
+// CHECK-SAME: %[[N:.*]]: i8, %[[S:.*]]: i8, %[[C:.*]]: i1)
+entry @wraps(%n: tile<i8>, %s: tile<i8>, %c: tile<i1>) {
+  %c0 = constant <i8: 0> : tile<i8>
+  // CHECK: %[[FIRST:.*]] = arith.cmpi ult, %{{.*}}, %[[N]] : i8
+  // CHECK-NEXT: nv_tileaa.loop (%[[I:.*]] = %{{.*}}, %[[MORE:.*]] = %[[FIRST]]) : (i8, i1) {
+  // CHECK-NEXT: nv_tileaa.if %[[MORE]] {
+  // CHECK: nv_tileaa.if %[[C]] {
+  // CHECK-NEXT: %[[J:.*]] = arith.addi %[[I]], %[[S]] : i8
+  // CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[N]], %[[I]] : i8
+  // CHECK-NEXT: %[[AGAIN:.*]] = arith.cmpi ugt, %[[LEFT]], %[[S]] : i8
+  // CHECK-NEXT: nv_tileaa.continue %[[J]], %[[AGAIN]] : i8, i1
+  for unsigned %i in (%c0 to %n, step %s) : tile<i8> {
+    if %c { continue }
+    continue
   }
   return
 }

@@ -71,53 +71,6 @@ entry @batched() {
 
 // -----
 
-entry @early_return(%c: tile<i1>) {
-  if %c {
-    // expected-error @+1 {{'cuda_tile.return' op is not supported by convert-cuda-tile-to-tileaa in this version: return ends the entry only, not a branch}}
-    return
-  }
-  return
-}
-
-// -----
-
-entry @early_continue(%c: tile<i1>, %n: tile<i32>) {
-  for %i in (%n to %n, step %n) : tile<i32> {
-    if %c {
-      // expected-error @+1 {{'cuda_tile.continue' op is not supported by convert-cuda-tile-to-tileaa in this version: continue is supported as the end of a loop's body}}
-      continue
-    }
-    continue
-  }
-  return
-}
-
-// -----
-
-entry @for_ever() {
-  // expected-error @+1 {{'cuda_tile.loop' op is not supported by convert-cuda-tile-to-tileaa in this version: a loop is left by exactly one 'if' directly in its body}}
-  loop {
-    continue
-  }
-  return
-}
-
-// -----
-
-entry @busy_break(%c: tile<i1>, %x: tile<f32>) {
-  loop {
-    if %c {
-      %y = addf %x, %x : tile<f32>
-      // expected-error @+1 {{'cuda_tile.break' op is not supported by convert-cuda-tile-to-tileaa in this version: break is supported where it is all that one branch}}
-      break
-    }
-    continue
-  }
-  return
-}
-
-// -----
-
 cuda_tile.module @globals {
   // expected-error @+1 {{'cuda_tile.global' op is not supported by convert-cuda-tile-to-tileaa in this version: there are no globals yet; pass the data as a kernel argument}}
   global @g <f32: [1.0]> : tile<1xf32>

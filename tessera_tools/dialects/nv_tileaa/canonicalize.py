@@ -1,0 +1,144 @@
+"""Canonicalization patterns of `nv_tileaa`: loops and branches that need not be left early, or carry too much."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import scf
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
+from tessera_tools.ir.core import Block, Region, Value
+from tessera_tools.ir.effects import ends
+from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+
+
+class IfWithConstantCondition(RewritePattern):
+    """A known condition leaves one region; if that one leaves, nothing behind the `if` is reached."""
+
+    # if true {a; yield x} else {b} = a, x;  if true {a; leave} else {b}; c = a; leave
+    op_class: ClassVar = If
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        truth = splat_of(constant_of(op.condition))
+        if truth is None:
+            return "the condition is not constant"
+        region = op.then if truth else op.otherwise
+        if not region.blocks:
+            rewriter.erase_op(op)
+            return True
+        last = region.entry.last_op
+        if not isinstance(last, Yield):
+            after = op.next_op
+            doomed = []
+            while after is not None:
+                doomed.append(after)
+                after = after.next_op
+            # From the end, so that nothing that is erased is still used.
+            for dead in reversed(doomed):
+                rewriter.erase_op(dead)
+            rewriter.inline_block_before(region.entry, op)
+            rewriter.erase_op(op)
+            return True
+        values = last.operands
+        rewriter.erase_op(last)
+        rewriter.inline_block_before(region.entry, op)
+        rewriter.replace_op(op, values)
+        return True
+
+
+class IfThatNothingLeaves(RewritePattern):
+    """A branch that is never left early is an `scf.if`."""
+
+    op_class: ClassVar = If
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        regions = [region for region in op.regions if region.blocks]
+        if len(op.yields) < len(regions) or any(ends(inner, op) for inner in op.walk()):
+            return "something leaves it"
+        then, otherwise = (Region([Block()] if region.blocks else []) for region in op.regions)
+        made = rewriter.insert(
+            scf.If(
+                op.condition, results=op.result_types, then=then, otherwise=otherwise, location=op.location
+            )
+        )
+        for old, new in zip(op.regions, made.regions, strict=True):
+            if old.blocks:
+                last = old.entry.last_op
+                values = last.operands
+                location = last.location
+                rewriter.erase_op(last)
+                end = new.entry.append(scf.Yield(values, location=location))
+                rewriter.inline_block_before(old.entry, end)
+        rewriter.replace_op(op, made)
+        return True
+
+
+class LoopOfOneIteration(RewritePattern):
+    """A loop whose only end is a `break` behind its body is that body."""
+
+    op_class: ClassVar = Loop
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        last = op.body.entry.last_op
+        if not isinstance(last, Break) or op.ends() != [last] or any(ends(o, op) for o in op.walk()):
+            return "it may run again, or be left elsewhere"
+        values, inits = last.operands, op.inits
+        rewriter.erase_op(last)
+        where = dict(zip(op.iter_args, inits, strict=True))
+        rewriter.inline_block_before(op.body.entry, op, inits)
+        rewriter.replace_op(op, [where.get(value, value) for value in values])
+        return True
+
+
+class CarriedValuesThatNothingNeeds(RewritePattern):
+    """A carried value that every `continue` passes on unchanged is its initial value; one that only `continue`s of
+    its own place read needs not be carried; a result that nothing reads needs not be given."""
+
+    # loop (a = x) {… continue a} = x for a;  loop (a = x) {… continue f(a)} = loop {… continue}, if nothing else uses a
+    op_class: ClassVar = Loop
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        exits = op.ends()
+        again = [end for end in exits if isinstance(end, Continue)]
+        inits, arguments = op.inits, op.iter_args
+        kept: list[int] = []
+        for i, (init, argument) in enumerate(zip(inits, arguments, strict=True)):
+            passed = [end.operand(i) for end in again]
+            if all(value is argument or value is init for value in passed):
+                rewriter.replace_all_uses(argument, init)
+            elif any(use.owner not in again or use.index != i for use in argument.uses):
+                kept.append(i)
+        read = [i for i, result in enumerate(op.results) if result.has_uses]
+        if len(kept) == len(inits) and len(read) == len(op.results):
+            return "every carried value changes and is read"
+        made = Loop(
+            [inits[i] for i in kept],
+            results=[op.results[i].type for i in read],
+            body=Region([Block()]),
+            attributes=dict(op.attributes),
+        )
+        target = made.body.entry
+        places: list[Value] = list(inits)
+        for i in kept:
+            places[i] = target.add_argument(arguments[i].type, arguments[i].location)
+            places[i].name_hint = arguments[i].name_hint
+        for end in exits:
+            wanted = kept if isinstance(end, Continue) else read
+            with rewriter.modify(end):
+                end.set_operands([end.operand(i) for i in wanted])
+        rewriter.insert(made)
+        rewriter.inline_block_at_end(op.body.entry, target, places)
+        for new, i in zip(made.results, read, strict=True):
+            new.name_hint = op.results[i].name_hint
+            rewriter.replace_all_uses(op.results[i], new)
+        rewriter.erase_op(op)
+        return True
+
+
+canonicalizers = (
+    IfWithConstantCondition,
+    IfThatNothingLeaves,
+    LoopOfOneIteration,
+    CarriedValuesThatNothingNeeds,
+)
+"""The patterns of the dialect."""
