@@ -298,7 +298,7 @@ def _select(op: Any, x: Facts) -> Fact:
 def _assume(op: Any, x: Facts) -> Fact:
     (a,) = x
     divisor, lower, upper = a
-    if op.divisor is not None and op.divisor.value > 0:
+    if op.divisor is not None and op.divisor.value > 0 and op.every is None:
         divisor = math.lcm(divisor, op.divisor.value)
     if op.lower is not None:
         lower = max(lower, op.lower.value)

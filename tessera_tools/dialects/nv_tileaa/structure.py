@@ -11,6 +11,7 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.opdef import (
     I32_ATTR,
+    I64_ARRAY,
     I64_ATTR,
     ISOLATED_FROM_ABOVE,
     PURE,
@@ -21,6 +22,7 @@ from tessera_tools.opdef import (
     Op,
     attribute,
     exactly,
+    like,
     operand,
     result,
     same_as,
@@ -63,7 +65,10 @@ class Return(
         function = self.parent_op
         while function is not None and function.name in ("nv_tileaa.if", "nv_tileaa.loop"):
             function = function.parent_op
-        if isinstance(function, Func) and (expected := list(function.signature.results)) != self.operand_types:
+        if (
+            isinstance(function, Func)
+            and (expected := list(function.signature.results)) != self.operand_types
+        ):
             given, wanted = (", ".join(map(str, types)) for types in (self.operand_types, expected))
             raise self.error(f"returns ({given}) from a function whose results are ({wanted})")
 
@@ -89,12 +94,28 @@ class GetNumPrograms(_GridQuery, name="nv_tileaa.get_num_programs", traits=(PURE
 
 
 class Assume(Op, name="nv_tileaa.assume", traits=(PURE,)):
-    """The operand, with facts that the program guarantees: a divisor (in units of the value; bytes for a pointer) and
-    inclusive bounds."""
+    """The operand, with facts that the program guarantees of it, or of all elements of a tile: a divisor (in units of
+    the value; bytes for a pointer) and inclusive bounds.
 
-    source = operand(INTEGER_SCALAR | POINTER)
+    With `every` and `along`, the divisor is one of the first of every so many elements along that axis, and the others
+    count up by one. `same` says, for each axis, in groups of how many the elements are equal.
+    """
+
+    source = operand(like(INTEGER_SCALAR | POINTER))
     divisor = attribute(I64_ATTR, optional=True)
     lower = attribute(I64_ATTR, optional=True)
     upper = attribute(I64_ATTR, optional=True)
+    every = attribute(I64_ATTR, optional=True)
+    along = attribute(I64_ATTR, optional=True)
+    same = attribute(I64_ARRAY, optional=True)
     res = result(same_as("source"))
     assembly = "$source attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        rank = len(getattr(self.source.type, "shape", ()))
+        if (self.every is None) != (self.along is None):
+            raise self.error("takes 'every' and 'along' together")
+        if self.along is not None and not 0 <= self.along.value < rank:
+            raise self.error(f"has no axis {self.along.value} along which every {self.every.value} count up")
+        if self.same is not None and len(self.same.values) != rank:
+            raise self.error(f"expected {rank} groups in 'same', got {len(self.same.values)}")

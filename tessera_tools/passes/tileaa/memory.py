@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.access import place_of, vector_elements
+from tessera_tools.analysis.axis import Axes, pointer_vector
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.ir.builtin_attributes import i32, i64
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import I64, RankedTensorType, element_type
 from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Handlers, Lowering
 from tessera_tools.passes.tileaa.pointers import atom
 
@@ -51,42 +53,47 @@ def _grid(kind: Any) -> Any:
 
 
 def _assume(op: ct.Assume, to: Lowering) -> None:
-    """Facts of scalars and pointers are kept, and so is the alignment of a view; those of larger tiles, and that
-    elements are the same, may be forgotten."""
+    """Facts of scalars, tiles and pointers are kept, and so is the alignment of a view."""
     value, predicate = to[op.value], op.predicate
-    kind = value.type
     facts: dict[str, Any] = {}
-    scalar = isinstance(op.value.type, ct.TileType) and not op.value.type.shape
-    if scalar and isinstance(predicate, ct.DivByAttr):
-        facts["divisor"] = i64(predicate.divisor)
-    elif scalar and isinstance(predicate, ct.BoundedAttr):
-        facts |= {
-            key: i64(bound)
-            for key, bound in (("lower", predicate.lower), ("upper", predicate.upper))
-            if bound is not None
-        }
-    elif isinstance(predicate, ct.DivByAttr) and isinstance(op.value.type, ct.TensorViewType):
+    if isinstance(op.value.type, ct.TensorViewType):
         view: Any = value.defining_op
-        if isinstance(view, aa.MakeMemRef):
+        if isinstance(predicate, ct.DivByAttr) and isinstance(view, aa.MakeMemRef):
             base = to.emit(aa.Assume(view.base, divisor=i64(predicate.divisor), res=GLOBAL_POINTER)).res
             again = to.emit(view.clone())
             again.set_operand(0, base)
             value = again.results[0]
+    elif isinstance(predicate, ct.DivByAttr):
+        facts["divisor"] = i64(predicate.divisor)
+        if predicate.every is not None and predicate.along is not None:
+            facts |= {"every": i64(predicate.every), "along": i64(predicate.along)}
+    elif isinstance(predicate, ct.BoundedAttr):
+        bounds = (("lower", predicate.lower), ("upper", predicate.upper))
+        facts |= {key: i64(bound) for key, bound in bounds if bound is not None}
+    elif isinstance(predicate, ct.SameElementsAttr) and isinstance(value.type, RankedTensorType):
+        facts["same"] = DenseArrayAttr(I64, tuple(predicate.values))
     if facts:
-        value = to.emit(aa.Assume(value, **facts, res=kind)).res
+        value = to.emit(aa.Assume(value, **facts, res=value.type)).res
     to.replace(op, value)
 
 
 def choose_copy_atoms(function: Operation) -> None:
-    """Give every tiled access the widest copy atom that is provably legal."""
+    """Give every access the widest copy atom that is provably legal; a mask that is always true goes."""
     facts = Facts()
+    axes = Axes(facts)
     for op in function.walk():
-        if isinstance(op, aa.TiledLoad):
-            primitive, tile = "ldg", op.res.type
-        elif isinstance(op, aa.TiledStore):
-            primitive, tile = "stg", op.value.type
+        if isinstance(op, aa.TiledLoad | aa.TiledStore):
+            tile = op.res.type if isinstance(op, aa.TiledLoad) else op.value.type
+            place = place_of(op.view)
+            count = vector_elements(*place, tile, facts) if place is not None else 1
+        elif isinstance(op, aa.Load | aa.Store):
+            tile = op.res.type if isinstance(op, aa.Load) else op.value.type
+            if op.mask is not None and facts.fact(op.mask).upper == -1:
+                op.set_field("mask", [])
+            axis, count = pointer_vector(op, axes)
+            if axis is not None:
+                op.attributes["axis"] = i64(axis)
         else:
             continue
-        place = place_of(op.view)
-        count = vector_elements(*place, tile, facts) if place is not None else 1
-        op.attributes["copy_atom"] = atom(primitive, tile.element, count)
+        primitive = "ldg" if isinstance(op, aa.TiledLoad | aa.Load) else "stg"
+        op.attributes["copy_atom"] = atom(primitive, element_type(tile), count)

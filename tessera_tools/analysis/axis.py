@@ -1,0 +1,450 @@
+"""How the elements of a tile follow one another along each axis: what makes a vector of a row of pointers.
+
+    iota                                   0 1 2 3 4 5 6 7     length 8, step 1, divisor huge (of 0)
+    16 · %i + iota                         …                   length 8, step 1, divisor 16
+    offset(splat %p, 16 · %i + iota), f32  …                   length 8, step 4, divisor 16 where %p has it
+    … < splat %n, 8 dividing %n            t t t t t t t t     length 8, step 0
+
+A `Run` says this of one axis: in every aligned block of `length` elements along it, the values go up by `step` from one
+to the next (modulo 2 to the type's width), and the first of the block is a multiple of `divisor`.  Lengths and divisors
+are powers of two.  An aligned block whose first value is a multiple of its whole span does not wrap around, signed or
+unsigned, since the span divides the modulus and its half: that is when a run survives an extension or a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from tessera_tools.analysis.access import WIDEST_ACCESS
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.forward import Forward
+from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.analysis.transfer import ZERO_DIVISOR, Fact, power_of_two, width_of
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.traits import SameOperandsAndResultShape
+from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type
+
+
+class Run(NamedTuple):
+    """What is known along one axis; see the module."""
+
+    length: int
+    step: int
+    divisor: int
+
+    def cut(self, length: int) -> Run:
+        """What holds of shorter blocks."""
+        if length >= self.length:
+            return self
+        between = power_of_two(length * abs(self.step)) if self.step else ZERO_DIVISOR
+        return Run(length, self.step, min(self.divisor, between))
+
+    @property
+    def of_all(self) -> int:
+        """A divisor of all elements."""
+        return self.cut(1).divisor
+
+    def exact(self, half: int, spread: int) -> Run:
+        """The part in which the values do not wrap: `half` the modulus; all values lie less than `spread` apart."""
+        if self.step == 0 or self.length == 1 or spread + abs(self.step) < 2 * half:
+            return self
+        found = self
+        while found.length > 1 and not found.is_aligned(half):
+            found = found.cut(found.length // 2)
+        return found
+
+    def is_aligned(self, half: int) -> bool:
+        """Whether the first value of each block is a multiple of the block's whole span."""
+        span = self.length * self.step
+        return 0 < span <= half and self.divisor % power_of_two(span) == 0 and span == power_of_two(span)
+
+
+Runs = tuple[Run, ...]
+"""A run for each axis of a tile; none for a scalar."""
+
+Rule = Callable[[Any, "Axes", Sequence[Runs]], Runs | None]
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    return value.type.shape if isinstance(value.type, RankedTensorType) else ()
+
+
+class Axes(Forward[Runs]):
+    """The runs of the tiles of a program."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self.facts = facts
+
+    def tracks(self, value: Value) -> bool:
+        return isinstance(value.type, RankedTensorType)
+
+    def unknown(self, value: Value) -> Runs:
+        divisor = self.divisor(value)
+        return tuple(Run(1, 0, divisor) for _ in _shape(value))
+
+    def divisor(self, value: Value) -> int:
+        """The power of two that divides all elements of a tile, or a scalar."""
+        return power_of_two(self.facts.divisor(value)) if self.facts.tracks(value) else 1
+
+    def has_rule(self, op: Operation) -> bool:
+        return op.name in RULES or is_elementwise(op)
+
+    def transfer(self, value: Value, op: Operation, operands: Sequence[Runs | None]) -> Runs | None:
+        known = [
+            self.unknown(operand) if found is None else found
+            for found, operand in zip(operands, op.operands, strict=True)
+        ]
+        found = RULES.get(op.name, _elementwise)(op, self, known)
+        if found is None:
+            return None
+        # What divides all elements divides the first ones.
+        least = self.divisor(value)
+        return tuple(run._replace(divisor=max(run.divisor, least)) for run in found)
+
+    def join(self, a: Runs, b: Runs) -> Runs:
+        return tuple(_join(x, y) for x, y in zip(a, b, strict=True))
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether each element of a result is made of the elements in its place, and of scalars."""
+    return op.name.startswith(("arith.", "math.")) or op.has_trait(SameOperandsAndResultShape)
+
+
+def _join(a: Run, b: Run) -> Run:
+    length = min(a.length, b.length)
+    x, y = a.cut(length), b.cut(length)
+    if x.step == y.step:
+        return Run(length, x.step, min(x.divisor, y.divisor))
+    return Run(1, 0, min(x.of_all, y.of_all))
+
+
+def _together(a: Run, b: Run) -> tuple[Run, Run]:
+    length = min(a.length, b.length)
+    return a.cut(length), b.cut(length)
+
+
+def _elementwise(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    """Where all operands stay the same, so do the results."""
+    rank = len(_shape(op.results[0]))
+    lengths = [
+        min((runs[d].length if runs[d].step == 0 else 1 for runs in x if runs), default=1)
+        for d in range(rank)
+    ]
+    if not any(x):
+        return axes.unknown(op.results[0])
+    return tuple(Run(length, 0, 1) for length in lengths)
+
+
+# -- arithmetic
+
+
+def _sum(sign: int) -> Rule:
+    def rule(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+        return tuple(_add(a, b, sign) for a, b in zip(*x, strict=True))
+
+    return rule
+
+
+def _add(a: Run, b: Run, sign: int = 1) -> Run:
+    a, b = _together(a, b)
+    return Run(a.length, a.step + sign * b.step, min(a.divisor, b.divisor))
+
+
+def _number(fact: Fact) -> int | None:
+    return fact.lower if fact.lower == fact.upper else None
+
+
+def _scaled(run: Run, factor: int) -> Run:
+    if factor == 0:
+        return Run(run.length, 0, ZERO_DIVISOR)
+    return Run(run.length, run.step * factor, min(run.divisor * power_of_two(abs(factor)), ZERO_DIVISOR))
+
+
+def _product(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    factors = [_number(axes.facts.fact(v)) for v in op.operands]
+    return tuple(_multiply(a, b, *factors) for a, b in zip(*x, strict=True))
+
+
+def _multiply(a: Run, b: Run, left: int | None, right: int | None) -> Run:
+    """A tile of one number scales the runs of the other."""
+    if right is not None:
+        return _scaled(a, right)
+    if left is not None:
+        return _scaled(b, left)
+    a, b = _together(a, b)
+    if a.step == b.step == 0:
+        return Run(a.length, 0, min(a.divisor * b.divisor, ZERO_DIVISOR))
+    return Run(1, 0, min(a.of_all * b.of_all, ZERO_DIVISOR))
+
+
+def _shift_left(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
+    amount = _number(axes.facts.fact(op.operands[1]))
+    if amount is None or not 0 <= amount < width_of(op.results[0].type):
+        return _elementwise(op, axes, x)
+    return tuple(_scaled(run, 1 << amount) for run in x[0])
+
+
+def _parts(size: int, half: int, run: Run) -> Run:
+    """The run in blocks that lie within one of the parts of `size` (a power of two) into which all numbers fall."""
+    while run.length > 1 and run.step and not (run.is_aligned(half) and run.length * run.step <= size):
+        run = run.cut(run.length // 2)
+    return run
+
+
+def _quotient(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
+    """By `size` numbers, rounded down, where that is a power of two: whole parts have one quotient."""
+    if size is None or size <= 0 or size & (size - 1):
+        return _elementwise(op, axes, x)
+    half = 1 << width_of(op.results[0].type) >> 1
+    found = []
+    for run in x[0]:
+        if run.step % size == 0 and run.divisor % size == 0 and (run.step == 0 or run.is_aligned(half)):
+            found.append(Run(run.length, run.step // size, run.divisor // size))
+        else:
+            part = _parts(size, half, run)
+            found.append(Run(part.length, 0, max(1, part.divisor // size)))
+    return tuple(found)
+
+
+def _rest(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
+    """What is left behind the multiples of `size`, where that is a power of two."""
+    if size is None or size <= 0 or size & (size - 1):
+        return _elementwise(op, axes, x)
+    half = 1 << width_of(op.results[0].type) >> 1
+    parts = (_parts(size, half, run) for run in x[0])
+    return tuple(Run(part.length, part.step, min(part.divisor, size)) for part in parts)
+
+
+def _divisor_of(op: Any, axes: Axes, signed: bool) -> int | None:
+    """The number that all elements are divided by; None where a signed division is not one that rounds down."""
+    if signed and axes.facts.fact(op.operands[0]).lower < 0:
+        return None
+    return _number(axes.facts.fact(op.operands[1]))
+
+
+def _divide(signed: bool) -> Rule:
+    return lambda op, axes, x: _quotient(op, axes, x, _divisor_of(op, axes, signed))
+
+
+def _remainder(signed: bool) -> Rule:
+    return lambda op, axes, x: _rest(op, axes, x, _divisor_of(op, axes, signed))
+
+
+def _shift_right(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    amount = _number(axes.facts.fact(op.operands[1]))
+    size = 1 << amount if amount is not None and 0 <= amount < width_of(op.results[0].type) else None
+    return _quotient(op, axes, x, size)
+
+
+def _and(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    """With 2^k - 1 what is left behind the multiples of 2^k."""
+    for i in (0, 1):
+        mask = _number(axes.facts.fact(op.operands[i]))
+        if mask is not None and mask > 0 and mask & (mask + 1) == 0:
+            return _rest(op, axes, (x[1 - i],), mask + 1)
+    return _elementwise(op, axes, x)
+
+
+def _select(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
+    condition, yes, no = x
+    rank = len(_shape(op.results[0]))
+    conditions = condition or tuple(Run(n, 0, 1) for n in _shape(op.results[0]))
+    found = []
+    for d in range(rank):
+        run = _join(yes[d], no[d])
+        found.append(run.cut(conditions[d].length if conditions[d].step == 0 else 1))
+    return tuple(found)
+
+
+def _exact(value: Value, axes: Axes, runs: Runs, unsigned: bool) -> Runs:
+    """The runs of numbers, in place of those modulo 2**width."""
+    fact = axes.facts.fact(value)
+    half = 1 << width_of(value.type) >> 1
+    whole = 2 * half
+    spread = whole if unsigned and fact.lower < 0 else fact.upper - fact.lower
+    return tuple(run.exact(half, spread) for run in runs)
+
+
+def _extend(unsigned: bool) -> Rule:
+    return lambda op, axes, x: _exact(op.operands[0], axes, x[0], unsigned)
+
+
+def _keep(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    return x[0]
+
+
+def _compare(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    """a < b does not change within a block that starts at a multiple of its span, where b is such a multiple too."""
+    predicate = CMPI_PREDICATES[op.predicate.value]
+    if _number(axes.facts.fact(op.results[0])) is not None:
+        return tuple(Run(n, 0, 1) for n in _shape(op.results[0]))
+    half = 1 << width_of(op.operands[0].type) >> 1
+    found = []
+    for a, b in zip(*x, strict=True):
+        a, b = _together(a, b)
+        if predicate in ("eq", "ne"):
+            found.append(Run(a.length if a.step == b.step else 1, 0, 1))
+            continue
+        moving, still = (a, b) if b.step == 0 else (b, a)
+        kept = {"lt", "ge"} if moving is a else {"gt", "le"}
+        if still.step != 0 or (moving.step != 0 and predicate[1:] not in kept):
+            found.append(Run(1, 0, 1))
+            continue
+        while moving.length > 1 and moving.step:
+            if moving.is_aligned(half) and still.divisor % (moving.length * moving.step) == 0:
+                break
+            moving = moving.cut(moving.length // 2)
+        found.append(Run(moving.length, 0, 1))
+    return tuple(found)
+
+
+def _offset(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    bits = storage_bits(op.elem_type.value)
+    exact = _exact(op.offset, axes, x[1], unsigned=False)
+    if bits % 8:
+        return _elementwise(op, axes, x)
+    return tuple(_add(a, _scaled(b, bits // 8)) for a, b in zip(x[0], exact, strict=True))
+
+
+# -- shapes
+
+
+def _splat(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    divisor = axes.divisor(op.source)
+    return tuple(Run(power_of_two(n), 0, divisor) for n in op.res.type.shape)
+
+
+def _iota(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    return (Run(power_of_two(op.res.type.shape[0]), 1, ZERO_DIVISOR),)
+
+
+def _constant(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
+    result = op.results[0]
+    if not getattr(op.value, "is_splat", False):
+        return None
+    divisor = axes.divisor(result)
+    return tuple(Run(power_of_two(n), 0, divisor) for n in _shape(result))
+
+
+def _broadcast(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    return tuple(
+        run if old == new else Run(power_of_two(new), 0, run.of_all)
+        for run, old, new in zip(x[0], op.source.type.shape, op.res.type.shape, strict=True)
+    )
+
+
+def _reshape(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    """An axis along which one moves as far in row-major order as along an axis of the source, goes along that."""
+    old, new = op.source.type.shape, op.res.type.shape
+    at = {prod(old[d + 1 :]): d for d in reversed(range(len(old))) if old[d] > 1}
+    least = max((run.of_all for run in x[0]), default=1)
+    found = []
+    for d, size in enumerate(new):
+        source = at.get(prod(new[d + 1 :])) if size > 1 else None
+        found.append(x[0][source].cut(power_of_two(size)) if source is not None else Run(1, 0, least))
+    return tuple(found)
+
+
+def _permute(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    return tuple(x[0][d] for d in op.permutation.values)
+
+
+def _extract(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    return tuple(run.cut(power_of_two(n)) for run, n in zip(x[0], op.res.type.shape, strict=True))
+
+
+def _cat(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    shapes = zip(op.lhs.type.shape, op.rhs.type.shape, strict=True)
+    return tuple(
+        _join(a, b).cut(min(power_of_two(m), power_of_two(n)))
+        for a, b, (m, n) in zip(*x, shapes, strict=True)
+    )
+
+
+def _assume(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    """What is assumed, where it says more than what is known."""
+    found = list(x[0])
+    every = op.every.value if op.every is not None else 0
+    if every > 0 and isinstance(element_type(op.res.type), IntegerType):
+        axis, length, divisor = op.along.value, power_of_two(every), power_of_two(op.divisor.value)
+        # Groups that are no power of two hold smaller ones that are.
+        assumed = Run(length, 1, divisor if length == every else min(length, divisor))
+        if found[axis].step != 1 or found[axis].length <= assumed.length:
+            found[axis] = assumed
+    for axis, size in enumerate(op.same.values if op.same is not None else ()):
+        if size > 1 and (found[axis].step != 0 or found[axis].length < size):
+            found[axis] = Run(power_of_two(size), 0, found[axis].of_all)
+    return tuple(found)
+
+
+RULES: dict[str, Rule] = {
+    "arith.addi": _sum(1),
+    "arith.subi": _sum(-1),
+    "arith.muli": _product,
+    "arith.shli": _shift_left,
+    "arith.divui": _divide(signed=False),
+    "arith.floordivsi": lambda op, axes, x: _quotient(op, axes, x, _divisor_of(op, axes, False)),
+    "arith.divsi": _divide(signed=True),
+    "arith.shrui": _shift_right,
+    "arith.shrsi": _shift_right,
+    "arith.remui": _remainder(signed=False),
+    "arith.remsi": _remainder(signed=True),
+    "arith.andi": _and,
+    "arith.select": _select,
+    "arith.cmpi": _compare,
+    "arith.extsi": _extend(unsigned=False),
+    "arith.extui": _extend(unsigned=True),
+    "arith.trunci": _keep,
+    "arith.constant": _constant,
+    "nv_tileaa.constant_tensor": _constant,
+    "nv_tileaa.int_to_ptr": _keep,
+    "nv_tileaa.ptr_to_int": _keep,
+    "nv_tileaa.offset": _offset,
+    "nv_tileaa.splat": _splat,
+    "nv_tileaa.iota": _iota,
+    "nv_tileaa.broadcast": _broadcast,
+    "nv_tileaa.reshape": _reshape,
+    "nv_tileaa.permute": _permute,
+    "nv_tileaa.extract": _extract,
+    "nv_tileaa.cat": _cat,
+    "nv_tileaa.assume": _assume,
+}
+"""The rule of each operation that runs go through, by name; elementwise ops without one keep what stays the same."""
+
+
+def pointer_vector(op: Any, axes: Axes) -> tuple[int | None, int]:
+    """(axis, elements) of the widest access of an nv_tileaa.load or store: so many neighbours along the axis have
+    addresses that follow one another from a multiple of their size, and masks that are equal.
+
+    With one element at a time, the axis is the one along which addresses lie closest, on which neighbouring threads
+    should lie; None for a scalar, and where all that is known is nothing.
+    """
+    pointers = op.operands[0]
+    if not isinstance(pointers.type, RankedTensorType):
+        return None, 1
+    moved = op.results[0] if op.name == "nv_tileaa.load" else op.value
+    bits = storage_bits(element_type(moved.type))
+    size = bits // 8
+    masks = axes.of(op.mask) if op.mask is not None else (None,) * pointers.type.rank
+    best: tuple[int, int] = (1, -1)
+    closest: tuple[int, int] | None = None
+    for axis, (run, mask) in enumerate(zip(axes.of(pointers), masks, strict=True)):
+        if run.length > 1 and run.step and (closest is None or abs(run.step) <= closest[0]):
+            closest = (abs(run.step), axis)
+        if run.step != size:
+            continue
+        most = min(run.length, WIDEST_ACCESS // bits)
+        if mask is not None:
+            most = min(most, mask.length if mask.step == 0 else 1)
+        while most > 1 and run.cut(most).divisor % (most * size):
+            most //= 2
+        if most >= best[0]:
+            best = (most, axis)
+    count, axis = best
+    if count > 1:
+        return axis, count
+    return (closest[1] if closest is not None else None), 1
