@@ -258,3 +258,22 @@ def test_a_reduction_in_a_loop_has_its_scratch_to_itself():
 def test_other_tools_take_what_is_made(target: str):
     operands = [("v", "f32", "0xFF800000"), ("i", "i32", "0")]
     check_tools(combined("reduce", operands, ARGMAX, (8, 64, 2), 1)[0], target)
+
+
+@pytest.mark.parametrize("element", ["f8E4M3FN", "f8E5M2", "tf32"])
+@pytest.mark.parametrize("what", ["reduce", "scan"])
+def test_formats_without_arithmetic_are_chosen_from(what: str, element: str):
+    rng = generator()
+    shape, axis = random_case(rng)
+    region = f"""
+    %p = ftof %xE : tile<{element}> -> tile<f32>
+    %q = ftof %xA : tile<{element}> -> tile<f32>
+    %less = cmpf less_than ordered %p, %q : tile<f32> -> tile<i1>
+    %c = select %less, %xE, %xA : tile<i1>, tile<{element}>
+    yield %c : tile<{element}>
+    """
+    text, result = combined(what, [("x", element, "4.0e+02")], region, shape, axis)
+    x = random(element, shape, rng)
+    _, found = ran(text, rng, x, empty(element, result))
+    function = np.minimum.reduce if what == "reduce" else np.minimum.accumulate
+    assert np.array_equal(decode(element, found).reshape(result), function(decode(element, x), axis=axis))
