@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import FloatType, IntegerType
 
 
 def storage_bits(element: Type) -> int:
-    """Bits that an element takes in memory: an i1 takes a byte, a tf32 four.  ValueError for other types."""
+    """Bits that an element takes in memory: an i1 takes a byte, a tf32 four, a pointer eight.  ValueError for others."""
     if isinstance(element, IntegerType):
         return max(8, element.width) if element.width == 1 else element.width
     if isinstance(element, FloatType):
         return 32 if element.keyword == "tf32" else element.width
+    if isinstance(element, PointerType):
+        return 64
     raise ValueError(f"{element} has no size in memory")
