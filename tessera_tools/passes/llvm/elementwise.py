@@ -9,12 +9,13 @@ from tessera_tools.dialects import llvm
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FALSE, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import TF32, FloatType, IntegerType, RankedTensorType, element_type
+from tessera_tools.ir.types import I8, TF32, FloatType, IntegerType, RankedTensorType, element_type
 from tessera_tools.passes.llvm.casts import CASTS
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.instructions import Scalar, intrinsic, place
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.math import MATH
+from tessera_tools.passes.llvm.math.numbers import Number
 from tessera_tools.passes.llvm.rounding import ROUNDED
 from tessera_tools.passes.llvm.tiles import Tile, converted
 
@@ -57,29 +58,23 @@ def _absolute(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) 
 
 
 def _rounded_division(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """ceildivui: (a != 0) + (a - (a != 0)) / b; ceildivsi, floordivsi: truncate, then step where signs and rest say."""
-    a, b = operands
+    """ceildivui: (a != 0) + (a - (a != 0)) / b; ceildivsi, floordivsi: truncate, then step where signs and rest say.
 
-    def make(cls: Any, *values: Value) -> Value:
-        return e.emit(cls.create(values, [type], {}, location=e.location)).results[0]
-
-    def compare(predicate: str, left: Value, right: Value) -> Value:
-        return e.icmp(predicate, left, right, type)
-
-    zero = e.constant(0, type)
-    if op.name == "arith.ceildivui":
-        nonzero = e.emit(llvm.ZExt(compare("ne", a, zero), res=type)).results[0]
-        return make(llvm.Add, nonzero, make(llvm.UDiv, make(llvm.Sub, a, nonzero), b))
-    quotient = make(llvm.SDiv, a, b)
-    remainder = make(llvm.Sub, a, make(llvm.Mul, quotient, b))
-    inexact = compare("ne", remainder, zero)
-    opposite = compare("slt", make(llvm.XOr, a, b), zero)
+    A division stays where it is: for some operands it is undefined.
+    """
+    assert isinstance(type, IntegerType)
+    signed = op.name != "arith.ceildivui"
+    # The steps below are numbers: an i1 is too narrow for them.
+    width = type if type.width > 1 else I8
+    a, b = (Number(e, value, here=True).resized(width, signed=signed) for value in operands)
+    if not signed:
+        nonzero = (~a.equals(0)).resized(width)
+        return (nonzero + (a - nonzero).make(llvm.UDiv, (a - nonzero, b))).resized(type).value
+    quotient = a.make(llvm.SDiv, (a, b))
+    inexact, opposite = ~(a - quotient * b).equals(0), (a ^ b) < 0
     if op.name == "arith.floordivsi":
-        step = e.emit(llvm.And(inexact, opposite)).results[0]
-        return make(llvm.Sub, quotient, e.emit(llvm.ZExt(step, res=type)).results[0])
-    same = e.emit(llvm.XOr(opposite, e.constant(1, opposite.type))).results[0]
-    step = e.emit(llvm.And(inexact, same)).results[0]
-    return make(llvm.Add, quotient, e.emit(llvm.ZExt(step, res=type)).results[0])
+        return (quotient - (inexact & opposite).resized(width)).resized(type).value
+    return (quotient + (inexact & ~opposite).resized(width)).resized(type).value
 
 
 SCALARS: dict[str, Scalar] = {
