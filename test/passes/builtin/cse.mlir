@@ -141,3 +141,39 @@ cuda_tile.module @early_exits {
     return
   }
 }
+
+// A branch that leaves its loop is not merged, and what it computes is not known behind it; loops without effects are.
+// CHECK-LABEL: nv_tileaa.func @left_early
+nv_tileaa.func @left_early(%a: i32, %c: i1) -> (i32, i32) {
+  // CHECK-NEXT: %[[R:.*]] = nv_tileaa.loop
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: %[[X:.*]] = arith.addi
+  // CHECK-NEXT: nv_tileaa.break %[[X]]
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %[[Y:.*]] = arith.addi
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.break %[[Y]]
+  // CHECK-NEXT: }
+  // CHECK-NEXT: nv_tileaa.continue
+  // CHECK-NEXT: }
+  // CHECK-NEXT: nv_tileaa.return %[[R]], %[[R]]
+  %r = nv_tileaa.loop -> i32 {
+    nv_tileaa.if %c {
+      %0 = arith.addi %a, %a : i32
+      nv_tileaa.break %0 : i32
+    }
+    %1 = arith.addi %a, %a : i32
+    nv_tileaa.if %c { nv_tileaa.break %1 : i32 }
+    nv_tileaa.continue
+  }
+  %s = nv_tileaa.loop -> i32 {
+    nv_tileaa.if %c {
+      %0 = arith.addi %a, %a : i32
+      nv_tileaa.break %0 : i32
+    }
+    %1 = arith.addi %a, %a : i32
+    nv_tileaa.if %c { nv_tileaa.break %1 : i32 }
+    nv_tileaa.continue
+  }
+  nv_tileaa.return %r, %s : i32, i32
+}

@@ -78,3 +78,29 @@ func.func @one_of_two_arguments(%a: i32, %b: i32) -> i32 {
 ^end(%x: i32, %y: i32):
   return %y : i32
 }
+
+// A loop that nothing needs goes with the branches that leave it; what may end the function is needed.
+// CHECK-LABEL: nv_tileaa.func @left_early
+nv_tileaa.func @left_early(%a: i32, %c: i1) {
+  // CHECK-NEXT: nv_tileaa.loop {
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.return
+  // CHECK-NOT: nv_tileaa.loop
+  // CHECK-NOT: arith.addi
+  nv_tileaa.loop {
+    nv_tileaa.if %c {
+      %0 = arith.addi %a, %a : i32
+      nv_tileaa.if %c { nv_tileaa.return }
+    }
+    nv_tileaa.continue
+  }
+  %r = nv_tileaa.loop (%x = %a) : (i32) -> i32 {
+    %0 = arith.addi %x, %a : i32
+    nv_tileaa.if %c {
+      nv_tileaa.if %c { nv_tileaa.break %0 : i32 } else { nv_tileaa.continue %x : i32 }
+    }
+    nv_tileaa.continue %0 : i32
+  }
+  nv_tileaa.return
+}

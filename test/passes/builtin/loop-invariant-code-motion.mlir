@@ -64,3 +64,62 @@ func.func @region(%a: i32, %c: i1, %lo: index, %hi: index, %step: index) {
   }
   return
 }
+
+// Nor may it run because the branch around it runs.
+// CHECK-LABEL: func.func @division_in_a_branch
+func.func @division_in_a_branch(%a: i32, %b: i32, %c: i1, %lo: index, %hi: index, %step: index) {
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: scf.if
+  scf.for %i = %lo to %hi step %step {
+    %0 = scf.if %c -> i32 {
+      %1 = arith.divsi %a, %b : i32
+      scf.yield %1 : i32
+    } else {
+      scf.yield %a : i32
+    }
+    func.call @use(%0) : (i32) -> ()
+  }
+  return
+}
+
+// A loop stays: it may never end, and the loop around it may never run.
+// CHECK-LABEL: func.func @loop_in_a_branch
+func.func @loop_in_a_branch(%a: i32, %c: i1, %lo: index, %hi: index, %step: index) {
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: scf.if
+  scf.for %i = %lo to %hi step %step {
+    %0 = scf.if %c -> i32 {
+      %1 = nv_tileaa.loop (%x = %a) : (i32) -> i32 {
+        %2 = arith.cmpi eq, %x, %a : i32
+        nv_tileaa.if %2 { nv_tileaa.break %x : i32 }
+        nv_tileaa.continue %x : i32
+      }
+      scf.yield %1 : i32
+    } else {
+      scf.yield %a : i32
+    }
+    func.call @use(%0) : (i32) -> ()
+  }
+  return
+}
+
+// What can run any time leaves a loop that is left early; the branch that leaves it stays.
+// CHECK-LABEL: func.func @left_early
+func.func @left_early(%a: i32, %b: i32) {
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addi
+  // CHECK-NEXT: %[[STOP:.*]] = arith.cmpi eq, %[[SUM]]
+  // CHECK-NEXT: nv_tileaa.loop {
+  // CHECK-NEXT: nv_tileaa.if %[[STOP]] {
+  // CHECK-NEXT: nv_tileaa.break
+  // CHECK-NEXT: }
+  // CHECK-NEXT: arith.divsi
+  nv_tileaa.loop {
+    %0 = arith.addi %a, %b : i32
+    %1 = arith.cmpi eq, %0, %a : i32
+    nv_tileaa.if %1 { nv_tileaa.break }
+    %2 = arith.divsi %a, %b : i32
+    func.call @use(%2) : (i32) -> ()
+    nv_tileaa.continue
+  }
+  return
+}
