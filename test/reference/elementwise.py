@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from reference.numbers import (
     element_size,
     from_bytes,
     rounded,
+    rounded_towards,
     to_bytes,
     unsigned,
     wrapped,
@@ -27,14 +29,43 @@ from tessera_tools.ir.core import Value
 def _float(function: Callable[..., Array]) -> Callable[[Machine, Any], None]:
     def handler(m: Machine, op: Any) -> None:
         mode = word(op.attributes.get("rounding_mode"))
-        if mode not in ("", "nearest_even", "full", "approx"):
-            raise UnsupportedError(f"{op.name} with rounding<{mode}>")
         element = element_of(op.results[0])
+        operands = [_flushed(np.asarray(m.get(v)), op) for v in op.operands]
         with np.errstate(all="ignore"):
-            found = function(*(_flushed(m.get(v), op) for v in op.operands))
-        m.set(op, _flushed(rounded(found, element), op))
+            found = np.asarray(rounded(function(*operands), element))
+        if mode not in ("", "nearest_even", "full", "approx"):
+            found = _directed(op, operands, found, element, mode)
+        m.set(op, _flushed(found, op))
 
     return handler
+
+
+_EXACT: dict[Any, Callable[..., Fraction]] = {
+    ct.AddF: lambda a, b: a + b,
+    ct.SubF: lambda a, b: a - b,
+    ct.MulF: lambda a, b: a * b,
+    ct.DivF: lambda a, b: a / b,
+    ct.Fma: lambda a, b, c: a * b + c,
+}
+
+
+def _directed(op: Any, operands: list[Array], nearest: Array, element: Any, mode: str) -> Array:
+    """Rounded in a direction, by exact arithmetic; what is no finite number, or zero, stays as it is."""
+    exact = _EXACT.get(type(op))
+    if exact is None:
+        raise UnsupportedError(f"{op.name} with rounding<{mode}>")
+    found = nearest.copy()
+    columns = [np.broadcast_to(v, nearest.shape) for v in operands]
+    for at in np.ndindex(nearest.shape):
+        numbers = [float(column[at]) for column in columns]
+        if not np.all(np.isfinite(numbers)) or (isinstance(op, ct.DivF) and numbers[1] == 0):
+            continue
+        value = exact(*map(Fraction, numbers))
+        if value:
+            found[at] = rounded_towards([value], element, mode)[0]
+        elif mode == "negative_inf" and isinstance(op, ct.AddF | ct.SubF) and any(numbers):
+            found[at] = -0.0
+    return found
 
 
 def _flushed(values: Array, op: Any) -> Array:

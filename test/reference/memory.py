@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from reference.machine import Machine, TiledView, View, element_of, on, word
+from reference.machine import Machine, TiledView, View, element_of, on
 from reference.numbers import (
     Array,
     UnsupportedError,
     element_size,
+    is_half_byte,
+    kind_of,
     rounded,
     to_bytes,
     unsigned,
@@ -18,8 +20,9 @@ from reference.numbers import (
 )
 
 from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import DYNAMIC, FloatType
+from tessera_tools.ir.types import DYNAMIC, I8, FloatType
 
 # -- the grid, tokens, messages
 
@@ -93,7 +96,9 @@ def _store_pointers(m: Machine, op: Any) -> None:
 def _atomic(m: Machine, op: Any) -> None:
     addresses = np.asarray(m.get(op.pointers))
     mask = np.broadcast_to(m.get(op.mask) != 0 if op.mask is not None else True, addresses.shape)
-    found = _modify(m, addresses, mask, np.asarray(m.get(op.arg)), word(op.mode), element_of(op.arg))
+    found = _modify(
+        m, addresses, mask, np.asarray(m.get(op.arg)), ATOMIC_MODE.text(op.mode), element_of(op.arg)
+    )
     m.set(op, found, None)
 
 
@@ -195,21 +200,46 @@ def _dimensions(type: Any) -> Sequence[int]:
 
 
 def _reach(m: Machine, view: TiledView, indices: Sequence[Array]) -> tuple[Array, Array]:
-    """(addresses, which of them lie in the tensor) of the tile at some indices."""
+    """(places, which of them lie in the tensor) of the tile at some indices; places are counted in elements."""
     type, tensor = view.type, view.tensor
     rank = len(type.tile)
-    addresses = np.full(type.tile, tensor.base, np.int64)
+    places = np.zeros(type.tile, np.int64)
     inside = np.ones(type.tile, bool)
-    size = element_size(tensor.element)
     for axis, (dim, index) in enumerate(zip(_dimensions(type), indices, strict=True)):
         if isinstance(type, ct.GatherScatterViewType):
             along = np.asarray(index) if axis == type.sparse_dim else int(index) + np.arange(type.tile[axis])
         else:
             along = int(index) * _steps(type)[axis] + np.arange(type.tile[axis])
         along = along.reshape([-1 if i == axis else 1 for i in range(rank)])
-        addresses = addresses + along * tensor.strides[dim] * size
+        places = places + along * tensor.strides[dim]
         inside = inside & (along >= 0) & (along < tensor.shape[dim])
-    return addresses, inside
+    return places, inside
+
+
+def _addresses(view: TiledView, places: Array) -> Array:
+    return view.tensor.base + places * element_size(view.tensor.element)
+
+
+def _load_places(m: Machine, view: TiledView, places: Array) -> Array:
+    element = view.tensor.element
+    if not is_half_byte(element):
+        return m.memory.load(_addresses(view, places), element)
+    data = m.memory.load(view.tensor.base + places // 2, I8)
+    kind = kind_of(element)
+    return kind.decode((data >> 4 * (places % 2) & 15).astype(kind.storage))
+
+
+def _store_places(m: Machine, view: TiledView, places: Array, values: Array) -> None:
+    element = view.tensor.element
+    if not is_half_byte(element):
+        m.memory.store(_addresses(view, places), values, element)
+        return
+    for place, value in zip(places.reshape(-1), kind_of(element).encode(values).reshape(-1), strict=True):
+        address = np.asarray(view.tensor.base + place // 2)
+        old = int(m.memory.load(address, I8)) & 0xFF
+        shift = 4 * int(place % 2)
+        new = old & ~(15 << shift) | (int(value) & 15) << shift
+        m.memory.store(address, wrapped(np.asarray(new), I8), I8)
 
 
 _PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "neg_inf": -np.inf}
@@ -218,26 +248,28 @@ _PADDING = {"zero": 0.0, "neg_zero": -0.0, "nan": np.nan, "pos_inf": np.inf, "ne
 @on(ct.LoadViewTko)
 def _load_view(m: Machine, op: Any) -> None:
     view = m.get(op.view)
-    addresses, inside = _reach(m, view, m.all(op.index))
+    places, inside = _reach(m, view, m.all(op.index))
     element = view.tensor.element
     dtype = np.float64 if isinstance(element, FloatType) else np.int64
     padding = _PADDING[view.type.padding.value] if view.type.padding is not None else 0
-    found = np.full(addresses.shape, padding, dtype)
-    found[inside] = m.memory.load(addresses[inside], element)
+    found = np.full(places.shape, padding, dtype)
+    found[inside] = _load_places(m, view, places[inside])
     m.set(op, found, None)
 
 
 @on(ct.StoreViewTko)
 def _store_view(m: Machine, op: Any) -> None:
     view = m.get(op.view)
-    addresses, inside = _reach(m, view, m.all(op.index))
-    m.memory.store(addresses[inside], np.asarray(m.get(op.tile))[inside], view.tensor.element)
+    places, inside = _reach(m, view, m.all(op.index))
+    _store_places(m, view, places[inside], np.asarray(m.get(op.tile))[inside])
     m.set(op, None)
 
 
 @on(ct.AtomicRedViewTko)
 def _atomic_view(m: Machine, op: Any) -> None:
     view = m.get(op.view)
-    addresses, inside = _reach(m, view, m.all(op.index))
-    _modify(m, addresses, inside, np.asarray(m.get(op.value)), word(op.mode), view.tensor.element)
+    places, inside = _reach(m, view, m.all(op.index))
+    addresses = _addresses(view, places)
+    mode = ATOMIC_MODE.text(op.mode)
+    _modify(m, addresses, inside, np.asarray(m.get(op.value)), mode, view.tensor.element)
     m.set(op, None)

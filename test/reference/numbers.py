@@ -7,6 +7,7 @@ ptr     int64 arrays of addresses
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import FloatType, IntegerType
 from tessera_tools.runtime import lookup_type
+from tessera_tools.sim.rounding import FORMATS, decode, encode
 
 Array = np.ndarray[Any, Any]
 _WORDS = {"f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2", "f8E8M0FNU": "f8e8m0"}
@@ -30,8 +32,24 @@ def word_of(element: Type) -> str:
     return _WORDS.get(str(element), str(element))
 
 
+class _Float4:
+    """f4E2M1FN, one pattern a byte of an array."""
+
+    storage = np.dtype(np.uint8)
+
+    @staticmethod
+    def encode(values: Any) -> Array:
+        return encode(np.asarray(values, np.float64), FORMATS["e2m1"]).astype(np.uint8)
+
+    @staticmethod
+    def decode(array: Array) -> Array:
+        return decode(array, FORMATS["e2m1"])
+
+
 def kind_of(element: Type) -> Any:
     """The runtime's element type; UnsupportedError where it has none."""
+    if str(element) == "f4E2M1FN":
+        return _Float4
     found = lookup_type(word_of(element))
     if found is None:
         raise UnsupportedError(f"elements of type {element}")
@@ -48,6 +66,38 @@ def rounded(values: Array, element: Type) -> Array:
             return np.asarray(values).astype(_NUMPY[name]).astype(np.float64)
         kind = kind_of(element)
         return kind.decode(kind.encode(np.asarray(values, np.float64)))
+
+
+def rounded_towards(exact: list[Fraction], element: Type, mode: str) -> list[float]:
+    """Finite rational numbers to the next number of an element type in a direction: `zero`, `negative_inf`,
+    `positive_inf`; exact ones as they are."""
+    found = []
+    for number in exact:
+        near = float(rounded(np.asarray(float(number)), element))
+        up = mode == "positive_inf" or (mode == "zero" and number < 0)
+        if np.isfinite(near) and Fraction(near) != number and (Fraction(near) < number) == up:
+            near = _neighbour(near, element, up)
+        elif np.isinf(near):
+            largest = _neighbour(near, element, near < 0)
+            if (near > 0) != up:
+                near = largest
+        found.append(near)
+    return found
+
+
+def _neighbour(value: float, element: Type, up: bool) -> float:
+    """The next number of an element type above or below."""
+    if value == 0:
+        kind = kind_of(element)
+        raw = np.array(1, f"<u{kind.storage.itemsize}").view(kind.storage)
+        return float(kind.decode(raw)) * (1 if up else -1)
+    kind = kind_of(element)
+    stored = np.asarray(kind.encode(np.asarray(value)))
+    bits = stored.view(f"<u{kind.storage.itemsize}")
+    away = up == (value > 0)
+    return float(
+        kind.decode((bits + bits.dtype.type(1) if away else bits - bits.dtype.type(1)).view(kind.storage))
+    )
 
 
 def wrapped(values: Any, element: Type) -> Array:
@@ -70,12 +120,17 @@ def unsigned(values: Array, element: Type) -> Array:
     return bits if element.width == 64 else bits & np.uint64((1 << element.width) - 1)
 
 
+def is_half_byte(element: Type) -> bool:
+    """Whether two elements share a byte in memory, the first in its low half."""
+    return isinstance(element, IntegerType | FloatType) and element.width == 4
+
+
 def element_size(element: Type) -> int:
     """Bytes of an element in memory; UnsupportedError below one byte."""
     if isinstance(element, ct.PointerType):
         return 8
-    if isinstance(element, IntegerType | FloatType) and element.width < 8 and element.width != 1:
-        raise UnsupportedError(f"elements of type {element} in memory")
+    if is_half_byte(element):
+        raise UnsupportedError(f"addresses of elements of type {element}")
     return int(kind_of(element).storage.itemsize)
 
 

@@ -15,7 +15,6 @@ from reference.numbers import (
 )
 
 from tessera_tools.dialects import cuda_tile as ct
-from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
 
 # -- tiles
 
@@ -66,44 +65,30 @@ def _insert(m: Machine, op: Any) -> None:
     m.set(op, whole)
 
 
-def _fold(m: Machine, op: Any) -> tuple[list[Array], list[list[Array]]]:
-    """(the accumulators at the end, after each step); the region's ops take whole slices as they take numbers."""
-    axis = op.dim.value
-    inputs = [np.moveaxis(np.asarray(m.get(v)), axis, 0) for v in op.inputs]
-    accumulators = []
-    for identity, value in zip(op.identities, inputs, strict=True):
-        start = _scalar(identity)
-        accumulators.append(np.full(value.shape[1:], start, value.dtype))
-    order = range(inputs[0].shape[0])
+def _fold(m: Machine, op: Any) -> list[list[Array]]:
+    """The accumulators after each step; the region's ops take whole slices as they take numbers.
+
+    The identities are not asked for: combined with an element they give that element.
+    """
+    inputs = [np.moveaxis(np.asarray(m.get(v)), op.dim.value, 0) for v in op.inputs]
     reverse = op.attributes.get("reverse")
-    if reverse is not None and getattr(reverse, "value", 0):
-        order = reversed(order)
-    steps: list[list[Array]] = []
-    for i in order:
-        arguments = [x for value, acc in zip(inputs, accumulators, strict=True) for x in (value[i], acc)]
+    order = range(inputs[0].shape[0])[:: -1 if reverse is not None and reverse.value else 1]
+    steps = [[value[order[0]] for value in inputs]]
+    for i in order[1:]:
+        arguments = [x for value, acc in zip(inputs, steps[-1], strict=True) for x in (value[i], acc)]
         end = m.inner(op.body.entry, arguments)
-        accumulators = [np.broadcast_to(v, inputs[0].shape[1:]) for v in end.values]
-        steps.append(accumulators)
-    if reverse is not None and getattr(reverse, "value", 0):
-        steps.reverse()
-    return accumulators, steps
-
-
-def _scalar(attribute: Any) -> float | int:
-    if isinstance(attribute, FloatAttr):
-        return float(attribute.value)
-    assert isinstance(attribute, IntegerAttr)
-    return int(wrapped(np.asarray(attribute.value), attribute.type))
+        steps.append([np.broadcast_to(v, inputs[0].shape[1:]) for v in end.values])
+    return steps if order.step > 0 else steps[::-1]
 
 
 @on(ct.Reduce)
 def _reduce(m: Machine, op: Any) -> None:
-    m.set(op, *_fold(m, op)[0])
+    m.set(op, *_fold(m, op)[-1])
 
 
 @on(ct.Scan)
 def _scan(m: Machine, op: Any) -> None:
-    steps = _fold(m, op)[1]
+    steps = _fold(m, op)
     m.set(op, *(np.moveaxis(np.stack(column), 0, op.dim.value) for column in zip(*steps, strict=True)))
 
 

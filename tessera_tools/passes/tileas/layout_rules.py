@@ -20,7 +20,6 @@ from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileaa.reductions import plain
 from tessera_tools.dialects.nv_tileas import layout_of
@@ -337,12 +336,7 @@ def coalesced(type: RankedTensorType, vector: int, warps: int, axis: int | None 
 
 def default_layout(type: RankedTensorType, warps: int) -> LinearLayout:
     """The layout of a tile that no op has a preference for: up to 16 bytes of neighbours a thread."""
-    return coalesced(type, max(1, min(4, 128 // element_bits(type.element))), warps)
-
-
-def element_bits(element: Any) -> int:
-    """Bits that an element takes in registers or memory; 64 for pointers."""
-    return 64 if isinstance(element, PointerType) else storage_bits(element)
+    return coalesced(type, max(1, min(4, 128 // storage_bits(type.element))), warps)
 
 
 def access_layout(op: Any, type: RankedTensorType, warps: int) -> LinearLayout:

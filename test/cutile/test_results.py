@@ -1,0 +1,81 @@
+"""Every kernel that cuTile exported, compiled and run on the simulated GPU, against its interpretation in NumPy.
+
+Fresh numbers, target and schedule each time; whole tiles, and arrays that end within a tile.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import TARGETS, check_tools, decode, fresh_seed, run
+from reference.interpreter import UnsupportedError, interpret
+
+from tessera_tools.bytecode import read_bytecode
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.ir.printing import print_op
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from arguments import Parameter, make, parameters_of  # noqa: E402
+
+NAMES = sorted({path.stem for path in HERE.glob("*/*.tileirbc")})
+ONE_BLOCK = {"atomics", "bf16_atomics", "float_atomics", "view_atomics"}
+"""Kernels whose results depend on the order of tile blocks."""
+ALIGNED = {"unchecked", "signed_division"}
+"""Kernels that promise not to reach over an edge, or divide by what lies there."""
+TOLERANCE = {"f64": 1e-9, "f32": 2e-4, "f16": 2e-2, "bf16": 6e-2, "f8e4m3": 0.15, "f8e5m2": 0.3, "tf32": 2e-3}
+"""Of the largest number in a result: sums in another order, and the roundings on the way."""
+
+
+def newest(name: str) -> Path:
+    """The file of a kernel of the newest version that has it."""
+    return max(HERE.glob(f"*/{name}.tileirbc"), key=lambda path: path.parent.name)
+
+
+def prepared(name: str, args: list[Any], groups: list[Parameter]) -> list[Any]:
+    """The arguments within what the kernel asks of them."""
+    if name == "printed":
+        return [np.abs(a) + 1 if isinstance(a, np.ndarray) else a for a in args]
+    if name == "signed_division":
+        return [a + 1 if isinstance(a, np.ndarray) else a for a in args]
+    return args
+
+
+@pytest.mark.parametrize("ragged", [False, True], ids=["whole", "ragged"])
+@pytest.mark.parametrize("name", NAMES)
+def test_results(name: str, ragged: bool) -> None:
+    if ragged and name in ALIGNED:
+        return
+    module = read_bytecode(newest(name).read_bytes(), name)
+    entry = next(op for op in module.walk() if isinstance(op, ct.Entry))
+    groups = parameters_of(entry)
+    rng = np.random.default_rng(fresh_seed())
+    args = prepared(name, make(groups, 2, ragged, rng), groups)
+    grid = (1, 1, 1) if name in ONE_BLOCK else (2, 2, 2)
+    target = str(rng.choice(TARGETS))
+    print(f"target: {target}")
+    found = run(print_op(module), *args, target=target, grid=grid, mode=str(rng.choice(["late", "early"])))
+    try:
+        expected = interpret(module, args, grid)
+    except UnsupportedError as problem:
+        pytest.fail(f"the interpreter does not do {problem}")
+    arrays = [group for group in groups if group.rank >= 0]
+    for group, a, b in zip(arrays, expected, found, strict=True):
+        tolerance = TOLERANCE.get(group.element)
+        if tolerance is None:
+            np.testing.assert_array_equal(b, a)
+        else:
+            x, y = decode(group.element, a), decode(group.element, b)
+            largest = np.max(np.abs(x), initial=1e-3, where=np.isfinite(x))
+            np.testing.assert_allclose(y, x, rtol=tolerance, atol=tolerance * largest)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_upstream_tools_take_every_kernel(target: str) -> None:
+    for name in NAMES:
+        check_tools(print_op(read_bytecode(newest(name).read_bytes(), name)), target)
