@@ -13,6 +13,8 @@ from reference.numbers import (
     UnsupportedError,
     element_size,
     from_bytes,
+    is_half_byte,
+    kind_of,
     rounded,
     rounded_towards,
     to_bytes,
@@ -272,15 +274,24 @@ def _bitcast(m: Machine, op: Any) -> None:
 
 @on(ct.Pack)
 def _pack(m: Machine, op: Any) -> None:
-    data = to_bytes(np.asarray(m.get(op.source)), element_of(op.source))
+    element, values = element_of(op.source), np.asarray(m.get(op.source))
+    if is_half_byte(element):
+        low, high = (kind_of(element).encode(values[..., i::2]) & 15 for i in (0, 1))
+        data = low | high << 4
+    else:
+        data = to_bytes(values, element)
     m.set(op, wrapped(data.reshape(op.result.type.shape), element_of(op.result)))
 
 
 @on(ct.Unpack)
 def _unpack(m: Machine, op: Any) -> None:
-    element = element_of(op.result)
-    data = np.asarray(m.get(op.source)).astype(np.uint8).reshape(*op.result.type.shape, element_size(element))
-    m.set(op, from_bytes(data, element))
+    element, shape = element_of(op.result), op.result.type.shape
+    data = np.asarray(m.get(op.source)).astype(np.uint8)
+    if is_half_byte(element):
+        halves = np.stack([data & 15, data >> 4], -1)
+        m.set(op, kind_of(element).decode(halves).reshape(shape))
+    else:
+        m.set(op, from_bytes(data.reshape(*shape, element_size(element)), element))
 
 
 @on(ct.IntToPtr, ct.PtrToInt, ct.PtrToPtr, ct.Assume)
