@@ -20,7 +20,7 @@ from tessera_tools.layout import LinearLayout, contiguous_elements
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.owners import shared_by_owners
+from tessera_tools.passes.llvm.owners import owner, shared_by_owners
 from tessera_tools.passes.llvm.tiles import Tile, converted, element_bytes, from_memory, into_memory, stored
 
 SYNCSCOPES = {"cta": "block", "gpu": "device", "sys": None}
@@ -87,13 +87,6 @@ class _Elements:
         wanted = max(1, op.copy_atom.bits // (8 * self.bytes))
         return groups_along(layout, axis, contiguous_elements(layout, axis, wanted, wanted, wanted))
 
-    def owner(self) -> Value | None:
-        """Whether this thread is the one, of several that hold the same elements, to access them."""
-        e = self.e
-        if self.layout is None:
-            return e.icmp("eq", e.special_register("tid.x"), 0)
-        return e.no_bit_set(self.layout.free_variable_masks())
-
     def by_condition(self, also: Value | None) -> list[tuple[Value | None, list[Group]]]:
         """The groups by the condition under which they are accessed."""
         found: dict[Any, tuple[Value | None, list[Group]]] = {}
@@ -145,7 +138,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
         return found
 
     once = isinstance(op, nv_tileaa.AtomicLoad)
-    for condition, groups in access.by_condition(access.owner() if once else None):
+    for condition, groups in access.by_condition(owner(low, op.res.type) if once else None):
         others = [fillers[r] for group in groups for r in group.registers]
         values = iter(guarded(low, condition, others, lambda groups=groups: body(groups)))
         for group in groups:
@@ -177,6 +170,6 @@ def store(low: Lowering, op: nv_tileaa.Store) -> None:
             e.emit(llvm.Store(packed, pointer, i64(n * access.bytes), **access.order))
         return []
 
-    for condition, groups in access.by_condition(access.owner()):
+    for condition, groups in access.by_condition(owner(low, op.value.type)):
         guarded(low, condition, [], lambda groups=groups: body(groups))
     low.define(op.out_token, None)

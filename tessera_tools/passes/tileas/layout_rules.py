@@ -373,11 +373,11 @@ def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(moved, LOAD if loads else STORE, coalesced(moved.type, vector, warps, axis))]
 
 
-@anchored("nv_tileaa.atomic_rmw", "nv_tileaa.atomic_cas")
+@anchored("nv_tileaa.atomic_rmw", "nv_tileaa.atomic_cas", "nv_tileaa.atomic_load", "nv_tileaa.atomic_store")
 def _one_by_one(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     """Neighbours in neighbouring threads: as many threads as there are take part."""
-    type = op.value.type
-    return [(op.value, STORE, coalesced(type, 1, warps))] if is_tile(op.value) else []
+    moved = op.res if isinstance(op, nv_tileaa.AtomicLoad) else op.value
+    return [(moved, STORE, coalesced(moved.type, 1, warps))] if is_tile(moved) else []
 
 
 @demanding("nv_tileas.dot")
