@@ -1,6 +1,6 @@
 """Linear layouts of tiles and buffers. The front of the package: import from here.
 
-    linear ◀── cute, xor, text, atoms ◀── distributed, access ◀── shared ◀── conversion
+    linear ◀── cute, xor, text, atoms ◀── distributed, access ◀── shared ◀── conversion ◀── parts
 
 Pure Python integers; nothing of the IR is imported. Each name is loaded when it is first used, so that reading a
 layout attribute does not load the planning of conversions. `docs/layouts.md` explains all of it with pictures.
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         wgmma_operand_a,
     )
     from tessera_tools.layout.linear import LayoutError, LinearLayout
+    from tessera_tools.layout.parts import PartedRoundTrip, most_parts, parted_round_trip
     from tessera_tools.layout.shared import (
         SWIZZLE_32B,
         SWIZZLE_64B,
@@ -95,6 +96,7 @@ _NAMES = {
         "Conversion", "LaneShuffle", "RegisterMove", "SharedRoundTrip", "classify", "plan_conversion",
         "shared_round_trip",
     ],
+    "parts": ["PartedRoundTrip", "most_parts", "parted_round_trip"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -156,6 +158,9 @@ __all__ = [
     "classify",
     "plan_conversion",
     "shared_round_trip",
+    "PartedRoundTrip",
+    "most_parts",
+    "parted_round_trip",
 ]
 
 

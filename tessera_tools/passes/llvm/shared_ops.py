@@ -6,7 +6,15 @@ from typing import Any
 
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.layout import LaneShuffle, RegisterMove, SharedRoundTrip, vector_access
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout import (
+    LaneShuffle,
+    PartedRoundTrip,
+    RegisterMove,
+    SharedRoundTrip,
+    shape_of,
+    vector_access,
+)
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import (
@@ -91,6 +99,8 @@ def convert_layout(low: Lowering, op: nv_tileas.ConvertLayout) -> None:
         low.define(op.res, Tile(op.res.type, picked))
     elif isinstance(plan, LaneShuffle):
         low.define(op.res, _shuffle(low, op, plan, tile))
+    elif isinstance(plan, PartedRoundTrip):
+        low.define(op.res, _parted_round_trip(low, op, plan, tile))
     else:
         assert isinstance(plan, SharedRoundTrip)
         low.define(op.res, _round_trip(low, op, plan, tile))
@@ -136,8 +146,33 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
 def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Tile:
     """Store, barrier, load."""
     e = low.e
-    scale = element_bytes(op.res.type.element)
-    tile = memory_tile(e, tile, op.source.type)
+    stored_tile = memory_tile(e, tile, op.source.type)
+    loaded = _exchanged(low, op, plan, stored_tile, memory_type(op.res.type))
+    return register_tile(e, loaded, op.res.type)
+
+
+def _parted_round_trip(low: Lowering, op: Any, plan: PartedRoundTrip, tile: Tile) -> Tile:
+    """A round trip for each part, each behind a barrier."""
+    e = low.e
+    element = memory_type(op.res.type).element
+    part = RankedTensorType(shape_of(plan.source), element)
+    source, target = (nv_tileas.with_layout(part, layout) for layout in (plan.source, plan.target))
+    values = memory_tile(e, tile, op.source.type).elements(e)
+    made: list[Any] = [None] * nv_tileas.layout_of(op.res.type).in_size("register")
+    for number, (stores, loads) in enumerate(zip(plan.store_registers, plan.load_registers, strict=True)):
+        if number:
+            e.nvvm("barrier0")
+        given = Tile(source, [values[register] for register in stores])
+        loaded = _exchanged(low, op, plan.trip, given, target)
+        for register, value in zip(loads, loaded.elements(e), strict=True):
+            made[register] = value
+    return register_tile(e, Tile(memory_type(op.res.type), made), op.res.type)
+
+
+def _exchanged(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile, type: RankedTensorType) -> Tile:
+    """The tile, of elements as they are in memory, stored and loaded as `type`."""
+    e = low.e
+    scale = element_bytes(type.element)
     offset = low.allocation.offsets[op]
 
     def pointer(address: Any) -> Any:
@@ -153,5 +188,4 @@ def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Ti
 
     guarded(low, e.no_bit_set(dict(plan.store_masks)), [], body)
     e.nvvm("barrier0")
-    loaded = load_tile(e, memory_type(op.res.type), plan.load, pointer(plan.load.address))
-    return register_tile(e, loaded, op.res.type)
+    return load_tile(e, type, plan.load, pointer(plan.load.address))

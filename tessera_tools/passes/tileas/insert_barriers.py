@@ -11,11 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tessera_tools.dialects import nv_tileaa
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.barriers import insert_barriers
 from tessera_tools.passes.tileas.kernel import kernels, target_of
 from tessera_tools.passes.tileas.shared_memory import allocate, record
+from tessera_tools.target import Target
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,13 @@ class InsertBarriers(Pass):
             return
         target = target_of(op)
         for function in functions:
-            allocation = allocate(function, target)
-            record(allocation)
-            inserted, removed = insert_barriers(function, allocation)
-            context.count("inserted", inserted)
-            context.count("removed", removed)
-            context.count("bytes", allocation.total)
+            self.run_on_kernel(function, target, context)
+
+    def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
+        """Place what one kernel needs, and make its barriers those that it needs."""
+        allocation = allocate(function, target)
+        record(allocation)
+        inserted, removed = insert_barriers(function, allocation)
+        context.count("inserted", inserted)
+        context.count("removed", removed)
+        context.count("bytes", allocation.total)

@@ -5,7 +5,7 @@
 
 Buffers and scratch whose lives do not meet may share bytes: a life is the span of operations from the first use to the
 last, stretched over every loop that it enters from outside.  Barriers order those who share (`barriers.py`), and no
-copy is under way where a life ends.
+copy is under way where a life ends.  Where there is no room for the scratch of a conversion, it is done in parts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType, Type
 from tessera_tools.layout import (
     Conversion,
+    LaneShuffle,
     LinearLayout,
     MatrixAccess,
-    SharedRoundTrip,
+    PartedRoundTrip,
+    RegisterMove,
     VectorAccess,
     matrix_access,
+    most_parts,
+    parted_round_trip,
     plan_conversion,
     vector_access,
 )
@@ -43,6 +47,8 @@ BUFFER_ALIGNMENT = 16
 access moves by the same number of banks."""
 OFFSET = "nv_tileas.offset"
 """The attribute of an op that needs shared memory: at which byte of the CTA's it has it."""
+PARTS = "nv_tileas.parts"
+"""The attribute of a convert_layout that is done in so many parts, with scratch for one."""
 ALIGN = "nv_tileas.alignment"
 """The attribute of an alloc_tensor whose reader wants more than `BUFFER_ALIGNMENT`."""
 
@@ -101,10 +107,19 @@ class _Life:
     last: int
     alignment: int
     offset: int = -1
+    parts: int = 1
 
     @property
     def bytes(self) -> int:
         return self.need.bytes
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.bytes
+
+    def meets(self, other: _Life) -> bool:
+        """Whether both are needed at some position."""
+        return self.first <= other.last and other.first <= self.last
 
 
 @dataclass
@@ -113,6 +128,8 @@ class Allocation:
 
     offsets: dict[Operation, int] = field(default_factory=dict)
     sizes: dict[Operation, int] = field(default_factory=dict)
+    parts: dict[Operation, int] = field(default_factory=dict)
+    """Conversions that are done in more than one part."""
     total: int = 0
 
     def add(self, op: Operation, offset: int, size: int) -> None:
@@ -126,6 +143,8 @@ def allocate(function: Any, target: Target) -> Allocation:
     """Place all buffers and scratch; an error that says what takes how much if they do not fit."""
     lives = _lives(function, target)
     allocation = _place(lives)
+    while allocation.total > target.max_shared_per_block and _split(lives, target):
+        allocation = _place(lives)
     if allocation.total > target.max_shared_per_block:
         listed = "; ".join(
             f"{v.bytes} bytes for {v.need.what}" for v in sorted(lives, key=lambda v: -v.bytes)
@@ -141,6 +160,8 @@ def record(allocation: Allocation) -> None:
     """Write the places on the ops."""
     for op, offset in allocation.offsets.items():
         op.attributes[OFFSET] = i64(offset)
+    for op, parts in allocation.parts.items():
+        op.attributes[PARTS] = i64(parts)
 
 
 def recorded(function: Any, target: Target) -> Allocation:
@@ -216,16 +237,34 @@ def _place(lives: list[_Life]) -> Allocation:
     placed: list[_Life] = []
     for life in sorted(lives, key=lambda v: (-v.bytes, v.first)):
         offset = 0
-        for other in sorted(
-            (o for o in placed if o.first <= life.last and life.first <= o.last), key=lambda o: o.offset
-        ):
+        for other in sorted(filter(life.meets, placed), key=lambda o: o.offset):
             if offset + life.bytes <= other.offset:
                 break
-            offset = max(offset, _aligned(other.offset + other.bytes, life.alignment))
+            offset = max(offset, _aligned(other.end, life.alignment))
         life.offset = offset
         placed.append(life)
         allocation.add(life.op, offset, life.bytes)
+        if life.parts > 1:
+            allocation.parts[life.op] = life.parts
     return allocation
+
+
+def _split(lives: list[_Life], target: Target) -> bool:
+    """Halve the scratch of the largest conversion in the way of what does not fit; whether there was one."""
+    beyond = [life for life in lives if life.end > target.max_shared_per_block]
+    for life in sorted(lives, key=lambda v: -v.bytes):
+        op = life.op
+        if not isinstance(op, nv_tileas.ConvertLayout) or not any(map(life.meets, beyond)):
+            continue
+        if 2 * life.parts <= most_parts(
+            nv_tileas.layout_of(op.source.type), nv_tileas.layout_of(op.res.type)
+        ):
+            life.parts *= 2
+            plan = conversion_plan(op, target, life.parts)
+            assert isinstance(plan, PartedRoundTrip)
+            life.need = _conversion(op, plan.scratch_bytes)
+            return True
+    return False
 
 
 def _aligned(offset: int, alignment: int) -> int:
@@ -235,9 +274,11 @@ def _aligned(offset: int, alignment: int) -> int:
 @scratch("nv_tileas.convert_layout")
 def _conversion_scratch(op: nv_tileas.ConvertLayout, target: Target) -> Scratch | None:
     plan = conversion_plan(op, target)
-    if not isinstance(plan, SharedRoundTrip):
-        return None
-    return Scratch(plan.scratch_bytes, f"a conversion of {tile_text(op.res.type.shape, op.res.type.element)}")
+    return None if isinstance(plan, RegisterMove | LaneShuffle) else _conversion(op, plan.scratch_bytes)
+
+
+def _conversion(op: nv_tileas.ConvertLayout, size: int) -> Scratch:
+    return Scratch(size, f"a conversion of {tile_text(op.res.type.shape, op.res.type.element)}")
 
 
 @scratch("nv_tileaa.reduce", "nv_tileaa.scan")
@@ -263,11 +304,20 @@ def _effect_scratch(op: Operation, target: Target) -> Scratch | None:
     return Scratch(needed, f"a {op.name.partition('.')[2]}{of}") if needed else None
 
 
-def conversion_plan(op: nv_tileas.ConvertLayout, target: Target) -> Conversion:
-    """How a layout conversion is done; stmatrix only where the target has it."""
+def conversion_plan(
+    op: nv_tileas.ConvertLayout, target: Target, parts: int | None = None
+) -> Conversion | PartedRoundTrip:
+    """How a layout conversion is done; stmatrix only where the target has it.
+
+    `parts`: in how many; None for as many as the op says.  LayoutError if there cannot be so many.
+    """
+    if parts is None:
+        said = op.attributes.get(PARTS)
+        parts = said.value if isinstance(said, IntegerAttr) else 1
     return _planned(
         nv_tileas.layout_of(op.source.type),
         nv_tileas.layout_of(op.res.type),
+        parts,
         memory_bits(op.res.type.element),
         target.has(Feature.STMATRIX),
         target.has(Feature.LDMATRIX),
@@ -275,7 +325,14 @@ def conversion_plan(op: nv_tileas.ConvertLayout, target: Target) -> Conversion:
 
 
 # The same few layouts are planned for again and again: by slice of a dot, by pass, and by kernel of a module.
-_planned = lru_cache(maxsize=256)(plan_conversion)
+@lru_cache(maxsize=256)
+def _planned(
+    src: LinearLayout, dst: LinearLayout, parts: int, bits: int, matrix_store: bool, matrix_load: bool
+) -> Conversion | PartedRoundTrip:
+    plan = plan_conversion(src, dst, bits, matrix_store, matrix_load)
+    if parts == 1 or isinstance(plan, RegisterMove | LaneShuffle):
+        return plan
+    return parted_round_trip(src, dst, parts, bits, matrix_store, matrix_load)
 
 
 def full_tile_registers(registers: LinearLayout, tile: tuple[int, ...]) -> LinearLayout:
