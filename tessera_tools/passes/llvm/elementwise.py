@@ -109,15 +109,8 @@ def _check_elements(op: Operation) -> None:
 @lowers(*SCALARS)
 def elementwise(low: Lowering, op: Operation) -> None:
     """Apply the scalar form, once or once a register."""
-    scalar = SCALARS[op.name]
-    result = op.results[0]
-    mode = op.attributes.get("roundingmode")
-    if mode is not None and op.name not in CASTS:
-        raise op.error(
-            f"with rounding mode {mode} has no lowering in this version; leave the rounding mode away"
-        )
     _check_elements(op)
-    _apply(low, op, result, scalar)
+    _apply(low, op, op.results[0], SCALARS[op.name])
 
 
 def _apply(low: Lowering, op: Operation, result: Value, scalar: Scalar) -> None:

@@ -21,10 +21,9 @@ entry @floats(%s: tile<f32>, %t: tile<f32>) {
   %2 = mulf %a, %a : tile<8x4xf32>
   // CHECK: arith.divf %[[A]], %[[A]] : tensor<8x4xf32>
   %3 = divf %a, %a : tile<8x4xf32>
-  // CHECK: arith.divf %[[A]], %[[A]] fastmath<afn> : tensor<8x4xf32>
+  // CHECK: nv_tileaa.divf %[[A]], %[[A]] rounding<approx> : tensor<8x4xf32>
   %4 = divf %a, %a rounding<approx> : tile<8x4xf32>
-  // The full-precision quotient may be as far off as the plain one never is.
-  // CHECK: arith.divf %[[A]], %[[A]] : tensor<8x4xf32>
+  // CHECK: nv_tileaa.divf %[[A]], %[[A]] rounding<full> : tensor<8x4xf32>
   %5 = divf %a, %a rounding<full> : tile<8x4xf32>
   // CHECK: arith.remf
   %6 = remf %a, %a : tile<8x4xf32>
@@ -117,5 +116,34 @@ entry @integers(%i: tile<i32>) {
   // CHECK: arith.addi %[[BOTH]]#1, %[[BOTH]]#1
   %19 = mulhii %i, %i : tile<i32>
   %20 = addi %19, %19 : tile<i32>
+  return
+}
+
+// What arith and math cannot say is said by ops of nv_tileaa.
+// CHECK-LABEL: nv_tileaa.func @rounding(
+// CHECK-SAME: %[[S:.*]]: f32, %[[H:.*]]: f16)
+entry @rounding(%s: tile<f32>, %h: tile<f16>) {
+  // CHECK: nv_tileaa.addf %[[S]], %[[S]] rounding<zero> : f32
+  %0 = addf %s, %s rounding<zero> : tile<f32>
+  // CHECK: nv_tileaa.subf %[[S]], %[[S]] flush_to_zero : f32
+  %1 = subf %s, %s flush_to_zero : tile<f32>
+  // CHECK: nv_tileaa.mulf %[[H]], %[[H]] rounding<negative_inf> : f16
+  %2 = mulf %h, %h rounding<negative_inf> : tile<f16>
+  // CHECK: nv_tileaa.divf %[[S]], %[[S]] rounding<positive_inf> flush_to_zero : f32
+  %3 = divf %s, %s rounding<positive_inf> flush_to_zero : tile<f32>
+  // CHECK: nv_tileaa.fma %[[S]], %[[S]], %[[S]] rounding<zero> : f32
+  %4 = fma %s, %s, %s rounding<zero> : tile<f32>
+  // CHECK: nv_tileaa.sqrt %[[S]] rounding<approx> : f32
+  %5 = sqrt %s rounding<approx> : tile<f32>
+  // CHECK: nv_tileaa.exp2 %[[S]] flush_to_zero : f32
+  %6 = exp2 %s flush_to_zero : tile<f32>
+  // CHECK: nv_tileaa.rsqrt %[[S]] flush_to_zero : f32
+  %7 = rsqrt %s flush_to_zero : tile<f32>
+  // CHECK: nv_tileaa.tanh %[[S]] rounding<approx> : f32
+  %8 = tanh %s rounding<approx> : tile<f32>
+  // CHECK: nv_tileaa.maxf %[[S]], %[[S]] flush_to_zero : f32
+  %9 = maxf %s, %s flush_to_zero : tile<f32>
+  // CHECK: nv_tileaa.minf %[[S]], %[[S]] propagate_nan flush_to_zero : f32
+  %10 = minf %s, %s flush_to_zero propagate_nan : tile<f32>
   return
 }

@@ -37,22 +37,6 @@ entry @repeated(%p: tile<f32>) {
 
 // -----
 
-entry @directed(%x: tile<f32>) {
-  // expected-error @+1 {{'cuda_tile.addf' op is not supported by convert-cuda-tile-to-tileaa in this version: rounding<zero>; nearest_even, and approx and full where they exist, are supported}}
-  %0 = addf %x, %x rounding<zero> : tile<f32>
-  return
-}
-
-// -----
-
-entry @flushed(%x: tile<f32>) {
-  // expected-error @+1 {{'cuda_tile.mulf' op is not supported by convert-cuda-tile-to-tileaa in this version: flush_to_zero; subnormal numbers are kept}}
-  %0 = mulf %x, %x flush_to_zero : tile<f32>
-  return
-}
-
-// -----
-
 entry @unsigned_floats(%x: tile<f32>) {
   // expected-error @+1 {{'cuda_tile.ftof' op is not supported by convert-cuda-tile-to-tileaa in this version: rounding to 'fnv8E5M3FNU', which has no negative numbers; the other formats are supported}}
   %0 = ftof %x : tile<f32> -> tile<fnv8E5M3FNU>

@@ -10,7 +10,7 @@ entry @math(%f: tile<f32>, %i: tile<i32>) {
   %0 = fma %f, %f, %f : tile<f32>
   // CHECK: math.exp %[[F]] : f32
   %1 = exp %f : tile<f32>
-  // CHECK: math.exp %[[F]] fastmath<afn> : f32
+  // CHECK: nv_tileaa.exp %[[F]] rounding<approx> : f32
   %2 = exp %f rounding<approx> : tile<f32>
   // CHECK: math.exp2
   %3 = exp2 %f : tile<f32>
@@ -46,5 +46,7 @@ entry @math(%f: tile<f32>, %i: tile<i32>) {
   %18 = absf %f : tile<f32>
   // CHECK: math.absi %[[I]] : i32
   %19 = absi %i : tile<i32>
+  // CHECK: math.fpowi %[[F]], %[[I]] : f32, i32
+  %20 = fpowi %f, %i : tile<f32>, tile<i32>
   return
 }
