@@ -31,6 +31,7 @@ from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import choose_copy_atoms, populate_memory
 from tessera_tools.passes.tileaa.pointers import HINTS, hints_for, populate_pointers
 from tessera_tools.passes.tileaa.reductions import populate_reductions
+from tessera_tools.passes.tileaa.sub_byte import access_by_bytes
 from tessera_tools.passes.tileaa.tensors import populate_tensors
 from tessera_tools.passes.tileaa.views import populate_views
 from tessera_tools.target import Target, UnknownTargetError, lookup
@@ -151,6 +152,7 @@ def _function(entry: ct.Entry, handlers: Handlers, target: Target) -> aa.Func:
         attributes=attributes,
         location=entry.location,
     )
+    access_by_bytes(function)
     choose_copy_atoms(function)
     return function
 
