@@ -270,6 +270,24 @@ def _maximum(op: Any, x: Facts) -> Fact:
     return fact(op.result.type, math.gcd(a.divisor, b.divisor), max(a.lower, b.lower), max(a.upper, b.upper))
 
 
+def _absolute(op: Any, x: Facts) -> Fact:
+    """The least number of the type is its own absolute value, as its negation wraps around."""
+    (a,) = x
+    lower = max(a.lower, -a.upper, 0)
+    return wrapping(op.result.type, a.divisor, lower, max(abs(a.lower), abs(a.upper)))
+
+
+def _wide_product(op: Any, x: Facts) -> Sequence[Fact] | None:
+    """The halves of the unsigned product of numbers that are not negative."""
+    a, b = x
+    if a.lower < 0 or b.lower < 0:
+        return None
+    type = op.results[0].type
+    low, high = a.lower * b.lower, a.upper * b.upper
+    width = width_of(type)
+    return wrapping(type, a.divisor * b.divisor, low, high), fact(type, 1, low >> width, high >> width)
+
+
 def _unsigned_extremum(signed: Rule) -> Rule:
     def rule(op: Any, x: Facts) -> Any:
         return signed(op, x) if x[0].lower >= 0 and x[1].lower >= 0 else join(*x)
@@ -414,6 +432,8 @@ RULES: dict[str, Rule] = {
     "arith.maxsi": _maximum,
     "arith.minui": _unsigned_extremum(_minimum),
     "arith.maxui": _unsigned_extremum(_maximum),
+    "arith.mului_extended": _wide_product,
+    "math.absi": _absolute,
     "arith.extsi": _resize,
     "arith.trunci": _resize,
     "arith.index_cast": _resize,

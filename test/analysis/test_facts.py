@@ -10,7 +10,7 @@ from hypothesis import given
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
-from tessera_tools.dialects import arith, nv_tileaa, scf
+from tessera_tools.dialects import arith, math, nv_tileaa, scf
 from tessera_tools.dialects.arith.attributes import IntegerOverflowFlagsAttr
 from tessera_tools.dialects.arith.constants import signed
 from tessera_tools.dialects.arith.numbers import INTEGER
@@ -393,6 +393,24 @@ def test_every_claim_holds_of_every_value(
             claim = facts.fact(value)
             assert claim.lower <= number <= claim.upper, (step, claim, number)
             assert number % claim.divisor == 0, (step, claim, number)
+
+
+def test_an_absolute_value_keeps_the_divisor_and_turns_the_bounds() -> None:
+    p = Program()
+    size = p.builder.insert(math.AbsI(p.assume(lower=-96, upper=-32, divisor=8))).result
+    assert known(size) == (8, 32, 96)
+    least = p.builder.insert(math.AbsI(p.unknown())).result
+    assert known(least) == (1, None, None)
+
+
+def test_the_high_half_of_a_product_is_bounded_where_the_factors_are_not_negative() -> None:
+    p = Program()
+    factors = p.assume(lower=0, upper=1 << 20), p.assume(lower=0, upper=1 << 14)
+    low, high = p.builder.insert(arith.MulUIExtended(*factors)).results
+    assert known(low) == (1, None, None)
+    assert known(high) == (1, 0, 4)
+    _, unknown = p.builder.insert(arith.MulUIExtended(p.unknown(), p.unknown())).results
+    assert known(unknown) == (1, None, None)
 
 
 @given(
