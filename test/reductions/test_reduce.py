@@ -165,15 +165,15 @@ def test_operands_of_three_widths():
     assert np.array_equal(found_b.reshape(result), np.bitwise_xor.reduce(b, axis=axis))
 
 
-def test_threads_agree_where_the_region_is_not_commutative():
+@pytest.mark.parametrize("shape", [(4, 256), (16, 64), (128, 8), (2, 1024)])
+def test_threads_agree_where_the_region_is_not_commutative(shape: tuple[int, int]):
     rng = generator()
-    shape, axis = (4, 256), 1
-    before = combined("reduce", [("x", "i32", "0")], "yield %xA : tile<i32>", shape, axis)[0]
-    start = before.index("%r = reduce")
-    reduce = before[start : before.index("%xR =")]
+    rows, columns = shape
+    made = combined("reduce", [("x", "i32", "0")], "yield %xA : tile<i32>", shape, 1)[0]
+    reduce = made[made.index("%r = reduce") : made.index("%xR =")]
     body = f"""{reduce}
-    %column = reshape %r : tile<4xi32> -> tile<4x1xi32>
-    %y = broadcast %column : tile<4x1xi32> -> tile<4x256xi32>"""
+    %column = reshape %r : tile<{rows}xi32> -> tile<{rows}x1xi32>
+    %y = broadcast %column : tile<{rows}x1xi32> -> tile<{rows}x{columns}xi32>"""
     text = program(body, {"x": ("i32", shape)}, {"y": ("i32", shape)})
     x = random("i32", shape, rng)
     _, y = ran(text, rng, x, empty("i32", shape))

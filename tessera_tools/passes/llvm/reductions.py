@@ -16,10 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.traits import Commutative
-from tessera_tools.ir.types import RankedTensorType
-from tessera_tools.layout.reduction import Gather, Run, span
+from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
+from tessera_tools.layout.reduction import Gather, LaneStep, Reduction, Run, span
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import (
@@ -33,6 +34,7 @@ from tessera_tools.passes.llvm.shared_memory import (
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, BY_XOR, exchange
 from tessera_tools.passes.llvm.tiles import Tile, converted, element_bytes, scalar_attribute
 from tessera_tools.passes.tileas.reductions import part_bytes, reduction_plan, round_trips, scan_plan
+from tessera_tools.target import Feature
 
 Parts = tuple[Value, ...]
 """One scalar for each operand of the op."""
@@ -141,6 +143,34 @@ def is_commutative(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> bool:
     return True
 
 
+_WHOLE_WARP = {
+    "arith.addi": "add", "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor",
+    "arith.maxsi": "max", "arith.minsi": "min", "arith.maxui": "umax", "arith.minui": "umin",
+}  # fmt: skip
+"""What redux.sync does with one 32-bit integer of each lane (PTX ISA, "redux.sync"): the op → nvvm's word."""
+
+
+def warp_reduction(low: Lowering, op: nv_tileaa.Reduce, steps: Sequence[LaneStep]) -> str | None:
+    """The word of the redux.sync that does all lane steps at once; None where there is none."""
+    if not low.target.has(Feature.REDUX_SYNC) or len(op.sources) != 1 or not is_commutative(op):
+        return None
+    whole = len(steps) == 5 and all(step.partners == tuple(range(len(step.partners))) for step in steps)
+    (value,) = op.yielded
+    inner: Any = value.defining_op
+    if not whole or not isinstance(value.type, IntegerType) or value.type.width > 32:
+        return None
+    return _WHOLE_WARP.get(inner.name)
+
+
+def _redux(low: Lowering, value: Value, word: str) -> Value:
+    """An integer of up to 32 bits reduced over the warp: where the order counts, extended as it is compared."""
+    e, type = low.e, value.type
+    assert isinstance(type, IntegerType)
+    wide = e.resized(value, I32, signed=word in ("max", "min"))
+    found = e.nvvm("redux.sync", [wide, e.constant(-1)], [I32], kind=ReduxKindAttr(word)).results[0]
+    return e.resized(found, type)
+
+
 @lowers("nv_tileaa.reduce")
 def reduce(low: Lowering, op: nv_tileaa.Reduce) -> None:
     """Registers, lanes, warps."""
@@ -148,23 +178,33 @@ def reduce(low: Lowering, op: nv_tileaa.Reduce) -> None:
     plan = reduction_plan(op)
     sources = body.sources()
     values = [body.tree([sources[r] for r in group]) for group in plan.groups]
-    commutative = is_commutative(op)
-    for step in plan.steps:
-        received = body.exchange([values[i] for i in step.partners], BY_XOR, step.lanes)
-        if commutative:
-            values = [body.combine(other, own) for other, own in zip(received, values, strict=True)]
-        else:
-            # Both lanes must get the same, and so combine in the same order.
-            is_later = low.e.icmp("ne", low.e.and_(low.e.lane, step.upper), 0)
-            values = [
-                body.combine(body.choose(is_later, own, other), body.choose(is_later, other, own))
-                for other, own in zip(received, values, strict=True)
-            ]
+    word = warp_reduction(low, op, plan.steps)
+    values = _lanes(body, plan, values) if word is None else [(_redux(low, v, word),) for (v,) in values]
     made = [values[i] for i in plan.values]
     if plan.gather is not None:
         warps = body.gather(plan.gather, made)
         made = [body.tree(parts) for parts in zip(*warps, strict=True)]
     _define(low, op, made)
+
+
+def _lanes(body: Combiner, plan: Reduction, values: list[Parts]) -> list[Parts]:
+    """Butterflies: pairs of lanes combine, and both have the result.
+
+    Where the order of operands counts, both must take the same one; but where the result goes through shared memory,
+    only those lanes are asked that are the earlier one in every step.
+    """
+    e = body.e
+    as_received = is_commutative(body.op) or plan.gather is not None
+    for step in plan.steps:
+        received = body.exchange([values[i] for i in step.partners], BY_XOR, step.lanes)
+        pairs = list(zip(received, values, strict=True))
+        if not as_received:
+            is_later = e.icmp("ne", e.and_(e.lane, step.upper), 0)
+            pairs = [
+                (body.choose(is_later, own, other), body.choose(is_later, other, own)) for other, own in pairs
+            ]
+        values = [body.combine(later, earlier) for later, earlier in pairs]
+    return values
 
 
 def _define(low: Lowering, op: Any, values: Sequence[Parts]) -> None:

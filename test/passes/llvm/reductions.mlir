@@ -36,9 +36,9 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   // CHECK: llvm.return
   nv_tileaa.func @bytes(%v: i8) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %x = nv_tileaa.splat %v : i8 -> tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>>
-    %0 = nv_tileaa.reduce %x axis = 1 identities = [0 : i8] : tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>> -> tensor<4xi8, #nv_tileas.linear<{register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]], block = []}>> {
+    %0 = nv_tileaa.reduce %x axis = 1 identities = [1 : i8] : tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>> -> tensor<4xi8, #nv_tileas.linear<{register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]], block = []}>> {
     ^bb0(%e: i8, %a: i8):
-      %s = arith.addi %e, %a : i8
+      %s = arith.muli %e, %a : i8
       nv_tileaa.yield %s : i8
     }
     nv_tileaa.return
@@ -56,6 +56,23 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     ^bb0(%e: i32, %a: i32):
       %s = arith.subi %e, %a : i32
       nv_tileaa.yield %s : i32
+    }
+    nv_tileaa.return
+  }
+
+  // redux.sync takes all lanes at once, of integers.
+  // CHECK-LABEL: llvm.func @integers
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: %[[SMALL:.*]] = llvm.sext %{{.*}} : i8 to i32
+  // CHECK-NEXT: nvvm.redux.sync  max %[[SMALL]], %{{.*}} : i32 -> i32
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: llvm.return
+  nv_tileaa.func @integers(%v: i8) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
+    %x = nv_tileaa.splat %v : i8 -> tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>>
+    %0 = nv_tileaa.reduce %x axis = 1 identities = [0 : i8] : tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>> -> tensor<4xi8, #nv_tileas.linear<{register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]], block = []}>> {
+    ^bb0(%e: i8, %a: i8):
+      %s = arith.maxsi %e, %a : i8
+      nv_tileaa.yield %s : i8
     }
     nv_tileaa.return
   }
