@@ -16,7 +16,7 @@ from typing import Any
 from tessera_tools.analysis.forward import Forward
 from tessera_tools.analysis.transfer import RULES, Fact, fact, join, limits, unknown
 from tessera_tools.dialects.llvm.types import PointerType
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.types import IndexType, IntegerType, element_type
 
 
@@ -58,7 +58,10 @@ class Facts(Forward[Fact]):
     def transfer(self, value: Value, op: Operation, operands: Sequence[Fact | None]) -> Fact | None:
         known = [found or unknown(operand.type) for found, operand in zip(operands, op.operands, strict=True)]
         found = RULES[op.name](op, known)
-        return found if isinstance(found, Fact) else None
+        if found is None or isinstance(found, Fact):
+            return found
+        assert isinstance(value, OpResult)
+        return found[value.index]
 
     def join(self, a: Fact, b: Fact) -> Fact:
         return join(a, b)
