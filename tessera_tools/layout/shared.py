@@ -152,19 +152,31 @@ class SwizzleChoice:
 
 
 def choose_swizzle(
-    shape: Sequence[int], element_bits: int, write: Access, read: Access, modes_only: bool = False
+    shape: Sequence[int],
+    element_bits: int,
+    write: Access,
+    read: Access,
+    modes_only: bool = False,
+    fastest: int | None = None,
 ) -> SwizzleChoice:
     """The memory layout for which writing and reading together take the fewest wavefronts, counted exactly.
 
     Candidates are the hardware's modes in both orders of the last two axes, and (unless `modes_only`) the layout
     that `conflict_free` derives for the two. Of equals, the one with fewer instructions, then the plainer one.
+    `fastest` is the axis along which neighbours in memory must lie, for copies that move several at once, one of the
+    last two; LayoutError for another.
     """
-    return _choose(tuple(shape), element_bits, write, read, modes_only)
+    return _choose(tuple(shape), element_bits, write, read, modes_only, fastest)
 
 
 @lru_cache(maxsize=256)
 def _choose(
-    shape: tuple[int, ...], element_bits: int, write: Access, read: Access, modes_only: bool
+    shape: tuple[int, ...],
+    element_bits: int,
+    write: Access,
+    read: Access,
+    modes_only: bool,
+    fastest: int | None,
 ) -> SwizzleChoice:
     rank = len(shape)
     orders = [tuple(range(rank - 1, -1, -1))]
@@ -172,6 +184,8 @@ def _choose(
         orders.append((rank - 2, rank - 1, *range(rank - 3, -1, -1)))
     candidates: list[tuple[LinearLayout, int | None, tuple[int, ...] | None]] = []
     for order in orders:
+        if fastest not in (None, order[0]):
+            continue
         for mode in (0, 128, 64, 32):
             if mode == 0 or shape[order[0]] * element_bits >= mode * 8:
                 candidates.append((swizzled(shape, element_bits, order, mode), mode, order))

@@ -210,6 +210,11 @@ def test_small_tiles(m: int, n: int, k: int, element: str) -> None:
     check(m, n, k, 3, "row row", element, "f32")
 
 
+def test_neighbours_of_a_copy_are_neighbours_in_the_buffer() -> None:
+    """One warp holds rows of b too, in registers: they are not what a copy of 16 bytes moves."""
+    check(1, 4, 64, 3, "col turned", "f64", "f64")
+
+
 @pytest.mark.parametrize(
     ("element", "shape"),
     [("f16", (128, 256, 64)), ("f32", (128, 128, 32)), ("f64", (128, 64, 16)), ("f8E4M3FN", (128, 128, 128))],

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -21,6 +21,7 @@ from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import (
     Access,
+    LayoutError,
     LinearLayout,
     SharedRoundTrip,
     choose_swizzle,
@@ -78,17 +79,17 @@ class DotOperand:
         write = Access(self.tile_layout, "vector", min(128, max(8, widest)))
         fragment = dot_layouts(dot, warps)[position]
         read = Access(self.in_tile(fragment, dot.operand(position).type.shape)[0], "matrix")
-        self.memory = choose_swizzle(type.shape, self.bits, write, read, modes_only=True).layout
-        self.asynchronous = (
-            self.load is not None
-            and target.has(Feature.CP_ASYNC)
-            and storage_bits(type.element) == self.bits
-            and self.load.atom.bits >= 32
-            and self.load.padding.value in ("undef", "zero")
-            and vector_access(self.tile_layout, self.memory, self.bits, self.load.atom.bits).bits
-            == self.load.atom.bits
-        )
+        fastest = self.copied_axis(target)
+        try:
+            choice = choose_swizzle(type.shape, self.bits, write, read, modes_only=True, fastest=fastest)
+            self.asynchronous = self.copies_alone(target) and (
+                vector_access(self.tile_layout, choice.layout, self.bits, widest).bits == widest
+            )
+        except LayoutError:
+            choice = choose_swizzle(type.shape, self.bits, write, read, modes_only=True)
+            self.asynchronous = False
         """Whether cp.async can fill the buffer: 4, 8 or 16 bytes at a time, zeros outside the view."""
+        self.memory = choice.layout
         self.buffer: Value | None = None
         self.stage: Value | None = None
 
@@ -100,6 +101,25 @@ class DotOperand:
     def tile_text(self) -> str:
         """What is copied, for messages."""
         return tile_text(self.type.shape, self.element)
+
+    def copies_alone(self, target: Target) -> bool:
+        """Whether the load may be a cp.async, if the buffer's layout allows it."""
+        load = self.load
+        return (
+            load is not None
+            and target.has(Feature.CP_ASYNC)
+            and storage_bits(self.element) == self.bits
+            and load.atom.bits >= 32
+            and load.padding.value in ("undef", "zero")
+        )
+
+    def copied_axis(self, target: Target) -> int | None:
+        """The axis along which a cp.async moves several elements at once: neighbours in global memory must be
+        neighbours in the buffer.  None if any order will do."""
+        if not self.copies_alone(target) or self.load.atom.bits <= self.bits:
+            return None
+        view = self.load.view.defining_op
+        return contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
 
     # -- which operands
 
