@@ -78,6 +78,10 @@ class LlvmError(Exception):
         self.text = text
 
 
+LINE_OPTIONS = ("-pick-merged-source-locations", "-use-unknown-locations=Disable")
+"""Where instructions move or merge, one of their source lines, not line 0."""
+
+
 class Llvm:
     """The functions above, on one loaded library, with LLVM's targets initialized."""
 
@@ -86,7 +90,7 @@ class Llvm:
         self._functions: dict[str, object] = {}
         for name in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
             self.call("InitializeAll" + name)
-        self.set_options(*options)
+        self.set_options(*LINE_OPTIONS, *options)
         failure = c_char_p()
         self._target = self.call("GetTargetFromTriple", TRIPLE, ctypes.byref(failure))
         if not self._target:

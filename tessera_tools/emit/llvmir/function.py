@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text
-from tessera_tools.emit.llvmir.metadata import DebugInfo, Metadata
+from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.parameters import attributes_text
 from tessera_tools.emit.llvmir.types import TypeTable
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr
 from tessera_tools.ir.core import Block, Operation, Region, Value
+
+if TYPE_CHECKING:
+    from tessera_tools.emit.llvmir.debug import DebugInfo
 
 
 class Shared:

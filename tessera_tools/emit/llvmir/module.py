@@ -16,8 +16,9 @@ from tessera_tools.dialects.llvm.module_ops import (
 )
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text
+from tessera_tools.emit.llvmir.debug import DebugInfo
 from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_translation
-from tessera_tools.emit.llvmir.metadata import DebugInfo, Metadata
+from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.parameters import attributes_text, function_attributes
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr

@@ -1,0 +1,234 @@
+"""Debug information: the scope and position of every instruction.
+
+    loc("k.py":3:7) ─▶ !DILocation(line: 3, column: 7, scope: !4) ─▶ !4 = distinct !DISubprogram(…, unit: !1, …)
+
+    loc(callsite(#cuda_tile.di_loc<loc("k.py":9:2) in #f> at #cuda_tile.di_loc<loc("k.py":3:7) in #k>))
+        ─▶ !DILocation(line: 9, column: 2, scope: !7, inlinedAt: !5), with !7 the subprogram #f
+
+Debug levels: "none"; "directives", a compile unit of kind DebugDirectivesOnly, from which LLVM writes `.loc` lines
+and nothing else; "lines", LineTablesOnly.  A function whose location carries a `#llvm.di_subprogram` or lies in a
+`#cuda_tile.di_subprogram` keeps that scope.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.cuda_tile import debug_info as ct
+from tessera_tools.dialects.llvm.debug_info import (
+    DIBasicTypeAttr,
+    DICompileUnitAttr,
+    DIFileAttr,
+    DILexicalBlockAttr,
+    DILexicalBlockFileAttr,
+    DINullTypeAttr,
+    DISubprogramAttr,
+    DISubroutineTypeAttr,
+)
+from tessera_tools.emit.llvmir.metadata import Metadata
+from tessera_tools.emit.llvmir.names import quoted
+from tessera_tools.ir.location import CallSiteLoc, FusedLoc, Location, NameLoc
+
+EMISSION_KINDS = {"directives": "DebugDirectivesOnly", "lines": "LineTablesOnly"}
+PRODUCER = "tessera-tools"
+
+
+class DebugInfo:
+    """Scopes and positions; made once per module where debug information is asked for."""
+
+    def __init__(self, metadata: Metadata, level: str) -> None:
+        self.metadata = metadata
+        self.kind = EMISSION_KINDS[level]
+        self.unit = ""
+        self._files: dict[str, str] = {}
+        self._attributes: dict[Any, str] = {}
+        self._scope = ""
+        self._file = ""
+        # The function's own scope, where cuda_tile gives it one.
+        self._own: ct.DILocalScopeAttr | None = None
+        self._suffixes: dict[Location, str] = {}
+
+    def function(self, name: str, location: Location) -> str:
+        """Begin a function: its scope, as ` !dbg !4` for the header."""
+        self._suffixes = {}
+        given, self._own = _subprogram_of(location), _tile_scope(location)
+        start = location.start() or ("<unknown>", 0, 0)
+        self._file = start[0]
+        if self._own is not None:
+            self._scope = self._tile_scope(self._own)
+        elif given is not None:
+            self._scope = self.attribute(given)
+            if given.file is not None:
+                self._file = given.file.file
+        else:
+            file = self.file(start[0])
+            unit = self._compile_unit(file)
+            type = self.metadata.node("!DISubroutineType(types: " + self.metadata.node("!{}") + ")")
+            self._scope = self.metadata.distinct(
+                f"distinct !DISubprogram(name: {quoted(name)}, linkageName: {quoted(name)}, scope: {file}, "
+                f"file: {file}, line: {start[1]}, type: {type}, scopeLine: {start[1]}, "
+                f"spFlags: DISPFlagDefinition, unit: {unit})"
+            )
+        return f" !dbg {self._scope}"
+
+    def suffix(self, location: Location) -> str:
+        """What an instruction with that location ends with: `, !dbg !9`."""
+        known = self._suffixes.get(location)
+        if known is None:
+            node = self._inlined(location) or self._plain(location)
+            known = self._suffixes[location] = f", !dbg {node}"
+        return known
+
+    def _plain(self, location: Location) -> str:
+        """A position in the function itself, whatever scope it names."""
+        file, line, column = location.start() or (self._file, 0, 0)
+        scope = self._scope
+        if file != self._file:
+            scope = self.metadata.node(
+                f"!DILexicalBlockFile(scope: {scope}, file: {self.file(file)}, discriminator: 0)"
+            )
+        return self._position(line, column, scope)
+
+    def _position(self, line: int, column: int, scope: str, inlined_at: str | None = None) -> str:
+        at = f", inlinedAt: {inlined_at}" if inlined_at is not None else ""
+        return self.metadata.node(
+            f"!DILocation(line: {line}, column: {min(column, 0xFFFF)}, scope: {scope}{at})"
+        )
+
+    def _inlined(self, location: Location, inlined_at: str | None = None) -> str | None:
+        """The position in the scope that a location names, called at `inlined_at`; None where it names none that leads
+        to the function."""
+        if isinstance(location, NameLoc):
+            return self._inlined(location.child, inlined_at)
+        if isinstance(location, FusedLoc):
+            found = (self._inlined(child, inlined_at) for child in location.locations)
+            return next((node for node in found if node is not None), None)
+        if isinstance(location, CallSiteLoc):
+            caller = self._inlined(location.caller, inlined_at)
+            callee = self._inlined(location.callee, caller) if caller is not None else None
+            return callee or caller
+        if not isinstance(location, ct.DILocAttr):
+            return None
+        if inlined_at is None and subprogram(location.scope) is not subprogram(self._own):
+            return None
+        _, line, column = location.start()
+        return self._position(line, column, self._tile_scope(location.scope), inlined_at)
+
+    def _tile_scope(self, scope: ct.DILocalScopeAttr) -> str:
+        """The node of a scope of cuda_tile."""
+        known = self._attributes.get(scope)
+        if known is not None:
+            return known
+        if isinstance(scope, ct.DISubprogramAttr):
+            file = self._tile_file(scope.file)
+            type = self.metadata.node("!DISubroutineType(types: " + self.metadata.node("!{}") + ")")
+            text = (
+                f"distinct !DISubprogram(name: {quoted(scope.label)}, linkageName: {quoted(scope.linkage_name)}, "
+                f"scope: {file}, file: {file}, line: {scope.line}, type: {type}, scopeLine: {scope.scope_line}, "
+                f"spFlags: DISPFlagDefinition, unit: {self._compile_unit(self._tile_file(scope.compile_unit.file))})"
+            )
+        else:
+            assert isinstance(scope, ct.DILexicalBlockAttr)
+            text = (
+                f"distinct !DILexicalBlock(scope: {self._tile_scope(scope.scope)}, "
+                f"file: {self._tile_file(scope.file)}, line: {scope.line}, column: {min(scope.column, 0xFFFF)})"
+            )
+        known = self._attributes[scope] = self.metadata.distinct(text)
+        return known
+
+    def _tile_file(self, file: ct.DIFileAttr) -> str:
+        return self.metadata.node(
+            f"!DIFile(filename: {quoted(file.file_name)}, directory: {quoted(file.directory)})"
+        )
+
+    def file(self, path: str) -> str:
+        """The node of a file."""
+        known = self._files.get(path)
+        if known is None:
+            directory, slash, name = path.rpartition("/")
+            node = f"!DIFile(filename: {quoted(name)}, directory: {quoted(directory or slash or '')})"
+            known = self._files[path] = self.metadata.node(node)
+        return known
+
+    def _compile_unit(self, file: str) -> str:
+        if not self.unit:
+            self.unit = self.metadata.distinct(
+                f"distinct !DICompileUnit(language: DW_LANG_C, file: {file}, producer: {quoted(PRODUCER)}, "
+                f"isOptimized: true, runtimeVersion: 0, emissionKind: {self.kind})"
+            )
+        return self.unit
+
+    def attribute(self, value: Any) -> str:
+        """The node of a debug-information attribute; "null" for None."""
+        if value is None or isinstance(value, DINullTypeAttr):
+            return "null"
+        known = self._attributes.get(value)
+        if known is None:
+            text, distinct = self._attribute_text(value)
+            known = self.metadata.distinct(text) if distinct else self.metadata.node(text)
+            self._attributes[value] = known
+            if isinstance(value, DICompileUnitAttr):
+                self.unit = self.unit or known
+        return known
+
+    def _attribute_text(self, value: Any) -> tuple[str, bool]:
+        if isinstance(value, DIFileAttr):
+            return f"!DIFile(filename: {quoted(value.file)}, directory: {quoted(value.directory)})", False
+        if isinstance(value, DICompileUnitAttr):
+            producer = f"producer: {quoted(value.producer.value)}, " if value.producer is not None else ""
+            return (
+                f"distinct !DICompileUnit(language: {value.sourceLanguage}, file: {self.attribute(value.file)}, "
+                f"{producer}isOptimized: {'true' if value.isOptimized else 'false'}, runtimeVersion: 0, "
+                f"emissionKind: {value.emissionKind})"
+            ), True
+        if isinstance(value, DISubprogramAttr):
+            return self._subprogram_text(value), value.id is not None
+        if isinstance(value, DISubroutineTypeAttr):
+            types = self.metadata.node(f"!{{{', '.join(map(self.attribute, value.types))}}}")
+            return f"!DISubroutineType(types: {types})", False
+        if isinstance(value, DIBasicTypeAttr):
+            encoding = f", encoding: {value.encoding}" if value.encoding else ""
+            name = quoted(value.label.value)
+            return f"!DIBasicType(tag: {value.tag}, name: {name}, size: {value.sizeInBits}{encoding})", False
+        if isinstance(value, DILexicalBlockAttr):
+            where = f"file: {self.attribute(value.file)}, line: {value.line}, column: {value.column}"
+            return f"distinct !DILexicalBlock(scope: {self.attribute(value.scope)}, {where})", True
+        if isinstance(value, DILexicalBlockFileAttr):
+            where = f"file: {self.attribute(value.file)}, discriminator: {value.discriminator}"
+            return f"!DILexicalBlockFile(scope: {self.attribute(value.scope)}, {where})", False
+        raise ValueError(f"debug-information attribute '{value}' is not translated")
+
+    def _subprogram_text(self, value: DISubprogramAttr) -> str:
+        parts = [f"name: {quoted(value.label.value)}"] if value.label is not None else []
+        parts += [f"linkageName: {quoted(value.linkageName.value)}"] if value.linkageName is not None else []
+        parts.append(f"scope: {self.attribute(value.scope if value.scope is not None else value.file)}")
+        parts.append(f"file: {self.attribute(value.file)}")
+        parts.append(f"line: {value.line}")
+        kind = value.type if value.type is not None else DISubroutineTypeAttr()
+        parts.append(f"type: {self.attribute(kind)}")
+        parts.append(f"scopeLine: {value.scopeLine}")
+        flags = [f"DISPFlag{flag}" for flag in value.subprogramFlags.split("|") if flag]
+        parts += [f"spFlags: {' | '.join(flags)}"] if flags else []
+        parts += [f"unit: {self.attribute(value.compileUnit)}"] if value.compileUnit is not None else []
+        distinct = "distinct " if value.id is not None else ""
+        return f"{distinct}!DISubprogram({', '.join(parts)})"
+
+
+def _subprogram_of(location: Location) -> DISubprogramAttr | None:
+    if isinstance(location, FusedLoc) and isinstance(location.metadata, DISubprogramAttr):
+        return location.metadata
+    return None
+
+
+def _tile_scope(location: Location) -> ct.DILocalScopeAttr | None:
+    """The scope of cuda_tile that a function's location lies in."""
+    while isinstance(location, NameLoc):
+        location = location.child
+    return location.scope if isinstance(location, ct.DILocAttr) else None
+
+
+def subprogram(scope: ct.DILocalScopeAttr | None) -> ct.DILocalScopeAttr | None:
+    """The function that a scope belongs to."""
+    while isinstance(scope, ct.DILexicalBlockAttr):
+        scope = scope.scope
+    return scope
