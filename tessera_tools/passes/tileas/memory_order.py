@@ -3,8 +3,9 @@
 store %t, view, %tok ──▶ %tok2; load view, %tok2      the load comes after the store, in every thread
 
 A token stands for the accesses that made it and for all that came before those.  Accesses that no token orders may run
-in any order, and loads need no order among themselves.  Nor need two accesses if every thread reaches by one of them
-only places that it reaches by the other, as the order of its own instructions is kept.
+in any order, and loads need no order among themselves.  Nor need two accesses that are known to be of different places,
+or of which each thread reaches by one only places that it reaches by the other: the order of its own instructions is
+kept.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class MemoryOrder:
         self._facts = Facts()
 
     def concerns_others(self, earlier: Operation, later: Operation) -> bool:
-        """Whether tokens order two accesses, and not every thread reaches by both the same places only."""
-        return earlier in self.before(later) and not _same_threads(earlier, later, self._facts)
+        """Whether tokens order two accesses, and they may be of one place by different threads."""
+        return earlier in self.before(later) and not _are_apart(earlier, later, self._facts)
 
     def before(self, op: Operation) -> frozenset[Operation]:
         """The accesses that come before an op by its tokens; itself among them where a loop carries its token."""
@@ -94,26 +95,37 @@ def _all_tokens(op: Operation | None) -> list[Value]:
     return [value for value in values if value.type is MEM_TOKEN]
 
 
-def _same_threads(a: Any, b: Any, facts: Facts) -> bool:
+def _are_apart(a: Any, b: Any, facts: Facts) -> bool:
     """Whether no place in memory is reached by one thread through one access and by another through the other.
 
-    So it is for accesses of one view by tiles of one shape and layout, if each element has one holder, the tiles are
-    parts of one grid, and no two elements of the view share a place.
+    So it is for accesses of one view whose elements have places of their own, if the tiles do not meet, or are parts of
+    one grid and have one layout, in which each element has one holder.
     """
     kinds = (nv_tileas.TiledLoad, nv_tileas.TiledStore)
     if not isinstance(a, kinds) or not isinstance(b, kinds) or a.view is not b.view:
         return False
+    if not _is_injective(a.view.defining_op):
+        return False
     tile, other = (op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type for op in (a, b))
+    for first, second, mine, its in zip(a.indices, b.indices, tile.shape, other.shape, strict=True):
+        if _ends_before(first, mine, second, facts) or _ends_before(second, its, first, facts):
+            return True
     if tile is not other or tile.encoding is None:
         return False
     repeated = nv_tileas.layout_of(tile).free_variable_masks()
     if repeated.get("lane") or repeated.get("warp"):
         return False
-    return _is_injective(a.view.defining_op) and all(
+    return all(
         extent == 1 or facts.divisor(index) % extent == 0
         for op in (a, b)
         for index, extent in zip(op.indices, tile.shape, strict=True)
     )
+
+
+def _ends_before(start: Value, extent: int, other: Value, facts: Facts) -> bool:
+    """Whether `extent` places from one index on lie before another index, as far as both are known."""
+    last, first = facts.upper(start), facts.lower(other)
+    return last is not None and first is not None and last + extent <= first
 
 
 def _is_injective(view: Operation | None) -> bool:

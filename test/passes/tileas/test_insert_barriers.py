@@ -266,6 +266,52 @@ def _before_a_loop() -> Kernel:
     return Kernel(entry("ab", body), 3, make)
 
 
+def _left_in_the_middle() -> Kernel:
+    """A loop that is left between its store and its load: the load of the next iteration comes after a store, and so
+    does what follows the loop."""
+    body = "  %end = loop iter_values(%i = %zero, %t = %tok) : tile<i32>, token -> token {\n"
+    body += (
+        load("x", "%ap", "%zero", "%t")
+        + f"  %y = addf %x, %x : {TILE}\n"
+        + store("s", "%y", "%bp", "%zero", "%xT")
+    )
+    body += "  %last = cmpi equal %i, %one, signed : tile<i32> -> tile<i1>\n  if %last {\n  break %s : token\n  }\n"
+    body += load_half("z", "%bh", "%zero", "%s") + "  %u = join_tokens %xT, %s : token\n"
+    body += store("q", "%z", "%ah", "%zero", "%u", half=True) + "  %k = join_tokens %q, %zT : token\n"
+    body += "  %j = addi %i, %one : tile<i32>\n  continue %j, %k : tile<i32>, token\n  }\n"
+    body += load_half("w", "%bh", "%zero", "%end") + store("r", "%w", "%ch", "%zero", half=True)
+
+    def make(rng: np.random.Generator) -> Any:
+        a, b, c = numbers(rng, 1), numbers(rng, 1), numbers(rng, 1)
+        half = slice(0, SQUARE // 2)
+        first, after = a.copy(), c.copy()
+        first[:, :, half] *= 2
+        after[:, :, half] = 4 * a[:, :, half]
+        return [a, b, c, SQUARE], {0: first, 1: 2 * first, 2: after}
+
+    return Kernel(entry("abc", body), 3, make)
+
+
+def _in_a_branch() -> Kernel:
+    """Who does not take the branch does not wait."""
+    body = load("x", "%ap", "%zero") + store("s", "%x", "%bp", "%zero")
+    body += "  %some = cmpi greater_than %n, %zero, signed : tile<i32> -> tile<i1>\n"
+    body += "  %after = if %some -> (token) {\n" + load_half("z", "%bh", "%zero", "%s")
+    body += (
+        store("q", "%z", "%ch", "%zero", half=True)
+        + "  yield %zT : token\n  } else {\n  yield %s : token\n  }\n"
+    )
+    body += store("r", "%x", "%bp", "%zero", "%after")
+
+    def make(rng: np.random.Generator) -> Any:
+        a, b, c = numbers(rng, 1), numbers(rng, 1), numbers(rng, 1)
+        after = c.copy()
+        after[:, :, : SQUARE // 2] = a[:, :, : SQUARE // 2]
+        return [a, b, c, SQUARE], {1: a, 2: after}
+
+    return Kernel(entry("abc", body), 2, make)
+
+
 def _gemm(loop: str, count: int, padding: str = "zero", b: str = "row") -> Kernel:
     """A product with its loop over K pipelined, or staged through registers if the padding is not zero."""
     m, n, k = 64, 64, 32
@@ -291,6 +337,8 @@ KERNELS = {
     "in place, by a conversion": _in_place_by_a_conversion,
     "in place, in a loop": _in_place_in_a_loop,
     "before a loop": _before_a_loop,
+    "left in the middle": _left_in_the_middle,
+    "in a branch": _in_a_branch,
     "a pipeline": lambda: _gemm("for", 2),
     "a pipeline in a loop": lambda: _gemm("nested", 3),
     "two products of a pipeline": lambda: _gemm("two", 3),
