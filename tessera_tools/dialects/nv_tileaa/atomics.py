@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from tessera_tools.dialects.nv_tileaa.base import TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.dialects.nv_tileaa.pointers import POINTERS, check_shapes, mask_of
-from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, bit_width, element_type
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I32,
+    I64,
+    FloatType,
+    IntegerType,
+    bit_width,
+    element_type,
+)
 from tessera_tools.opdef import (
-    ANY_TYPE,
     READ_WRITE,
     EnumAttr,
     Op,
     attribute,
     derived,
     enum,
+    like,
+    of,
     operand,
     optional_operand,
     result,
     same_as,
 )
+
+NUMBERS = like(of(IntegerType, FloatType, summary="number"), "number or tile of numbers")
 
 
 class AtomicModeAttr(EnumAttr, name="nv_tileaa.atomic_mode"):
@@ -49,7 +63,7 @@ class AtomicRmw(_Atomic, name="nv_tileaa.atomic_rmw", traits=(READ_WRITE,)):
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr))
     pointers = operand(POINTERS)
-    value = operand(ANY_TYPE)
+    value = operand(NUMBERS)
     mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
     token = operand(TOKEN)
     res = result(same_as("value"))
@@ -77,7 +91,7 @@ class AtomicCas(_Atomic, name="nv_tileaa.atomic_cas", traits=(READ_WRITE,)):
     scope = attribute(enum(ScopeAttr))
     pointers = operand(POINTERS)
     expected = operand(same_as("value"))
-    value = operand(ANY_TYPE)
+    value = operand(NUMBERS)
     mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
     token = operand(TOKEN)
     res = result(same_as("value"))

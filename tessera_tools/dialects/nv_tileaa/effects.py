@@ -80,8 +80,10 @@ class Print(Op, name="nv_tileaa.print", traits=(WRITE,)):
             raise self.error(
                 f"has {len(conversions)} conversions in its format, but {len(self.args)} arguments"
             )
-        for value in self.args:
+        for conversion, value in zip(conversions, self.args, strict=True):
             kind = element_type(value.type)
+            if conversion.kind == "s" and not isinstance(value.type, PointerType):
+                raise self.error(f"prints {value.type} by '%s', which is for the address of a text")
             if not (isinstance(kind, IntegerType | PointerType) or _is_wide_float(kind)):
                 raise self.error(f"prints {kind}; integers, pointers, f32 and f64 are printed")
 

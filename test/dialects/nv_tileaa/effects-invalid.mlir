@@ -1,0 +1,55 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+func.func @nothing() {
+  // expected-error @below {{bytes must be positive, got 0}}
+  %p = nv_tileaa.heap_alloc {bytes = 0 : i64, alignment = 16 : i64} : !llvm.ptr<1>
+  return
+}
+
+// -----
+
+func.func @odd() {
+  // expected-error @below {{alignment must be a power of two, got 24}}
+  %p = nv_tileaa.heap_alloc {bytes = 8 : i64, alignment = 24 : i64} : !llvm.ptr<1>
+  return
+}
+
+// -----
+
+func.func @not_from_the_heap(%p: !llvm.ptr<1>) {
+  // expected-error @below {{gives back what is not the result of an nv_tileaa.heap_alloc}}
+  nv_tileaa.heap_free %p : !llvm.ptr<1>
+  return
+}
+
+// -----
+
+func.func @too_few(%x: i32, %t: !nv_tileaa.mem_token) {
+  // expected-error @below {{has 2 conversions in its format, but 1 arguments}}
+  %0 = nv_tileaa.print "%d %d", %x token %t : i32 -> !nv_tileaa.mem_token
+  return
+}
+
+// -----
+
+func.func @star(%x: i32, %t: !nv_tileaa.mem_token) {
+  // expected-error @below {{'%*d' is no conversion that kernels print by}}
+  %0 = nv_tileaa.print "%*d", %x token %t : i32 -> !nv_tileaa.mem_token
+  return
+}
+
+// -----
+
+func.func @narrow(%x: f16, %t: !nv_tileaa.mem_token) {
+  // expected-error @below {{prints f16; integers, pointers, f32 and f64 are printed}}
+  %0 = nv_tileaa.print "%f", %x token %t : f16 -> !nv_tileaa.mem_token
+  return
+}
+
+// -----
+
+func.func @number(%x: tensor<8xi32>) {
+  // expected-error @below {{expects conditions of type i1, got tensor<8xi32>}}
+  nv_tileaa.assert %x, "m" : tensor<8xi32>
+  return
+}

@@ -1,0 +1,32 @@
+// RUN: tessera-opt %s --convert-cuda-tile-to-tileaa --split-input-file --verify-diagnostics
+
+entry @star(%x: tile<i32>) {
+  // expected-error @below {{'cuda_tile.print_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: '%*d' is no conversion that kernels print by; expected % with flags, numbers for width and precision, a length, and one of the letters d i o u x X e E f F g G a A c s p}}
+  %t = print_tko "%*d", %x : tile<i32> -> token
+  return
+}
+
+// -----
+
+entry @count(%x: tile<i32>) {
+  // expected-error @below {{'%n' is no conversion that kernels print by}}
+  %t = print_tko "%n", %x : tile<i32> -> token
+  return
+}
+
+// -----
+
+entry @no_text(%x: tile<f32>) {
+  // expected-error @below {{prints f32 by '%s', which is for the address of a text}}
+  %t = print_tko "%s", %x : tile<f32> -> token
+  return
+}
+
+// -----
+
+entry @texts(%x: tile<ptr<i8>>) {
+  %a = reshape %x : tile<ptr<i8>> -> tile<1xptr<i8>>
+  // expected-error @below {{by '%s', which is for the address of a text}}
+  %t = print_tko "%s", %a : tile<1xptr<i8>> -> token
+  return
+}
