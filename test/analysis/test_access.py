@@ -124,9 +124,10 @@ def test_elements_of_less_than_a_byte_move_alone() -> None:
     assert View([64, 64], [64, 1], FloatType("f4E2M1FN")).width([0, 0], (64, 64)) == 1
 
 
-def test_a_pointer_has_no_size_in_memory() -> None:
+def test_a_token_has_no_size_in_memory() -> None:
+    assert storage_bits(PointerType(1)) == 64
     with pytest.raises(ValueError, match="has no size in memory"):
-        storage_bits(PointerType(1))
+        storage_bits(nv_tileaa.MEM_TOKEN)
 
 
 def test_bounds_are_proven_for_each_axis() -> None:
