@@ -1,0 +1,39 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+func.func @grid(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{expects a count of warps for each axis of tensor<16x16xf32>, got [4]}}
+  %0 = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @atom(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{unknown mma shape 'm16'; expected e.g. sm80_m16n8k16, or fma}}
+  %0 = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<m16, f16, f16, f32>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @outside(%a: tensor<16x16xf16>) {
+  // expected-error @below {{takes [16, 8] at [0, 12], outside the tile or not aligned to it: [16, 16]}}
+  %0 = nv_tileas.slice %a offsets = [0, 12] : tensor<16x16xf16> -> tensor<16x8xf16>
+  return
+}
+
+// -----
+
+func.func @rank(%a: tensor<16x16xf16>) {
+  // expected-error @below {{expected 2 offsets and a result of rank 2}}
+  %0 = nv_tileas.slice %a offsets = [0] : tensor<16x16xf16> -> tensor<16x8xf16>
+  return
+}
+
+// -----
+
+func.func @elements(%a: tensor<16x16xf16>) {
+  // expected-error @below {{the element types must agree}}
+  %0 = nv_tileas.slice %a offsets = [0, 0] : tensor<16x16xf16> -> tensor<16x8xf32>
+  return
+}
