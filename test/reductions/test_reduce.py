@@ -147,19 +147,21 @@ def test_a_value_and_its_index_are_reduced_together():
     assert np.array_equal(index.reshape(result), v.argmax(axis))
 
 
+WIDTHS = [("a", "i64", "0"), ("h", "f16", "0xFC00"), ("b", "i8", "0")]
+SEVERAL_WIDTHS = """
+%sum = addi %aE, %aA : tile<i64>
+%most = maxf %hE, %hA : tile<f16>
+%odd = xori %bE, %bA : tile<i8>
+yield %sum, %most, %odd : tile<i64>, tile<f16>, tile<i8>
+"""
+
+
 def test_operands_of_three_widths():
     rng = generator()
     shape, axis = random_case(rng)
-    region = """
-    %sum = addi %aE, %aA : tile<i64>
-    %most = maxf %hE, %hA : tile<f16>
-    %odd = xori %bE, %bA : tile<i8>
-    yield %sum, %most, %odd : tile<i64>, tile<f16>, tile<i8>
-    """
-    operands = [("a", "i64", "0"), ("h", "f16", "0xFC00"), ("b", "i8", "0")]
-    text, result = combined("reduce", operands, region, shape, axis)
-    a, h, b = (random(element, shape, rng) for _, element, _ in operands)
-    *_, found_a, found_h, found_b = ran(text, rng, a, h, b, *(empty(e, result) for _, e, _ in operands))
+    text, result = combined("reduce", WIDTHS, SEVERAL_WIDTHS, shape, axis)
+    a, h, b = (random(element, shape, rng) for _, element, _ in WIDTHS)
+    *_, found_a, found_h, found_b = ran(text, rng, a, h, b, *(empty(e, result) for _, e, _ in WIDTHS))
     assert np.array_equal(found_a.reshape(result), a.sum(axis))
     assert np.array_equal(found_h.reshape(result), h.max(axis))
     assert np.array_equal(found_b.reshape(result), np.bitwise_xor.reduce(b, axis=axis))
@@ -256,8 +258,11 @@ def test_a_reduction_in_a_loop_has_its_scratch_to_itself():
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_other_tools_take_what_is_made(target: str):
-    operands = [("v", "f32", "0xFF800000"), ("i", "i32", "0")]
-    check_tools(combined("reduce", operands, ARGMAX, (8, 64, 2), 1)[0], target)
+    argmax = [("v", "f32", "0xFF800000"), ("i", "i32", "0")]
+    check_tools(combined("reduce", argmax, ARGMAX, (8, 64, 2), 1)[0], target)
+    check_tools(combined("reduce", WIDTHS, SEVERAL_WIDTHS, (64, 32), 0)[0], target)
+    sum_of_row = "%c = addi %xE, %xA : tile<i32> yield %c : tile<i32>"
+    check_tools(combined("reduce", [("x", "i32", "0")], sum_of_row, (2, 1024), 1)[0], target)
 
 
 @pytest.mark.parametrize("element", ["f8E4M3FN", "f8E5M2", "tf32"])

@@ -157,7 +157,8 @@ def warp_reduction(low: Lowering, op: nv_tileaa.Reduce, steps: Sequence[LaneStep
     whole = len(steps) == 5 and all(step.partners == tuple(range(len(step.partners))) for step in steps)
     (value,) = op.yielded
     inner: Any = value.defining_op
-    if not whole or not isinstance(value.type, IntegerType) or value.type.width > 32:
+    type = value.type
+    if not whole or not isinstance(type, IntegerType) or type.width > 32 or converted(type) is not type:
         return None
     return _WHOLE_WARP.get(inner.name)
 
