@@ -38,6 +38,8 @@ class Feature(Enum):
     SETMAXNREG = "setmaxnreg"
     GRIDDEPCONTROL = "griddepcontrol"
     ATOMIC_ADD_BF16 = "atom.add.noftz.bf16"
+    CVT_FP8 = "cvt with .e4m3x2/.e5m2x2"
+    CVT_FP4 = "cvt with .e2m1x2/.ue8m0x2"
     PACKED_F32X2 = "f32x2 arithmetic"
     GLOBAL_256BIT = "256-bit global loads and stores"
 
@@ -106,7 +108,7 @@ class Target:
 
 _F = Feature
 _AMPERE = frozenset({_F.CP_ASYNC, _F.LDMATRIX, _F.MMA_SYNC, _F.MBARRIER, _F.REDUX_SYNC})
-_ADA = _AMPERE | {_F.MMA_SYNC_FP8}
+_ADA = _AMPERE | {_F.MMA_SYNC_FP8, _F.CVT_FP8}
 # What every architecture from 9.0 on has, the small Blackwells (12.x) included.
 _FROM_HOPPER = _ADA | {
     _F.STMATRIX,
@@ -119,7 +121,7 @@ _FROM_HOPPER = _ADA | {
     _F.ATOMIC_ADD_BF16,
 }
 _HOPPER = _FROM_HOPPER | {_F.WGMMA, _F.TMA_MULTICAST}
-_FROM_BLACKWELL = _FROM_HOPPER | {_F.PACKED_F32X2, _F.GLOBAL_256BIT}
+_FROM_BLACKWELL = _FROM_HOPPER | {_F.PACKED_F32X2, _F.GLOBAL_256BIT, _F.CVT_FP4}
 _BLACKWELL_DATACENTER = _FROM_BLACKWELL | {_F.TCGEN05, _F.TMA_MULTICAST}
 _BLACKWELL_CONSUMER = _FROM_BLACKWELL | {_F.MMA_SYNC_BLOCK_SCALE}
 

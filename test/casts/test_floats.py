@@ -35,7 +35,7 @@ def expected(source: str, target: str, codes: Array, mode: str) -> Array:
     if target == "f64":
         return values.view(np.uint64)
     if target == "f32":
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             near = values.astype(np.float32)
         if mode == "zero":
             beyond = np.abs(near.astype(np.float64)) > np.abs(values)

@@ -44,12 +44,13 @@ def _elements(op: Operation) -> tuple[Type, Type]:
 # -- floats
 
 
-def _mode(op: Operation) -> str:
+def mode_of(op: Operation) -> str:
+    """The rounding mode of a cast, in arith's words."""
     mode = op.attributes.get("roundingmode")
     return ROUNDING_MODES[mode.value] if isinstance(mode, IntegerAttr) else _NEAREST
 
 
-def _plain_float(e: Emitter, value: Value, element: Type) -> Value:
+def plain_float(e: Emitter, value: Value, element: Type) -> Value:
     """The number as one that LLVM computes with: f16, bf16, f32 or f64; of the others, the f32."""
     if element is TF32:
         return e.bitcast(e.constant(e.and_(e.bitcast(value, I32), formats.TF32_BITS)), F32)
@@ -63,8 +64,8 @@ def _float_to_float(e: Emitter, op: Operation, operands: Sequence[Value], type: 
     """arith.extf and arith.truncf, and nv_tileaa.truncf_satfinite."""
     source, target = _elements(op)
     assert isinstance(source, FloatType) and isinstance(target, FloatType)
-    mode, saturate = _mode(op), op.name == "nv_tileaa.truncf_satfinite"
-    return rounded(e, _plain_float(e, operands[0], source), target, mode, saturate=saturate)
+    mode, saturate = mode_of(op), op.name == "nv_tileaa.truncf_satfinite"
+    return rounded(e, plain_float(e, operands[0], source), target, mode, saturate=saturate)
 
 
 def rounded(
@@ -137,7 +138,7 @@ def _to_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Type
     """arith.fptosi, arith.fptoui: poison where the number does not fit."""
     source, target = _elements(op)
     cls: Any = llvm.FPToSI if op.name == "arith.fptosi" else llvm.FPToUI
-    value = _plain_float(e, operands[0], source)
+    value = plain_float(e, operands[0], source)
     if type is I1:
         # LLVM's cast to i1 compares with 1 or -1, and does not truncate other numbers to them.
         return e.resized(place(e, cls, [value], I32), I1)
@@ -178,4 +179,4 @@ CASTS: dict[str, Scalar] = {
 }
 """How each cast works on scalars."""
 
-__all__ = ["CASTS", "rounded"]
+__all__ = ["CASTS", "mode_of", "plain_float", "rounded"]

@@ -12,6 +12,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I8, TF32, FloatType, IntegerType, RankedTensorType, element_type
 from tessera_tools.passes.llvm.casts import CASTS
 from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.hardware_casts import hardware_cast
 from tessera_tools.passes.llvm.instructions import Scalar, intrinsic, place
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.math import MATH
@@ -110,7 +111,7 @@ def _check_elements(op: Operation) -> None:
 def elementwise(low: Lowering, op: Operation) -> None:
     """Apply the scalar form, once or once a register."""
     _check_elements(op)
-    _apply(low, op, op.results[0], SCALARS[op.name])
+    _apply(low, op, op.results[0], hardware_cast(op, low.target) or SCALARS[op.name])
 
 
 def _apply(low: Lowering, op: Operation, result: Value, scalar: Scalar) -> None:

@@ -77,3 +77,26 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// By the hardware's instructions where there are some, two at a time with 0 as the other.
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  // CHECK-LABEL: llvm.func @hardware
+  nv_tileaa.func @hardware(%x: f32, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // CHECK: %[[PAIR:.*]] = llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"(%{{.*}}, %x) : (f32, f32) -> i16
+    // CHECK: %[[CODE:.*]] = llvm.trunc %[[PAIR]] : i16 to i8
+    %0 = nv_tileaa.truncf_satfinite %x : f32 to f8E4M3FN
+    // CHECK: %[[BOTH:.*]] = llvm.call_intrinsic "llvm.nvvm.e4m3x2.to.f16x2.rn"(%{{.*}}) : (i16) -> vector<2xf16>
+    // CHECK: llvm.fpext %{{.*}} : f16 to f32
+    %1 = arith.extf %0 : f8E4M3FN to f32
+    // This target has no instruction for f4E2M1FN, and none rounds f8E4M3FN towards zero.
+    // CHECK-NOT: call_intrinsic
+    %2 = nv_tileaa.truncf_satfinite %x : f32 to f4E2M1FN
+    %3 = nv_tileaa.truncf_satfinite %x toward_zero : f32 to f8E4M3FN
+    %4 = arith.extf %2 : f4E2M1FN to f32
+    llvm.store %1, %p : f32, !llvm.ptr<1>
+    llvm.store %4, %p : f32, !llvm.ptr<1>
+    nv_tileaa.return
+  }
+}
