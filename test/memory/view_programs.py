@@ -186,7 +186,10 @@ class Case:
         ].reshape(-1)
         places = self.places(indices)
         inside = [i for i, place in enumerate(places) if place is not None]
-        assert (got[inside].view(np.uint8) == tensor[[places[i] for i in inside]].view(np.uint8)).all()
+        assert (
+            got[inside].view(np.uint8)
+            == tensor[np.array([places[i] for i in inside], np.int64)].view(np.uint8)
+        ).all()
         outside = [i for i, place in enumerate(places) if place is None]
         if self.padding is not None and outside:
             pad = encode(self.element, np.full(1, PADDINGS[self.padding])) if self._is_float else np.zeros(1)
