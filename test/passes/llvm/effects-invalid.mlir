@@ -1,0 +1,11 @@
+// RUN: tessera-opt %s --tileas-insert-barriers --convert-nv-tile-func-to-llvm --convert-tileas-to-llvm --split-input-file --verify-diagnostics
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-note @below {{the other one is here}}
+  nv_tileaa.func @vprintf() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    // expected-error @below {{needs the driver's function @vprintf, but that name is taken in the module}}
+    %u = nv_tileaa.print "text" token %t -> !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
