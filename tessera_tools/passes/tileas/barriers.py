@@ -15,7 +15,7 @@ left without which there would be no conflict.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
@@ -37,6 +37,8 @@ class Access:
     under_way: bool = False
     buffer: Operation | None = None
     """The alloc_tensor that is accessed; None for scratch and global memory."""
+    loops: frozenset[Operation] = frozenset()
+    """The loops around the op in an earlier iteration of which it was made."""
 
     @property
     def is_global(self) -> bool:
@@ -44,7 +46,15 @@ class Access:
 
     def landed(self) -> Access:
         """The same access when it is complete."""
-        return Access(self.op, self.writes, self.first, self.end, buffer=self.buffer)
+        return replace(self, under_way=False)
+
+    def again(self, loop: Operation) -> Access:
+        """The same access as the next iteration of a loop sees it."""
+        return replace(self, loops=self.loops | {loop}) if loop.is_ancestor_of(self.op) else self
+
+    def behind(self, loop: Operation) -> Access:
+        """The same access as what follows a loop sees it."""
+        return replace(self, loops=self.loops - {loop}) if loop in self.loops else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +245,14 @@ class _Analysis:
                 end = self.block(region.blocks[0], end)
                 left = _either(left, end)
             back = _either(end, self.continues.get(op))
-            if back is None or back <= head:
+            if back is None:
+                break
+            back = frozenset(access.again(op) for access in back)
+            if back <= head:
                 break
             head |= back
-        return self.breaks.get(op) if isinstance(op, nv_tileaa.Loop) else left
+        after = self.breaks.get(op) if isinstance(op, nv_tileaa.Loop) else left
+        return None if after is None else frozenset(access.behind(op) for access in after)
 
     # -- accesses
 
@@ -268,7 +282,7 @@ class _Analysis:
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
         if earlier.is_global:
-            return self.order.concerns_others(earlier.op, later.op)
+            return self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
         if earlier.end <= later.first or later.end <= earlier.first:
             return False
         if not earlier.under_way:

@@ -40,22 +40,26 @@ class MemoryOrder:
     """The accesses before each access of one function, looked up once each."""
 
     def __init__(self) -> None:
-        self._before: dict[Operation, frozenset[Operation]] = {}
+        self._before: dict[tuple[Operation, bool], frozenset[Operation]] = {}
         self._facts = Facts()
 
-    def concerns_others(self, earlier: Operation, later: Operation) -> bool:
-        """Whether tokens order two accesses, and they may be of one place by different threads."""
-        return earlier in self.before(later) and not _are_apart(earlier, later, self._facts)
+    def concerns_others(self, earlier: Operation, later: Operation, again: bool = True) -> bool:
+        """Whether tokens order two accesses, and they may be of one place by different threads.
 
-    def before(self, op: Operation) -> frozenset[Operation]:
-        """The accesses that come before an op by its tokens; itself among them where a loop carries its token."""
-        known = self._before.get(op)
+        `again`: whether the first may be that of an earlier iteration of a loop around both.
+        """
+        return earlier in self.before(later, again) and not _are_apart(earlier, later, self._facts)
+
+    def before(self, op: Operation, again: bool = True) -> frozenset[Operation]:
+        """The accesses that come before an op by its tokens: itself among them where a loop carries its token, unless
+        earlier iterations do not count."""
+        known = self._before.get((op, again))
         if known is None:
-            known = self._before[op] = _accesses_before(op)
+            known = self._before[op, again] = _accesses_before(op, again)
         return known
 
 
-def _accesses_before(op: Operation) -> frozenset[Operation]:
+def _accesses_before(op: Operation, again: bool) -> frozenset[Operation]:
     found: set[Operation] = set()
     seen: set[Value] = set()
     work = [v for v in op.operands if v.type is MEM_TOKEN]
@@ -70,8 +74,18 @@ def _accesses_before(op: Operation) -> frozenset[Operation]:
                 found.add(source)
             work += [v for v in source.operands if v.type is MEM_TOKEN]
         else:
-            work += _sources(value)
+            first = None if again else _at_first(value, op)
+            work += _sources(value) if first is None else [first]
     return frozenset(found)
+
+
+def _at_first(token: Value, op: Operation) -> Value | None:
+    """What a token is in the first iteration, if a loop around `op` carries it."""
+    loop: Any = token.owner_block.parent_op if isinstance(token, BlockArgument) else None
+    if not getattr(loop, "is_loop", False) or not loop.is_ancestor_of(op):
+        return None
+    carried = [i for i, argument in enumerate(loop.iter_args) if argument is token]
+    return loop.inits[carried[0]] if carried and hasattr(loop, "inits") else None
 
 
 def _sources(token: Value) -> list[Value]:

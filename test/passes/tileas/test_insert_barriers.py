@@ -273,7 +273,7 @@ def _left_in_the_middle() -> Kernel:
     body += (
         load("x", "%ap", "%zero", "%t")
         + f"  %y = addf %x, %x : {TILE}\n"
-        + store("s", "%y", "%bp", "%zero", "%xT")
+        + store("s", "%y", "%bp", "%zero", "%t")
     )
     body += "  %last = cmpi equal %i, %one, signed : tile<i32> -> tile<i1>\n  if %last {\n  break %s : token\n  }\n"
     body += load_half("z", "%bh", "%zero", "%s") + "  %u = join_tokens %xT, %s : token\n"
