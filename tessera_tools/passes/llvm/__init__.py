@@ -6,5 +6,7 @@ convert_tileas_to_llvm          bodies: one tile value → its per-thread values
     tiles        per-thread values of a tile, memory views, buffers
     control      structured control flow → blocks
     elementwise  arith and math, scalar and per element
+    casts        between number formats: LLVM's, hardware_casts, or bits in float_formats
+    constants, packing    tiles of different elements; tiles as their bytes
     global_memory, shared_memory, layouts, dot    the nv_tileas families
 """
