@@ -128,10 +128,6 @@ def _round_away(x: float) -> float:
     return float(whole + int(math.copysign(1, x)) if abs(x - whole) >= 0.5 else whole)
 
 
-def _power(x: float, y: float) -> float:
-    return x**y if x >= 0 or y == int(y) else math.nan
-
-
 class AbsF(FloatUnary, name="math.absf"):
     """The absolute value."""
 
@@ -355,7 +351,7 @@ class CopySign(FloatBinary, name="math.copysign"):
 class PowF(FloatBinary, name="math.powf"):
     """The first number to the power of the second."""
 
-    compute = staticmethod(_power)
+    compute = staticmethod(math.pow)
 
 
 class IsFinite(FloatTest, name="math.isfinite"):

@@ -45,6 +45,12 @@ def test_functions_of_two_constants_fold_as_upstream() -> None:
     )
 
 
+@pytest.mark.parametrize(("base", "exponent"), [("0.0", "-1.0"), ("-1.0", "0.5"), ("1.0e30", "1.0e30")])
+def test_a_power_that_is_no_number_stays(base: str, exponent: str) -> None:
+    operands = (f"{base} : f32", f"{exponent} : f32")
+    assert "math.powf" in canonical(function(0, operands, "math.powf %0, %1 : f32", "f32"))
+
+
 @pytest.mark.parametrize("mnemonic", ("absi", "ctlz", "cttz", "ctpop"))
 def test_functions_of_integers_fold_as_upstream(mnemonic: str) -> None:
     numbers = (0, 1, -1, 40, -2147483648)

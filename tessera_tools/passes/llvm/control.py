@@ -11,6 +11,7 @@ from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import I1
+from tessera_tools.passes.llvm import instructions
 from tessera_tools.passes.llvm.lowering import Lowering, converted, lowers
 
 
@@ -141,12 +142,4 @@ def guarded(low: Lowering, condition: Value | None, results: list[Value], body: 
     """Run `body()` only where the condition holds; its values there, `results` elsewhere.  None is always."""
     if condition is None:
         return body()
-    e = low.e
-    then, after = e.new_block(), e.new_block([v.type for v in results])
-    e.open(branch_if(low, condition, then, after, results))
-    e.block = then
-    values = body()
-    branch(low, after, values)
-    e.close()
-    e.block = after
-    return list(after.arguments)
+    return instructions.guarded(low.e, condition, results, body)
