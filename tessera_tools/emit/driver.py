@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError, Position
+from tessera_tools.emit.call_sites import with_call_sites
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, ptx_text
 from tessera_tools.emit.manifest import Kernel, Manifest
@@ -27,6 +28,7 @@ from tessera_tools.passes.table import STAGES, pipeline_for
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
     from tessera_tools.emit.llvmir.module import DebugLevel
     from tessera_tools.emit.resources import Report
     from tessera_tools.passes.manager import Observer
@@ -136,6 +138,7 @@ class _Run:
         self.on_stage = on_stage
         self.result = Compiled()
         self.saved: dict[Stage, str] = {}
+        self.inlined: dict[str, tuple[DILocAttr, ...]] = {}
         self.kernels: list[Kernel] = []
         self._worker = worker
 
@@ -195,10 +198,11 @@ class _Run:
                 ).run(module)
 
     def llvm_ir(self, module: Operation, debug: DebugLevel) -> str:
-        from tessera_tools.emit.llvmir import emit_llvm_ir
+        from tessera_tools.emit.llvmir import emit_with_inlined
 
         with self.scope("LLVM IR"):
-            return emit_llvm_ir(module, debug=debug)
+            text, self.inlined = emit_with_inlined(module, debug=debug)
+        return text
 
     def from_llvm_ir(self, ir: str, again: Callable[[], str] | None) -> None:
         """LLVM IR down to `until`. `again` makes the IR with locations, for the place of an error of ptxas."""
@@ -252,7 +256,8 @@ class _Run:
                     if step != "wall":
                         self.timing.add(_LLVM_STEPS.get(step, step), seconds)
         self.result.warnings += reply.warnings
-        return reply.texts["ptx"]
+        ptx = reply.texts["ptx"]
+        return with_call_sites(ptx, self.inlined) if "inlinedAt:" in ir else ptx
 
     def locate(self, again: Callable[[], str], version: int, assembler: Ptxas) -> None:
         """Assemble once more from IR with locations; raises ptxas's error if it now has a place."""

@@ -165,8 +165,6 @@ class Llvm:
             layout = c_char_p()
             data = self.call("CreateTargetMachineData", machine)
             self.call("CopyStringRepOfTargetData", data, ctypes.byref(layout))
-            # Comments such as `// %bb.0:` and `// begin inline asm` help no tool and cost codegen time.
-            self.call("SetTargetMachineAsmVerbosity", machine, 0)
             known = self._machines[key] = machine, self._take(layout).encode()
         return known
 
@@ -264,6 +262,9 @@ def compile_module(
             results.append(llvm.print(module))
             times["print"] = clock() - begin
         elif what in ("ptx", "mir"):
+            # Comments such as `// %bb.0:` and `// begin inline asm` help no tool and cost codegen time; only where a
+            # function was inlined, they say where it was called.
+            llvm.call("SetTargetMachineAsmVerbosity", machine, int(b"inlinedAt:" in text))
             results.append(llvm.emit(module, machine))
             times["codegen"] = clock() - begin
     if request.get("time_passes"):

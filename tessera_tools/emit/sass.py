@@ -36,7 +36,7 @@ class Nvdisasm:
         """
         with TemporaryFolder("tessera-nvdisasm") as folder:
             source = folder.write("kernel.cubin", cubin)
-            command = [self.path, "-c", *(["-g"] if lineinfo else []), *options, source]
+            command = [self.path, "-c", *(["-gi"] if lineinfo else []), *options, source]
             try:
                 finished = run(command, time_limit=time_limit)
             except OSError as failure:

@@ -1,13 +1,14 @@
 """From the llvm and nvvm dialects to LLVM IR text.
 
     module.py     header, globals, functions, metadata sections     function.py   blocks, phi nodes, instructions
-    types.py      constants.py   parameters.py   names.py           metadata.py   nodes, loops, debug information
+    types.py      constants.py   parameters.py   names.py           metadata.py   nodes, loops
+    debug.py      scopes and positions
 
 What one op becomes stands on its class: `llvm_ir(emitter)`, mostly from `llvm_instruction` or `intrinsic` alone.
 """
 
 from __future__ import annotations
 
-from tessera_tools.emit.llvmir.module import emit_llvm_ir
+from tessera_tools.emit.llvmir.module import emit_llvm_ir, emit_with_inlined
 
-__all__ = ["emit_llvm_ir"]
+__all__ = ["emit_llvm_ir", "emit_with_inlined"]

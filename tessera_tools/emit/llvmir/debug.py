@@ -12,6 +12,8 @@ and nothing else; "lines", LineTablesOnly.  A function whose location carries a 
 
 from __future__ import annotations
 
+import posixpath
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects.cuda_tile import debug_info as ct
@@ -47,6 +49,8 @@ class DebugInfo:
         # The function's own scope, where cuda_tile gives it one.
         self._own: ct.DILocalScopeAttr | None = None
         self._suffixes: dict[Location, str] = {}
+        self.inlined: dict[str, tuple[ct.DILocAttr, ...]] = {}
+        """Positions in functions that were inlined, as `chain_text` has them: that one, and where each was called."""
 
     def function(self, name: str, location: Location) -> str:
         """Begin a function: its scope, as ` !dbg !4` for the header."""
@@ -75,7 +79,7 @@ class DebugInfo:
         """What an instruction with that location ends with: `, !dbg !9`."""
         known = self._suffixes.get(location)
         if known is None:
-            node = self._inlined(location) or self._plain(location)
+            node = self._in_scopes(location) or self._plain(location)
             known = self._suffixes[location] = f", !dbg {node}"
         return known
 
@@ -95,24 +99,23 @@ class DebugInfo:
             f"!DILocation(line: {line}, column: {min(column, 0xFFFF)}, scope: {scope}{at})"
         )
 
-    def _inlined(self, location: Location, inlined_at: str | None = None) -> str | None:
-        """The position in the scope that a location names, called at `inlined_at`; None where it names none that leads
-        to the function."""
-        if isinstance(location, NameLoc):
-            return self._inlined(location.child, inlined_at)
-        if isinstance(location, FusedLoc):
-            found = (self._inlined(child, inlined_at) for child in location.locations)
-            return next((node for node in found if node is not None), None)
-        if isinstance(location, CallSiteLoc):
-            caller = self._inlined(location.caller, inlined_at)
-            callee = self._inlined(location.callee, caller) if caller is not None else None
-            return callee or caller
-        if not isinstance(location, ct.DILocAttr):
+    def _in_scopes(self, location: Location) -> str | None:
+        """The position in the scopes that a location names; None where it names none that leads to the function."""
+        frames = frames_of(location)
+        if not frames or subprogram(frames[-1].scope) is not subprogram(self._own):
             return None
-        if inlined_at is None and subprogram(location.scope) is not subprogram(self._own):
-            return None
-        _, line, column = location.start()
-        return self._position(line, column, self._tile_scope(location.scope), inlined_at)
+        node: str | None = None
+        for frame in reversed(frames):
+            _, line, column = frame.start()
+            scope = self._tile_scope(frame.scope)
+            if path_of(frame) != frame.source.file:
+                scope = self.metadata.node(
+                    f"!DILexicalBlockFile(scope: {scope}, file: {self.file(frame.source.file)}, discriminator: 0)"
+                )
+            node = self._position(line, column, scope, node)
+        if len(frames) > 1:
+            self.inlined[chain_text(frames)] = tuple(frames)
+        return node
 
     def _tile_scope(self, scope: ct.DILocalScopeAttr) -> str:
         """The node of a scope of cuda_tile."""
@@ -232,3 +235,35 @@ def subprogram(scope: ct.DILocalScopeAttr | None) -> ct.DILocalScopeAttr | None:
     while isinstance(scope, ct.DILexicalBlockAttr):
         scope = scope.scope
     return scope
+
+
+def frames_of(location: Location) -> list[ct.DILocAttr]:
+    """The positions with scopes that a location stands for: the innermost, the call that led there, the one before."""
+    if isinstance(location, ct.DILocAttr):
+        return [location]
+    if isinstance(location, NameLoc):
+        return frames_of(location.child)
+    if isinstance(location, FusedLoc):
+        return next((found for child in location.locations if (found := frames_of(child))), [])
+    if isinstance(location, CallSiteLoc):
+        callers = frames_of(location.caller)
+        return [*frames_of(location.callee), *callers] if callers else []
+    return []
+
+
+def path_of(frame: ct.DILocAttr) -> str:
+    """The path of the file of a position's scope; the position's own path where that is the same but for its folder."""
+    scope: Any = frame.scope
+    path = posixpath.join(scope.file.directory, scope.file.file_name)
+    return frame.source.file if frame.source.file == scope.file.file_name else path
+
+
+def chain_text(frames: Sequence[ct.DILocAttr]) -> str:
+    """`441:11 @[ k.py:437:11 @[ k.py:448:33 ] ]`, as LLVM comments a `.loc` line."""
+    text = ""
+    for frame in reversed(frames[1:]):
+        _, line, column = frame.start()
+        name = posixpath.basename(frame.source.file)
+        text = f" @[ {name}:{line}{f':{min(column, 0xFFFF)}' if column else ''}{text} ]"
+    _, line, column = frames[0].start()
+    return f"{line}:{min(column, 0xFFFF)}{text}"

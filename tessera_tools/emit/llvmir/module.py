@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
 from tessera_tools.dialects.llvm.attributes import FLAG_BEHAVIORS, ModuleFlagAttr
 from tessera_tools.dialects.llvm.module_ops import (
     UNNAMED,
@@ -36,6 +37,15 @@ def emit_llvm_ir(module: Operation, *, debug: DebugLevel = "none") -> str:
     "lines", a line table.  Raises DiagnosticError at the first op without translation, naming the pass to run.
     """
     return ModuleEmitter(debug).run(module)
+
+
+def emit_with_inlined(
+    module: Operation, *, debug: DebugLevel
+) -> tuple[str, dict[str, tuple[DILocAttr, ...]]]:
+    """As `emit_llvm_ir`, with the positions in functions that were inlined (`DebugInfo.inlined`)."""
+    emitter = ModuleEmitter(debug)
+    text = emitter.run(module)
+    return text, emitter.debug.inlined if emitter.debug is not None else {}
 
 
 class ModuleEmitter:
