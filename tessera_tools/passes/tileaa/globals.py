@@ -12,7 +12,7 @@ from tessera_tools.dialects.llvm.module_ops import Global
 from tessera_tools.dialects.llvm.types import ArrayType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, SymbolRefAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Region
-from tessera_tools.ir.types import BF16, F16, F32, F64, IntegerType, RankedTensorType, Type
+from tessera_tools.ir.types import BF16, F16, F32, F64, FloatType, IntegerType, RankedTensorType, Type
 from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Handlers, Lowering
 
 
@@ -35,6 +35,9 @@ def global_variable(op: ct.Global) -> Global:
     size = storage_bits(element)
     if size < 8:
         bits, size = _packed(bits, size), 8
+    elif isinstance(element, FloatType):
+        # The bits of a tf32 are the high ones of an f32.
+        bits = [code << size - element.width for code in bits]
     held = _held(element, size)
     attributes: dict[str, Any] = {
         "global_type": TypeAttr(ArrayType(len(bits), held)),
