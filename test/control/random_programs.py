@@ -18,6 +18,8 @@ from programs import Array
 
 SLOTS, WIDTH = 8, 64
 """The buffer that a program works on: tiles of numbers."""
+SIDE = 4
+"""A tile is also a matrix of so many rows, which may be transposed: threads exchange elements."""
 NUMBERS, TILES = ("x", "y", "z"), ("p", "q")
 TOKEN = "token"
 TYPES = {
@@ -81,6 +83,10 @@ class Maker:
             return self.loop(depth)
         if draw < 0.6:
             return Statement(self.pick(("store across", "load across")), (self.pick(TILES),))
+        if draw < 0.63:
+            return Statement("turn", (self.pick(TILES), self.pick(TILES)))
+        if draw < 0.65:
+            return Statement("sum", (self.pick(NUMBERS), self.pick(TILES)))
         if draw < 0.68:
             return Statement("store", (self.pick(TILES), self.pick(NUMBERS)))
         if draw < 0.75:
@@ -152,6 +158,10 @@ def _run(block: Sequence[Statement], state: dict[str, Array], memory: Array) -> 
             case "spread":
                 name, tile, number = s.words
                 state[name] = state[tile] + state[number]
+            case "turn":
+                state[s.words[0]] = state[s.words[1]].reshape(SIDE, WIDTH // SIDE).T.reshape(-1)
+            case "sum":
+                state[s.words[0]] = np.add.reduce(state[s.words[1]], dtype=np.int32)
             case "store":
                 memory[int(state[s.words[1]]) % SLOTS] = state[s.words[0]]
             case "load":
@@ -255,6 +265,23 @@ class Writer:
         one = self.let(f"reshape {number} : tile<i32> -> tile<1xi32>")
         return self.let(f"broadcast {one} : tile<1xi32> -> {TYPES['p']}")
 
+    def turn(self, tile: str) -> str:
+        """A tile as a matrix, transposed."""
+        rows, columns = f"tile<{SIDE}x{WIDTH // SIDE}xi32>", f"tile<{WIDTH // SIDE}x{SIDE}xi32>"
+        matrix = self.let(f"reshape {tile} : {TYPES['p']} -> {rows}")
+        turned = self.let(f"permute {matrix} [1, 0] : {rows} -> {columns}")
+        return self.let(f"reshape {turned} : {columns} -> {TYPES['p']}")
+
+    def sum(self, tile: str) -> str:
+        """The sum of a tile's elements."""
+        total, a, b, c = (self.new() for _ in range(4))
+        self.line(f"{total} = reduce {tile} dim=0 identities=[0 : i32] : {TYPES['p']} -> tile<i32>")
+        self.line(f"({a}: tile<i32>, {b}: tile<i32>) {{")
+        self.line(f"  {c} = addi {a}, {b} : tile<i32>")
+        self.line(f"  yield {c} : tile<i32>")
+        self.line("}")
+        return total
+
     def block(self, block: Sequence[Statement], end: str, loop: Passed) -> None:
         """Statements, then `end` (a word and the variables that it passes on) unless they leave; `loop`: what the
         innermost loop's terminators pass on."""
@@ -289,6 +316,10 @@ class Writer:
                 name, tile, number = s.words
                 other = self.spread(self.now[number])
                 self.now[name] = self.let(f"addi {self.now[tile]}, {other} : {TYPES[name]}")
+            case "turn":
+                self.now[s.words[0]] = self.turn(self.now[s.words[1]])
+            case "sum":
+                self.now[s.words[0]] = self.sum(self.now[s.words[1]])
             case "store":
                 self.store(self.now[s.words[0]], self.slot(s.words[1]))
             case "load":
@@ -374,7 +405,7 @@ class Writer:
 def assigned(s: Statement) -> list[str]:
     """The variables that a statement may change, sorted."""
     found: set[str] = set()
-    if s.kind in ("let", "spread", "load", "load across", "for"):
+    if s.kind in ("let", "spread", "load", "load across", "turn", "sum", "for"):
         found.add(s.words[0])
     if s.kind.startswith(("load", "store")):
         found.add(TOKEN)
