@@ -80,9 +80,14 @@ def _elements(low: Lowering, op: Operation, value: DenseElementsAttr, type: Rank
         if place not in loaded:
             crossing, apart = place & places.base_bits, place & ~places.base_bits
             pointer = e.gep(base, e.mul(e.xor(thread, crossing), scale))
-            pointer = e.gep(pointer, apart * scale, shared=False)
-            load = llvm.Load(pointer, i64(scale), res=stored(element))
-            loaded[place] = from_memory(e, e.emit(load).results[0], element)
+            pointer = e.gep(pointer, apart * scale)
+            # The array never changes, so that reading it is as good as arithmetic: shared, and hoisted out of loops.
+            read = e.pure(
+                "array element",
+                (pointer,),
+                lambda pointer=pointer: llvm.Load(pointer, i64(scale), res=stored(element)),
+            )
+            loaded[place] = from_memory(e, read, element)
     return [loaded[place] for place in places.constants]
 
 
