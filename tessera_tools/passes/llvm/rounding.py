@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from tessera_tools.dialects import llvm
+from tessera_tools.dialects.llvm.attributes import FastmathFlagsAttr
 from tessera_tools.dialects.nv_tileaa.arithmetic import mode_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
@@ -72,7 +73,9 @@ def _exp(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Va
 
 
 def _tanh(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    return intrinsic(e, "llvm.nvvm.tanh.approx.f32", operands, type)
+    """LLVM's function where an approximation is allowed: tanh.approx."""
+    (x,) = (Number(e, value) for value in operands)
+    return x.make(llvm.Tanh, (x,), fastmathFlags=FastmathFlagsAttr("afn")).value
 
 
 def _exp2(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
