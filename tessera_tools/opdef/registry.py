@@ -18,6 +18,7 @@ DIALECT_MODULES = {
     "nv_tileas": "tessera_tools.dialects.nv_tileas",
     "nvvm": "tessera_tools.dialects.nvvm",
     "scf": "tessera_tools.dialects.scf",
+    "tile": "tessera_tools.dialects.tile",
     "ub": "tessera_tools.dialects.ub",
     "vector": "tessera_tools.dialects.vector",
 }

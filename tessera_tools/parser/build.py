@@ -21,7 +21,7 @@ from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator
 from tessera_tools.ir.types import I32, NONE
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
-from tessera_tools.parser.rules import Statement
+from tessera_tools.parser.rules import Assigned, Statement
 from tessera_tools.parser.scopes import Forward, Scope, Scopes, Skip, Unknown
 from tessera_tools.parser.source import Source
 
@@ -112,7 +112,10 @@ class Builder(Scopes):
         op_class = find_op(statement.name)
         assert op_class is not None
         state = OpState(op_class.definition, self, statement.start)
-        op_class.definition.format.read(state, statement.children)
+        if statement.children and isinstance(first := statement.children[0], Assigned):
+            _read_assigned(state, first)
+        else:
+            op_class.definition.format.read(state, statement.children)
         try:
             return self._finish(state.definition.op_class, state, location)
         except (ValueError, OverflowError) as problem:
@@ -334,6 +337,30 @@ class Builder(Scopes):
                 )
         return op_class.create(operands, function_type.results, merged, regions, successors, location)
 
+    def nested_op(self, name: Token, operands: list[Token]) -> Token:
+        """Build the op that is written in the place of an operand, before the op that holds it; a token for its result.
+
+        The op has no more than operands of types already known and results whose types follow from them.
+        """
+        op_class = find_op(name.text)
+        if op_class is None:
+            raise self.error_at(name.start, f"unknown op '{name.text}'")
+        definition = op_class.definition
+        if len(definition.operands) != len(operands) or len(definition.results) != 1:
+            raise self.error_at(
+                name.start,
+                f"'{name.text}' takes {len(definition.operands)} operands here, found {len(operands)}",
+            )
+        state = OpState(definition, self, name.start)
+        for field, token in zip(definition.operands, operands, strict=True):
+            state.operand(field.name, token)
+        op = self._finish(op_class, state, self.source.location(name.start))
+        assert self.block is not None
+        self.block.append(op)
+        result = f"%nested at {name.start}"
+        self.scope.values[result] = [op.results[0]]
+        return Token(result, name.start)
+
     # -- regions and blocks
 
     def _region(
@@ -406,6 +433,15 @@ class Builder(Scopes):
         if block is None:
             raise self.error_at(token.start, f"reference to an undefined block '{token.text}'")
         return block
+
+
+def _read_assigned(state: OpState, written: Assigned) -> None:
+    """`%dest = %source : type` as the operands of a copy."""
+    if written.dest is written.source or "," in written.dest.text or ":" in written.dest.text:
+        raise state.error(written.source, "expected an operation, or '%buffer = %buffer : type' for a copy")
+    state.operand("source", written.source)
+    state.operand("dest", written.dest)
+    state.types("dest", [written.type])
 
 
 _Plan = tuple[Token | None, Any, list[Statement]]

@@ -13,6 +13,14 @@ from tessera_tools.ir.location import Location
 from tessera_tools.opdef.directive import Token
 
 
+class Assigned(NamedTuple):
+    """`%dest = %source : type`: a copy between buffers of the `tile` dialect."""
+
+    dest: Token
+    source: Token
+    type: Any
+
+
 class Statement(NamedTuple):
     """One operation of the light tree."""
 
@@ -56,7 +64,7 @@ class Rule:
 
     def _reducer(self) -> Reducer:
         if self.origin == "statement":
-            return _statement
+            return _statement if self.alias is None else _assigned
         if self.origin == "generic":
             return self._generic
         if self.origin.startswith("__"):
@@ -128,6 +136,14 @@ def _statement(values: list[Any]) -> Statement:
         return Statement(values[0], head.text, head.start, op[1:], None, location)
     token, generic = op[1]
     return Statement(values[0], token.text, token.start, None, generic, location)
+
+
+def _assigned(values: list[Any]) -> Statement:
+    """`%dest = %source : type`; without a name in front there is nothing to copy to."""
+    results, source, type = values[0], values[1], values[3]
+    location = values[4] if len(values) > 4 else None
+    dest = Token(results.text[:-1].rstrip(), results.start) if results is not None else source
+    return Statement(None, "tile.copy", dest.start, [Assigned(dest, source, type)], None, location)
 
 
 def _first(values: list[Any]) -> Any:

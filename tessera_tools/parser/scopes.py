@@ -39,9 +39,11 @@ class Skip(Exception):
 class Scope:
     """The names visible in one isolated region."""
 
-    __slots__ = ("forward", "starts", "values")
+    __slots__ = ("forward", "implicit", "starts", "values")
 
     def __init__(self) -> None:
+        self.implicit: set[str] = set()
+        """Names of implicit constants, which the text may define later."""
         self.values: dict[str, list[Value]] = {}
         self.starts: dict[str, int] = {}
         self.forward: dict[str, Forward] = {}
@@ -134,6 +136,7 @@ class Scopes:
         op = constant_class(index(int(token.text[2:])), location=self.source.location(token.start))
         top.insert_before(top.first_op, op)
         self.scope.values[token.text] = [op.results[0]]
+        self.scope.implicit.add(token.text)
         op.results[0].name_hint = token.text[1:]
         emit(
             Diagnostic(
@@ -147,13 +150,14 @@ class Scopes:
     def define(self, name: str, values: list[Value], start: int, names: list[str]) -> None:
         """Bind a name; `names` gathers the names to unbind when the region ends."""
         scope = self.scope
-        if name in scope.values:
+        if name in scope.values and name not in scope.implicit:
             failure = self.error_at(start, f"redefinition of SSA value '{name}'")
             failure.diagnostics[0].note(
                 "previously defined here", self.source.position(scope.starts.get(name, start))
             )
             self.errors += failure.diagnostics
             return
+        scope.implicit.discard(name)
         scope.values[name] = values
         scope.starts[name] = start
         names.append(name)

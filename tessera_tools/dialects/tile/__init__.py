@@ -1,0 +1,27 @@
+"""The Tessera `tile` dialect: thread blocks, warps, shared memory and registers by hand.
+
+Buffers are memrefs, by memory space: global memory, 3 shared memory, 5 registers.  A fragment, `memref<8x8xf32, 5>`, is
+what one thread holds of a tile; the tile's extents follow from the product that makes it.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.tile import asynchronous, collectives, compute, memory, threads
+from tessera_tools.dialects.tile.asynchronous import *  # noqa: F403
+from tessera_tools.dialects.tile.base import FRAGMENT, REGISTERS, SHARED, rows_of, space_of
+from tessera_tools.dialects.tile.collectives import *  # noqa: F403
+from tessera_tools.dialects.tile.compute import *  # noqa: F403
+from tessera_tools.dialects.tile.memory import *  # noqa: F403
+from tessera_tools.dialects.tile.threads import *  # noqa: F403
+from tessera_tools.opdef import Dialect, by_word, ops_of
+
+FAMILIES = (threads, memory, compute, asynchronous, collectives)
+
+DIALECT = Dialect(
+    "tile",
+    "the Tessera tile dialect: shared memory, registers and warps by hand",
+    ops_of(*FAMILIES),
+    attributes=by_word(compute.ReductionKindAttr),
+)
+
+__all__ = ["DIALECT", "FRAGMENT", "REGISTERS", "SHARED", "rows_of", "space_of"]

@@ -1,0 +1,82 @@
+"""Where a buffer of a `tile` program lies, and what its ops have in common.
+
+memref<?x?xbf16>          global memory
+memref<128x64xbf16, 3>    shared memory
+memref<8x8xf32, 5>        registers: the fragment of a tile that one thread holds
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
+from tessera_tools.opdef import CustomDirective, MemoryEffects, of
+from tessera_tools.opdef.constraints import TypeConstraint
+
+SHARED = 3
+"""The memory space of shared memory, as NVPTX numbers it."""
+REGISTERS = 5
+"""The memory space of registers: NVPTX's local memory, which a thread's own values would otherwise be in."""
+
+
+def space_of(type: Any) -> int:
+    """The memory space of a memref type: 0 for global memory (which 1 names, too)."""
+    space = type.memory_space
+    if space is None:
+        return 0
+    number = space.value if isinstance(space, IntegerAttr) else -1
+    return 0 if number == 1 else number
+
+
+def _in_space(space: int, summary: str) -> TypeConstraint:
+    return TypeConstraint(summary, lambda t: isinstance(t, MemRefType) and space_of(t) == space)
+
+
+GLOBAL_BUFFER = _in_space(0, "memref in global memory")
+SHARED_BUFFER = _in_space(SHARED, "memref in shared memory (space 3)")
+FRAGMENT = _in_space(REGISTERS, "memref in registers (space 5)")
+ANY_BUFFER = of(MemRefType, summary="memref")
+NUMBER = of(FloatType, IntegerType, summary="number")
+
+READS = MemoryEffects("read")
+MAKES = MemoryEffects("allocate", "read")
+"""Reads its operands, and gives a new buffer."""
+CHANGES = MemoryEffects("read", "write")
+WRITES = MemoryEffects("write")
+
+
+def rows_of(fragment: MemRefType) -> MemRefType:
+    """The type of one number a row of a fragment."""
+    return MemRefType(fragment.shape[:1], fragment.element, fragment.layout, fragment.memory_space)
+
+
+def accumulator_element(a: Any) -> Any:
+    """f32 for products of floats, i32 for products of integers."""
+    from tessera_tools.ir.types import I32
+
+    return F32 if isinstance(a, FloatType) else I32
+
+
+class Operands(CustomDirective, name="TileOperands"):
+    """`%a, %b`, each a value or an op of the dialect in its place: `%a, tile.mul(%b, %c)`, which stands before this one
+    and has the type of its first operand."""
+
+    grammar = """
+custom: custom_item ("," custom_item)*
+custom_item: VALUE -> value | KEYWORD "(" VALUE ("," VALUE)* ")" -> nested
+"""
+
+    def read(self, state: Any, node: Any) -> None:
+        if len(node) != len(self.arguments):
+            raise state.error(None, f"expects {len(self.arguments)} operands, found {len(node)}")
+        for field, (form, children) in zip(self.arguments, node, strict=True):
+            token = children[0] if form == "value" else state.parser.nested_op(children[0], children[1:])
+            state.operand(field, token)
+
+    def write(self, p: Any, op: Any) -> None:
+        p.space()
+        p.write(", ".join(p.name(getattr(op, field)) for field in self.arguments))
+
+    def covers(self) -> tuple[set[str], set[str]]:
+        return set(), set()

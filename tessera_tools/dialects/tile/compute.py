@@ -1,0 +1,309 @@
+"""Arithmetic on fragments: products, reductions by row, elementwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.tile.base import (
+    ANY_BUFFER,
+    CHANGES,
+    FRAGMENT,
+    MAKES,
+    REGISTERS,
+    accumulator_element,
+    rows_of,
+    space_of,
+)
+from tessera_tools.ir.types import FloatType, MemRefType
+from tessera_tools.opdef import (
+    BOOL_ATTR,
+    STRING_ATTR,
+    EnumAttr,
+    Op,
+    attribute,
+    derived,
+    enum,
+    operand,
+    optional_operand,
+    result,
+    same_as,
+)
+
+
+class ReductionKindAttr(EnumAttr, name="tile.reduction_kind"):
+    """How elements are combined."""
+
+    cases = ("sum", "max", "min")
+
+
+def _flag(attribute: Any) -> bool:
+    return attribute is not None and bool(attribute.value)
+
+
+class _Product(Op):
+    """The base of matrix products: A (MxK) by B (KxN, or NxK with `transpose_b`) and, if given, plus C.
+
+    Operands lie in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
+    divide it: (M/m) · (N/n) threads hold fragments of m by n elements.
+    """
+
+    lhs = operand(ANY_BUFFER)
+    rhs = operand(ANY_BUFFER)
+    acc = optional_operand(FRAGMENT)
+    transpose_a = attribute(BOOL_ATTR, optional=True)
+    transpose_b = attribute(BOOL_ATTR, optional=True)
+    accumulate = attribute(BOOL_ATTR, optional=True)
+    layout = attribute(STRING_ATTR, optional=True)
+    precision = attribute(STRING_ATTR, optional=True)
+    res = result(FRAGMENT)
+    assembly = "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($res)"
+
+    @property
+    def transposes_b(self) -> bool:
+        """Whether B is given as NxK."""
+        return _flag(self.transpose_b)
+
+    @property
+    def transposes_a(self) -> bool:
+        """Whether A is given as KxM."""
+        return _flag(self.transpose_a)
+
+    def verify_op(self) -> None:
+        a, b, res = self.lhs.type, self.rhs.type, self.res.type
+        if a.rank != 2 or b.rank != 2 or res.rank != 2:
+            raise self.error(f"multiplies {a} by {b} into {res}; expected matrices")
+        if accumulator_element(a.element) is not res.element and not (
+            isinstance(a.element, FloatType) and isinstance(res.element, FloatType)
+        ):
+            raise self.error(f"multiplies {a.element} into {res.element}")
+        if self.acc is not None and self.acc.type is not res:
+            raise self.error(f"adds to {self.acc.type}, but gives {res}")
+        if space_of(a) != REGISTERS and space_of(b) != REGISTERS:
+            k, other = a.shape[0 if self.transposes_a else 1], b.shape[1 if self.transposes_b else 0]
+            if k != other:
+                raise self.error(f"multiplies {a} by {b}: {k} columns of the one, {other} rows of the other")
+            m, n = a.shape[1 if self.transposes_a else 0], b.shape[0 if self.transposes_b else 1]
+            if m % res.shape[0] or n % res.shape[1]:
+                raise self.error(
+                    f"has fragments of {res.shape[0]}x{res.shape[1]}, which do not divide {m}x{n}"
+                )
+            threads = m // res.shape[0] * (n // res.shape[1])
+            if threads & (threads - 1) or not 32 <= threads <= 1024:
+                raise self.error(
+                    f"has fragments of {res.shape[0]}x{res.shape[1]} of {m}x{n} elements: {threads} threads, expected "
+                    "a power of two from 32 to 1024"
+                )
+
+
+class Mma(_Product, name="tile.mma", traits=(MAKES,)):
+    """A matrix product by whatever the target has."""
+
+
+class Wgmma(_Product, name="tile.wgmma", traits=(MAKES,)):
+    """A matrix product by Hopper's warpgroup instruction."""
+
+    intrinsic = attribute(STRING_ATTR)
+
+
+class Wmma(_Product, name="tile.wmma", traits=(MAKES,)):
+    """A matrix product by mma.sync."""
+
+    intrinsic = attribute(STRING_ATTR)
+
+
+# -- reductions
+
+
+class _RowReduction(Op):
+    """The base of reductions: one number for each row of the tile, in every thread that holds elements of that row."""
+
+    source = operand(FRAGMENT)
+    res = result(FRAGMENT)
+    assembly = "$source attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if source.rank != 2 or res is not rows_of(source):
+            raise self.error(f"reduces {source} to {res}; expected one element for each row of the fragment")
+
+
+class RowMax(_RowReduction, name="tile.row_max", traits=(MAKES,)):
+    """The greatest element of each row."""
+
+
+class RowMin(_RowReduction, name="tile.row_min", traits=(MAKES,)):
+    """The least element of each row."""
+
+
+class RowSum(_RowReduction, name="tile.row_sum", traits=(MAKES,)):
+    """The sum of each row."""
+
+
+class WarpReduce(_RowReduction, name="tile.warp_reduce", traits=(MAKES,)):
+    """A reduction of each row by shuffles within the warp; rows that several warps hold need shared memory, too."""
+
+    kind = attribute(enum(ReductionKindAttr))
+    assembly = "$kind $source attr-dict `:` type($source) `->` type($res)"
+
+
+# -- elementwise
+
+
+class _Elementwise(Op):
+    """The base of elementwise ops on two fragments of one type."""
+
+    lhs = operand(FRAGMENT)
+    rhs = operand(FRAGMENT)
+    res = result(same_as("lhs"))
+    assembly = "custom<TileOperands>($lhs, $rhs) attr-dict `:` type($lhs) `,` type($rhs) `->` type($res)"
+
+    def verify_op(self) -> None:
+        if self.lhs.type is not self.rhs.type:
+            raise self.error(f"combines {self.lhs.type} and {self.rhs.type}; expected one type")
+
+
+class ElementMax(_Elementwise, name="tile.element_max", traits=(MAKES,)):
+    """The greater of two elements."""
+
+
+class ElementMin(_Elementwise, name="tile.element_min", traits=(MAKES,)):
+    """The lesser of two elements."""
+
+
+class ElementAdd(_Elementwise, name="tile.add", traits=(MAKES,)):
+    """lhs + rhs."""
+
+
+class ElementSub(_Elementwise, name="tile.sub", traits=(MAKES,)):
+    """lhs - rhs."""
+
+
+class ElementMul(_Elementwise, name="tile.mul", traits=(MAKES,)):
+    """lhs · rhs."""
+
+
+class ExpDiff(_Elementwise, name="tile.exp_diff", traits=(MAKES,)):
+    """exp(lhs - rhs)."""
+
+
+class _ByRow(Op):
+    """The base of ops on the elements of a fragment and one number for each of its rows."""
+
+    lhs = operand(FRAGMENT)
+    rhs = operand(FRAGMENT)
+    res = result(same_as("lhs"))
+    assembly = "custom<TileOperands>($lhs, $rhs) attr-dict `:` type($lhs) `,` type($rhs) `->` type($res)"
+
+    def verify_op(self) -> None:
+        check_rows(self, self.lhs.type, self.rhs.type)
+
+
+def check_rows(op: Any, fragment: MemRefType, rows: MemRefType) -> None:
+    """One number for each row of a fragment."""
+    if fragment.rank != 2 or rows is not rows_of(fragment):
+        raise op.error(f"takes {rows} for {fragment}; expected one element for each row of the fragment")
+
+
+class ExpSubtract(_ByRow, name="tile.exp_subtract", traits=(MAKES,)):
+    """exp(element - the number of its row)."""
+
+
+class DivBroadcast(_ByRow, name="tile.div_broadcast", traits=(MAKES,)):
+    """Element / the number of its row."""
+
+
+class MulBroadcast(_ByRow, name="tile.mul_broadcast", traits=(MAKES,)):
+    """Element · the number of its row."""
+
+
+class Fma(Op, name="tile.fma", traits=(MAKES,)):
+    """a · b + c."""
+
+    a = operand(FRAGMENT)
+    b = operand(FRAGMENT)
+    c = operand(FRAGMENT)
+    res = result(same_as("a"))
+    assembly = (
+        "custom<TileOperands>($a, $b, $c) attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($res)"
+    )
+
+    def verify_op(self) -> None:
+        if not self.a.type is self.b.type is self.c.type:
+            raise self.error(f"combines {self.a.type}, {self.b.type} and {self.c.type}; expected one type")
+
+
+class Cast(Op, name="tile.cast", traits=(MAKES,)):
+    """The elements in another type, rounded to the nearest."""
+
+    source = operand(FRAGMENT)
+    res = result(FRAGMENT)
+    assembly = "$source attr-dict `:` type($source) `to` type($res)"
+
+    def verify_op(self) -> None:
+        if self.source.type.shape != self.res.type.shape:
+            raise self.error(f"casts {self.source.type} to {self.res.type}: the shapes must agree")
+
+
+# -- in place
+
+
+class _ScaleByNumber(Op):
+    """The base of products with one number, in place."""
+
+    dest = operand(FRAGMENT)
+    factor = operand(derived("element type", lambda type: type.element, "dest"))
+    assembly = "$dest `,` $factor attr-dict `:` type($dest) `,` type($factor)"
+
+
+class ScaleTensor(_ScaleByNumber, name="tile.scale_tensor", traits=(CHANGES,)):
+    """Every element times a number, in place."""
+
+
+class BroadcastScale(_ScaleByNumber, name="tile.broadcast_scale", traits=(CHANGES,)):
+    """Every element times a number, in place."""
+
+
+class ScaleAccumulator(Op, name="tile.scale_accumulator", traits=(CHANGES,)):
+    """Every element times the number of its row, in place."""
+
+    dest = operand(FRAGMENT)
+    factors = operand(FRAGMENT)
+    assembly = "$dest `,` $factors attr-dict `:` type($dest) `,` type($factors)"
+
+    def verify_op(self) -> None:
+        check_rows(self, self.dest.type, self.factors.type)
+
+
+class Accumulate(Op, name="tile.accumulate", traits=(CHANGES,)):
+    """Add a fragment to another, in place."""
+
+    dest = operand(FRAGMENT)
+    update = operand(same_as("dest"))
+    assembly = "$dest `,` $update attr-dict `:` type($dest) `,` type($update)"
+
+
+class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES,)):
+    """Elements of which the row's number is less than the column's become a number, in place: row i of the tile has
+    number `row` + i, column j `column` + j."""
+
+    dest = operand(FRAGMENT)
+    row = operand(derived("index", lambda type: _index(), "dest"))
+    column = operand(derived("index", lambda type: _index(), "dest"))
+    value = operand(derived("element type", lambda type: type.element, "dest"))
+    assembly = "$dest `,` $row `,` $column `,` $value attr-dict `:` type($dest)"
+
+
+class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES,)):
+    """Elements in columns from `count` on become a number, in place: column j of the tile has number `column` + j."""
+
+    dest = operand(FRAGMENT)
+    column = operand(derived("index", lambda type: _index(), "dest"))
+    count = operand(derived("index", lambda type: _index(), "dest"))
+    value = operand(derived("element type", lambda type: type.element, "dest"))
+    assembly = "$dest `,` $column `,` $count `,` $value attr-dict `:` type($dest)"
+
+
+def _index() -> Any:
+    from tessera_tools.ir.types import INDEX
+
+    return INDEX

@@ -1,0 +1,318 @@
+"""Buffers in shared memory and registers, accesses to them and to global memory, barriers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.tile.base import (
+    ANY_BUFFER,
+    CHANGES,
+    FRAGMENT,
+    GLOBAL_BUFFER,
+    NUMBER,
+    READS,
+    SHARED_BUFFER,
+    WRITES,
+)
+from tessera_tools.ir.types import DYNAMIC, INDEX, MemRefType, VectorType
+from tessera_tools.opdef import (
+    ALLOCATE,
+    BOOL_ATTR,
+    I64_ATTR,
+    PURE,
+    STRING_ATTR,
+    Op,
+    attribute,
+    derived,
+    exactly,
+    operand,
+    result,
+    same_as,
+    variadic_operand,
+)
+
+CACHE_POLICIES = ("write_back", "write_through", "streaming", "cache_global", "cache_all", "evict_last")
+SWIZZLES = ("none", "xor")
+
+
+def _element(type: Any) -> Any:
+    return type.element
+
+
+def _vector(type: Any, width: Any) -> Any:
+    return VectorType((width.value,), type.element)
+
+
+class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
+    """A buffer in shared memory, for the whole block.
+
+    `swizzle` is `none` or `xor`, of rows of `swizzle_size` bytes (32, 64 or 128; 128 unless given): 16-byte piece c of
+    row r lies where piece c xor (r mod 8) would.  `size` (bytes) and `alignment` must agree with the type.
+    """
+
+    swizzle = attribute(STRING_ATTR, optional=True)
+    swizzle_size = attribute(I64_ATTR, optional=True)
+    size = attribute(I64_ATTR, optional=True)
+    alignment = attribute(I64_ATTR, optional=True)
+    res = result(SHARED_BUFFER)
+    assembly = "attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        type = self.res.type
+        if not type.is_static:
+            raise self.error(f"has type {type}; shared memory needs static extents")
+        if self.swizzle is not None and self.swizzle.value not in SWIZZLES:
+            raise self.error(f'has swizzle "{self.swizzle.value}"; expected "none" or "xor"')
+        if self.swizzle_size is not None and self.swizzle_size.value not in (32, 64, 128):
+            raise self.error(f"has a swizzle_size of {self.swizzle_size.value} bytes; expected 32, 64 or 128")
+        size = type.num_elements * type.element.width // 8
+        if self.size is not None and self.size.value != size:
+            raise self.error(f"has size = {self.size.value}, but {type} takes {size} bytes")
+        if self.alignment is not None and (
+            self.alignment.value < 1 or self.alignment.value & (self.alignment.value - 1)
+        ):
+            raise self.error(f"has an alignment of {self.alignment.value}; expected a power of two")
+
+
+class AllocRegister(Op, name="tile.alloc_register", traits=(ALLOCATE,)):
+    """A buffer in registers: each thread's fragment of a tile."""
+
+    layout = attribute(STRING_ATTR, optional=True)
+    vector_width = attribute(I64_ATTR, optional=True)
+    res = result(FRAGMENT)
+    assembly = "attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        if not self.res.type.is_static or not 1 <= self.res.type.rank <= 2:
+            raise self.error(f"has type {self.res.type}; a fragment has one or two static extents")
+        if self.layout is not None and self.layout.value not in ("row_major", "col_major"):
+            raise self.error(f'has layout "{self.layout.value}"; expected "row_major" or "col_major"')
+
+
+class Fill(Op, name="tile.fill", traits=(WRITES,)):
+    """Every element of a fragment becomes a number."""
+
+    dest = operand(FRAGMENT)
+    value = operand(derived("element type", _element, "dest"))
+    assembly = "$dest `,` $value attr-dict `:` type($dest)"
+
+
+class MaskFill(Op, name="tile.mask_fill", traits=(WRITES,)):
+    """Every element of this thread's fragment becomes a number; stands under a condition that differs by thread."""
+
+    dest = operand(FRAGMENT)
+    value = operand(NUMBER)
+    assembly = "$dest `,` $value attr-dict `:` type($dest) `,` type($value)"
+
+
+class Copy(Op, name="tile.copy", traits=(CHANGES,)):
+    """The elements of one buffer into another.  `%dest = %source : memref<8xf32, 5>` is the same."""
+
+    source = operand(same_as("dest"))
+    dest = operand(ANY_BUFFER)
+    assembly = "$source `,` $dest attr-dict `:` type($dest)"
+
+
+class Barrier(Op, name="tile.barrier", traits=(CHANGES,)):
+    """Wait for all threads of the block; their accesses before it are then visible."""
+
+    assembly = "attr-dict"
+
+
+class ComputeTensorSlice(Op, name="tile.compute_tensor_slice", traits=(PURE,)):
+    """Rows of a matrix in global memory, from row `start`; the matrix is the last two dimensions of the tensor, at the
+    block's coordinates along axes 1 and 2 of the grid in the dimensions before (the last of them along axis 1)."""
+
+    source = operand(GLOBAL_BUFFER)
+    start = operand(exactly(INDEX))
+    res = result(GLOBAL_BUFFER)
+    assembly = "$source `,` $start attr-dict `:` type($source) `,` type($start) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if not 2 <= source.rank <= 4 or res.rank != 2 or source.element is not res.element:
+            raise self.error(
+                f"takes rows of {source} as {res}; expected a tensor of rank 2 to 4, and a matrix of it"
+            )
+        if res.shape[0] == DYNAMIC:
+            raise self.error(f"gives {res}; the number of rows must be static")
+        if res.shape[1] not in (DYNAMIC, source.shape[-1]) and source.shape[-1] != DYNAMIC:
+            raise self.error(f"gives {res}, whose columns are not those of {source}")
+
+
+class _Indexed(Op):
+    """The base of accesses to single elements (or vectors of neighbours) by indices."""
+
+    @classmethod
+    def check(cls, op: Any, buffer: MemRefType) -> None:
+        if len(op.indices) != buffer.rank:
+            raise op.error(f"expected {buffer.rank} indices for {buffer}, got {len(op.indices)}")
+
+
+class LoadShared(_Indexed, name="tile.load_shared", traits=(READS,)):
+    """One element of a buffer in shared memory, chosen by each thread."""
+
+    buffer = operand(SHARED_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    res = result(derived("element type", _element, "buffer"))
+    assembly = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+    def verify_op(self) -> None:
+        self.check(self, self.buffer.type)
+
+
+class StoreShared(_Indexed, name="tile.store_shared", traits=(WRITES,)):
+    """One element to a buffer in shared memory, chosen by each thread."""
+
+    value = operand(derived("element type", _element, "buffer"))
+    buffer = operand(SHARED_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    assembly = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+    def verify_op(self) -> None:
+        self.check(self, self.buffer.type)
+
+
+class LoadGlobal(_Indexed, name="tile.load_global", traits=(READS,)):
+    """One element of global memory, chosen by each thread."""
+
+    buffer = operand(GLOBAL_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    coalesce = attribute(BOOL_ATTR, optional=True)
+    cache_policy = attribute(STRING_ATTR, optional=True)
+    res = result(derived("element type", _element, "buffer"))
+    assembly = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+    def verify_op(self) -> None:
+        self.check(self, self.buffer.type)
+        check_cache_policy(self)
+
+
+class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(WRITES,)):
+    """One element to global memory, chosen by each thread."""
+
+    value = operand(derived("element type", _element, "buffer"))
+    buffer = operand(GLOBAL_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    coalesce = attribute(BOOL_ATTR, optional=True)
+    cache_policy = attribute(STRING_ATTR, optional=True)
+    assembly = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+    def verify_op(self) -> None:
+        self.check(self, self.buffer.type)
+        check_cache_policy(self)
+
+
+class StoreGlobal(Op, name="tile.store_global", traits=(WRITES,)):
+    """All threads' fragments of a tile, to a matrix in global memory; rows and columns beyond it are not written."""
+
+    value = operand(FRAGMENT)
+    dest = operand(GLOBAL_BUFFER)
+    coalesce = attribute(BOOL_ATTR, optional=True)
+    cache_policy = attribute(STRING_ATTR, optional=True)
+    assembly = "$value `,` $dest attr-dict `:` type($value) `,` type($dest)"
+
+    def verify_op(self) -> None:
+        value, dest = self.value.type, self.dest.type
+        if value.rank != dest.rank or value.element is not dest.element:
+            raise self.error(f"stores {value} to {dest}: ranks and element types must agree")
+        check_cache_policy(self)
+
+
+class LoadGlobalTile(Op, name="tile.load_global_tile", traits=(CHANGES,)):
+    """A matrix in global memory into all threads' fragments of a tile; zeros beyond it."""
+
+    source = operand(GLOBAL_BUFFER)
+    dest = operand(FRAGMENT)
+    coalesce = attribute(BOOL_ATTR, optional=True)
+    cache_policy = attribute(STRING_ATTR, optional=True)
+    assembly = "$source `,` $dest attr-dict `:` type($source) `,` type($dest)"
+
+    def verify_op(self) -> None:
+        source, dest = self.source.type, self.dest.type
+        if source.rank != dest.rank or source.element is not dest.element:
+            raise self.error(f"loads {source} into {dest}: ranks and element types must agree")
+        check_cache_policy(self)
+
+
+class _Vector(_Indexed):
+    """The base of accesses to neighbours along the last dimension."""
+
+    def verify_op(self) -> None:
+        self.check(self, self.buffer.type)  # type: ignore[attr-defined]
+        width = self.vector_width.value  # type: ignore[attr-defined]
+        bits = width * self.buffer.type.element.width  # type: ignore[attr-defined]
+        if width < 2 or width & (width - 1) or bits > 128:
+            raise self.error(
+                f"moves {bits} bits at a time; expected 2 or more elements, a power of two, up to 128 bits"
+            )
+
+
+class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(READS,)):
+    """`vector_width` neighbours of a buffer in shared memory."""
+
+    buffer = operand(SHARED_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    vector_width = attribute(I64_ATTR)
+    res = result(derived("vector", _vector, "buffer", "vector_width"))
+    assembly = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+
+class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(WRITES,)):
+    """`vector_width` neighbours to a buffer in shared memory."""
+
+    value = operand(derived("vector", _vector, "buffer", "vector_width"))
+    buffer = operand(SHARED_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    vector_width = attribute(I64_ATTR)
+    assembly = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+
+class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(READS,)):
+    """`vector_width` neighbours of global memory."""
+
+    buffer = operand(GLOBAL_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    vector_width = attribute(I64_ATTR)
+    coalesce = attribute(BOOL_ATTR, optional=True)
+    cache_policy = attribute(STRING_ATTR, optional=True)
+    res = result(derived("vector", _vector, "buffer", "vector_width"))
+    assembly = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+
+class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(WRITES,)):
+    """`vector_width` neighbours to global memory."""
+
+    value = operand(derived("vector", _vector, "buffer", "vector_width"))
+    buffer = operand(GLOBAL_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    vector_width = attribute(I64_ATTR)
+    coalesce = attribute(BOOL_ATTR, optional=True)
+    cache_policy = attribute(STRING_ATTR, optional=True)
+    assembly = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+
+class Prefetch(_Indexed, name="tile.prefetch", traits=(READS,)):
+    """Bring what lies at a place of global memory nearer: into the L2 cache."""
+
+    buffer = operand(GLOBAL_BUFFER)
+    indices = variadic_operand(exactly(INDEX))
+    assembly = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
+
+    def verify_op(self) -> None:
+        self.check(self, self.buffer.type)
+
+
+class ProfileMarker(Op, name="tile.profile_marker", traits=(CHANGES,)):
+    """A point of interest: `function_entry`, `function_exit`, `compute_start`, `compute_end`, and of what."""
+
+    kind = attribute(STRING_ATTR)
+    subject = attribute(STRING_ATTR)
+    assembly = "$kind `,` $subject attr-dict"
+
+
+def check_cache_policy(op: Any) -> None:
+    """A cache policy is one that the hardware has."""
+    if op.cache_policy is not None and op.cache_policy.value not in CACHE_POLICIES:
+        words = ", ".join(f'"{word}"' for word in CACHE_POLICIES)
+        raise op.error(f'has cache_policy "{op.cache_policy.value}"; expected one of {words}')
