@@ -72,6 +72,7 @@ class Load(Op, name="nv_tileaa.load", traits=(READ,)):
 
     def verify_op(self) -> None:
         check_shapes(self, self.source.type, self.res.type)
+        _check_axis(self, self.source.type)
 
 
 class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
@@ -94,6 +95,7 @@ class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
 
     def verify_op(self) -> None:
         check_shapes(self, self.dest.type, self.value.type)
+        _check_axis(self, self.dest.type)
 
 
 class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
@@ -147,6 +149,11 @@ def check_shapes(op: Op, pointers: Type, others: Type) -> None:
     """Raise unless there is an element for each pointer."""
     if _shape(pointers) != _shape(others):
         raise op.error(f"takes operands of one shape, got {pointers} and {others}")
+
+
+def _check_axis(op: Any, pointers: Type) -> None:
+    if op.axis is not None and not 0 <= op.axis.value < len(_shape(pointers) or ()):
+        raise op.error(f"has no axis {op.axis.value} in {pointers}")
 
 
 def _check_ordering(op: Any, noun: str, last: str) -> None:

@@ -97,13 +97,16 @@ def below(a: Value, b: Int, to: Lowering) -> Value:
 
 
 def rest(extent: Int, place: Int, limit: int, to: Lowering) -> Int:
-    """How many of `limit` elements from `place` lie below `extent`, as an i32; 0 where none does."""
+    """How many of `limit` elements from `place` lie below `extent`, as an i32 read as unsigned (or more than `limit`);
+    0 where none does."""
     if isinstance(extent, int) and isinstance(place, int):
         return min(max(extent - place, 0), limit)
     type = I32 if max(most(extent, to), most(place, to)) <= LARGEST_UNSIGNED else I64
     end, start = as_value(extent, type, to), as_value(place, type, to)
     # The greater of the two less the start is 0 where the start is beyond the end.
     left = to.emit(arith.SubI(to.emit(arith.MaxUI(end, start)).result, start)).result
+    if type is I32:
+        return left
     bound = as_value(limit, type, to)
     return resized(to.emit(arith.MinUI(left, bound)).result, I32, to)
 

@@ -278,20 +278,23 @@ def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Valu
     sparse = _sparse_axis(view.type)
     places = _places(op, view, extents, to)
     base = _moved_pointer(source, places, to)
-    # Within the tile: counted from the place along dense axes, named by the index along a sparse one.
-    reach = [most(extents[d], to) if d == sparse else size for d, size in enumerate(shape)]
-    type = signed_type(
-        sum(max(0, n - 1) * most(stride, to) for n, stride in zip(reach, strides, strict=True))
-    )
-    total: Int = 0
-    for axis, size in enumerate(shape):
-        if axis != sparse and size == 1:
-            continue
+    if sparse is None:
+        pointers = to.emit(aa.Splat(base, res=RankedTensorType(shape, base.type))).res
+    else:
+        # One pointer for each index, before they are repeated along the other axes.
+        size, stride = shape[sparse], strides[sparse]
+        type = signed_type((most(extents[sparse], to) - 1) * most(stride, to))
         line = RankedTensorType((size,), type)
-        count = resized(places[axis], type, to) if axis == sparse else indices(size, type, to)
-        distance = as_value(times(count, strides[axis], line, to), line, to)
-        total = plus(total, along(distance, axis, shape, to), RankedTensorType(shape, type), to)
-    pointers = to.emit(aa.Splat(base, res=RankedTensorType(shape, base.type))).res
+        distances = times(resized(places[sparse], type, to), stride, line, to)
+        pointers = to.emit(aa.Splat(base, res=RankedTensorType((size,), base.type))).res
+        pointers = along(_offset(pointers, distances, source, type, to), sparse, shape, to)
+    dense = [d for d, size in enumerate(shape) if d != sparse and size > 1]
+    type = signed_type(sum((shape[d] - 1) * most(strides[d], to) for d in dense))
+    total: Int = 0
+    for axis in dense:
+        line = RankedTensorType((shape[axis],), type)
+        distances = as_value(times(indices(shape[axis], type, to), strides[axis], line, to), line, to)
+        total = plus(total, along(distances, axis, shape, to), RankedTensorType(shape, type), to)
     pointers = _offset(pointers, total, source, type, to)
     return pointers, _inside(op, view, source, places, to)
 
