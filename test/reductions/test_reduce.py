@@ -54,7 +54,13 @@ INTEGER_OPS: dict[str, tuple[str, str, Any]] = {
 @pytest.mark.parametrize("name", INTEGER_OPS)
 def test_integers_are_exact(name: str, element: str):
     rng = generator()
-    shape, axis = random_case(rng)
+    check_integers(name, element, *random_case(rng), rng)
+
+
+def check_integers(
+    name: str, element: str, shape: tuple[int, ...], axis: int, rng: np.random.Generator
+) -> None:
+    """Reduce random integers, and compare."""
     op, identity, function = INTEGER_OPS[name]
     bounds = np.iinfo(np.dtype(f"int{element[1:]}"))
     identity = identity.replace("LEAST", str(bounds.min)).replace("MOST", str(bounds.max))
@@ -66,6 +72,12 @@ def test_integers_are_exact(name: str, element: str):
     numbers = x.view(f"u{x.dtype}") if name.startswith("u") else x
     expected = function.reduce(numbers, axis=axis, dtype=numbers.dtype)
     assert np.array_equal(found.reshape(result).view(numbers.dtype), expected)
+
+
+@pytest.mark.parametrize("element", ["i8", "i16", "i32"])
+@pytest.mark.parametrize("name", ["add", "max", "min", "umax", "umin"])
+def test_integers_of_whole_warps_are_exact(name: str, element: str):
+    check_integers(name, element, (4, 256), 1, generator())
 
 
 @pytest.mark.parametrize("op", ["andi", "ori", "xori"])
@@ -147,21 +159,23 @@ def test_a_value_and_its_index_are_reduced_together():
     assert np.array_equal(index.reshape(result), v.argmax(axis))
 
 
-WIDTHS = [("a", "i64", "0"), ("h", "f16", "0xFC00"), ("b", "i8", "0")]
+WIDTHS = [("b", "i8", "0"), ("h", "f16", "0xFC00"), ("a", "i64", "0")]
 SEVERAL_WIDTHS = """
 %sum = addi %aE, %aA : tile<i64>
 %most = maxf %hE, %hA : tile<f16>
 %odd = xori %bE, %bA : tile<i8>
-yield %sum, %most, %odd : tile<i64>, tile<f16>, tile<i8>
+yield %odd, %most, %sum : tile<i8>, tile<f16>, tile<i64>
 """
 
 
-def test_operands_of_three_widths():
+@pytest.mark.parametrize("turn", range(2))
+def test_operands_of_three_widths(turn: int):
     rng = generator()
-    shape, axis = random_case(rng)
+    # Each has its place in shared memory, also where that is a few bytes.
+    shape, axis = random_case(rng) if turn else ((1024,), 0)
     text, result = combined("reduce", WIDTHS, SEVERAL_WIDTHS, shape, axis)
-    a, h, b = (random(element, shape, rng) for _, element, _ in WIDTHS)
-    *_, found_a, found_h, found_b = ran(text, rng, a, h, b, *(empty(e, result) for _, e, _ in WIDTHS))
+    b, h, a = (random(element, shape, rng) for _, element, _ in WIDTHS)
+    *_, found_b, found_h, found_a = ran(text, rng, b, h, a, *(empty(e, result) for _, e, _ in WIDTHS))
     assert np.array_equal(found_a.reshape(result), a.sum(axis))
     assert np.array_equal(found_h.reshape(result), h.max(axis))
     assert np.array_equal(found_b.reshape(result), np.bitwise_xor.reduce(b, axis=axis))

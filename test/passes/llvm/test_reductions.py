@@ -21,7 +21,11 @@ def generator() -> np.random.Generator:
 
 def split(rng: np.random.Generator, columns: list[int], warps: int, shape: tuple[int, ...]) -> LinearLayout:
     """The columns, in any order, as registers, lanes and warps."""
-    order = [columns[i] for i in rng.permutation(len(columns))]
+    return laid_out([columns[i] for i in rng.permutation(len(columns))], warps, shape)
+
+
+def laid_out(order: list[int], warps: int, shape: tuple[int, ...]) -> LinearLayout:
+    """The columns, registers first, then lanes, then warps."""
     sizes = [("register", 1 << len(order) - 5 - warps), ("lane", 32), ("warp", 1 << warps), ("block", 1)]
     outs = [(f"dim{i}", size) for i, size in reversed(list(enumerate(shape)))]
     flat = LinearLayout.from_columns(sizes, outs, order)
@@ -36,6 +40,19 @@ def any_layout(rng: np.random.Generator, shape: tuple[int, ...], warps: int) -> 
         columns = [int(c) for c in rng.integers(0, 1 << bits, inputs)]
         if Elimination(columns).rank == bits:
             return split(rng, columns, warps, shape)
+
+
+def repeating_layout(rng: np.random.Generator, shape: tuple[int, ...], warps: int) -> LinearLayout:
+    """A layout whose lanes repeat each other, so that warps hold what they do not, and repeat each other too."""
+    bits = int(np.log2(np.prod(shape)))
+    low = max(0, bits - warps + 1)
+    while True:
+        narrow = [int(c) for c in rng.integers(0, 1 << low, max(5, low))]
+        wide = [int(c) for c in rng.integers(0, 1 << bits, warps)]
+        if Elimination([*narrow, *wide]).rank == bits:
+            lanes, registers = narrow[:5], narrow[5:]
+            return laid_out([*registers, *lanes, *wide], warps, shape)
+        low = min(bits, low + int(rng.integers(0, 2)))
 
 
 def bit_layout(rng: np.random.Generator, shape: tuple[int, ...], warps: int) -> LinearLayout:
@@ -89,7 +106,7 @@ module attributes {{nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_sp
     %w = {target}
     %x, %l = nv_tileas.tiled_load %v[{zeros}], %t {{atom = #cute.copy_atom<sm80_ldg_{bits}_{element}>}} : {source_type} -> {old}, !nv_tileaa.mem_token
     %wide = nv_tileas.convert_layout %x : {old} -> {wide}
-    %r = nv_tileaa.{op.partition(" ")[0]} %wide axis = {axis} {op.partition(" ")[2]} identities = [0 : {element}] : {wide} -> {small} {{
+    %r = nv_tileaa.{op.partition(" ")[0]} %wide axis = {axis} {op.partition(" ")[2]} identities = [{5 if scan else 0} : {element}] : {wide} -> {small} {{
     ^bb0(%e: {element}, %a: {element}):
       %s = arith.addi %e, %a : {element}
       nv_tileaa.yield %s : {element}
@@ -108,10 +125,22 @@ def random_tile(rng: np.random.Generator) -> tuple[tuple[int, ...], int, int]:
     return shape, int(rng.integers(len(shape))), int(rng.integers(0, 4))
 
 
-def check(op: str, layout: Any, expected: Any) -> None:
+def prefixes(x: Array, axis: int) -> Array:
+    """5, and all elements up to each one."""
+    return x.cumsum(axis, dtype=x.dtype) + x.dtype.type(5)
+
+
+def suffixes(x: Array, axis: int) -> Array:
+    """5, and all elements from each one."""
+    return np.flip(prefixes(np.flip(x, axis), axis), axis)
+
+
+def check(
+    op: str, layout: Any, expected: Any, chosen_tile: tuple[tuple[int, ...], int, int] | None = None
+) -> None:
     """Run one random program, and compare."""
     rng = generator()
-    shape, axis, warps = random_tile(rng)
+    shape, axis, warps = random_tile(rng) if chosen_tile is None else chosen_tile
     element = str(rng.choice(["i16", "i32", "i64"]))
     chosen: LinearLayout = layout(rng, shape, warps)
     print(op, shape, axis, element, chosen)
@@ -123,25 +152,40 @@ def check(op: str, layout: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("turn", range(12))
-@pytest.mark.parametrize("layout", [any_layout, bit_layout])
+@pytest.mark.parametrize("layout", [any_layout, repeating_layout, bit_layout])
 def test_any_layout_is_reduced(layout: Any, turn: int):
     check("reduce", layout, lambda x, axis: x.sum(axis, dtype=x.dtype))
 
 
 @pytest.mark.parametrize("turn", range(12))
 def test_bits_are_scanned_in_any_order(turn: int):
-    check("scan", bit_layout, lambda x, axis: x.cumsum(axis, dtype=x.dtype))
+    check("scan", bit_layout, prefixes)
 
 
 @pytest.mark.parametrize("turn", range(12))
 def test_bits_are_scanned_in_any_order_from_the_end(turn: int):
-    check(
-        "scan reverse",
-        bit_layout,
-        lambda x, axis: np.flip(np.flip(x, axis).cumsum(axis, dtype=x.dtype), axis),
-    )
+    check("scan reverse", bit_layout, suffixes)
+
+
+ORDERS = ["rll", "lrl", "lwr", "rwl", "wlr", "wrl", "llr", "rrl", "llw", "wwr", "rlw", "rwwl", "lwlw", "rlrl"]
+"""Which kind of bit each bit of the coordinate is, from the lowest."""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_bits_of_each_kind_may_fall_and_rise(order: str):
+    def layout(rng: np.random.Generator, shape: tuple[int, ...], warps: int) -> LinearLayout:
+        kinds: dict[str, list[int]] = {"r": [], "l": [], "w": []}
+        for bit, kind in enumerate(order):
+            kinds[kind].append(1 << bit)
+        rest = [1 << bit for bit in range(len(order), int(np.log2(np.prod(shape))))]
+        places = {"r": kinds["r"], "l": [*kinds["l"], *[0] * 5][:5], "w": [*kinds["w"], *[0] * 5][:warps]}
+        chosen = {kind: [bits[i] for i in rng.permutation(len(bits))] for kind, bits in places.items()}
+        return laid_out([*chosen["r"], *rest, *chosen["l"], *chosen["w"]], warps, shape)
+
+    for op, expected in (("scan", prefixes), ("scan reverse", suffixes)):
+        check(op, layout, expected, ((2, 1 << len(order)), 1, 2))
 
 
 @pytest.mark.parametrize("turn", range(4))
 def test_a_layout_that_mixes_the_coordinate_with_others_is_converted_first(turn: int):
-    check("scan", any_layout, lambda x, axis: x.cumsum(axis, dtype=x.dtype))
+    check("scan", any_layout, prefixes)
