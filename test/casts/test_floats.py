@@ -112,3 +112,17 @@ def test_tools(source: str, target: str) -> None:
     """mlir-opt and ptxas take what every pair becomes."""
     pairs = [(name, mode) for name in FLOATS if name != source for mode in modes(source, name)]
     programs.check_tools(program(source, pairs, 256), target)
+
+
+@pytest.mark.parametrize("element", ["bf16", "tf32", "f8E4M3FN", "f8E5M2", "f8E8M0FNU"])
+def test_a_number_as_a_parameter(element: str) -> None:
+    """Numbers of formats that LLVM does not have are passed as their bits, or as an f32."""
+    text = programs.program(
+        f"%w = ftof %s : tile<{element}> -> tile<f32>\n%y = reshape %w : tile<f32> -> tile<1xf32>",
+        {},
+        {"y": ("f32", (1,))},
+        {"s": element},
+    )
+    code = {"bf16": 3.5, "tf32": 3.5, "f8E4M3FN": 0x46, "f8E5M2": 0x43, "f8E8M0FNU": 0x81}[element]
+    (found,) = programs.run(text, programs.empty("f32", (1,)), code)
+    assert found == (4.0 if element == "f8E8M0FNU" else 3.5)

@@ -1,7 +1,8 @@
 """convert-nv-tile-func-to-llvm: the function boundary.  nv_tileaa.func → func.func, its nv_tileaa.return → func.return.
 
 A kernel's spec becomes nvvm attributes, if the module says its target (nv_tileaa.compute_capability and
-nv_tileaa.target_spec); other functions are host-side helpers, whose signature alone changes:
+nv_tileaa.target_spec); other functions are host-side helpers, whose signature alone changes
+(index is i64, a float of 8 bits or an i4 is an i8, a tf32 is an f32):
 
 kernel_spec (present)    cute.kernel          always
 num_warps                nvvm.reqntid         32 · num_warps threads
@@ -16,10 +17,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, func, nv_tileaa
+from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i32
-from tessera_tools.ir.core import Builder, Operation, Region
-from tessera_tools.ir.types import I32, IndexType
+from tessera_tools.ir.core import Builder, Operation, Region, Value
+from tessera_tools.ir.types import I32, TF32, IndexType, bit_width
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm.tiles import converted
 from tessera_tools.passes.tileas.kernel import known_target
@@ -48,7 +50,7 @@ class ConvertNVTileFuncToLLVM(Pass):
 def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
     spec = function.kernel_spec
     try:
-        inputs = [boundary_type(t) for t in function.signature.inputs]
+        inputs = [converted(t) for t in function.signature.inputs]
         results = [boundary_type(t) for t in function.signature.results]
     except ValueError as problem:
         raise function.error(f"region types conversion failed: {problem}") from None
@@ -72,7 +74,7 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
         old = argument.type
         if old is not type:
             argument.type = type
-            cast = arith.IndexCast(argument, out=old)
+            cast = _read_parameter(argument, old)
             Builder.at_start(new.body.entry, new.location).insert(cast)
             argument.replace_all_uses_with(cast.results[0], keep=lambda use, cast=cast: use.owner is cast)
     if spec is not None and target is not None:
@@ -83,11 +85,24 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
 
 
 def boundary_type(type: Type) -> Type:
-    """The type of a parameter or result: index is i64, pointers and scalars are themselves.  ValueError for others."""
+    """The type of a result: index is i64, pointers and scalars are themselves.  ValueError for others."""
     new = converted(type)
     if new is not type and not isinstance(type, IndexType):
-        raise ValueError(f"type {type} cannot be passed to a kernel")
+        raise ValueError(f"type {type} cannot be returned")
     return new
+
+
+def _read_parameter(argument: Value, type: Type) -> Operation:
+    """The op that makes a value of a type of a parameter: the bits that the type has."""
+    if isinstance(type, IndexType):
+        return arith.IndexCast(argument, out=type)
+    if type is TF32:
+        toward_zero = IntegerAttr(ROUNDING_MODES.index("toward_zero"), I32)
+        return arith.TruncF(argument, toward_zero, out=type)
+    bits = bit_width(type)
+    if bits == bit_width(argument.type):
+        return arith.Bitcast(argument, out=type)
+    return arith.TruncI(argument, out=type)
 
 
 def _moved(function: Operation) -> Any:

@@ -126,9 +126,9 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // expected-error @below {{region types conversion failed: type tf32 cannot be passed to a kernel}}
-  nv_tileaa.func @parameter(%x: tf32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    nv_tileaa.return
+  // expected-error @below {{region types conversion failed: type tf32 cannot be returned}}
+  nv_tileaa.func @result(%x: tf32) -> tf32 {
+    nv_tileaa.return %x : tf32
   }
 }
 
