@@ -362,3 +362,75 @@ def test_any_byte_but_zero_is_true() -> None:
     given = np.array([0, 1, 2, 128, 255, 0, 3, 16] * 2, np.uint8)
     got = run(text, given, np.arange(16, dtype=np.int32), empty("i1", (16,)))[2]
     assert got.tolist() == (given != 0).astype(int).tolist()
+
+
+# -- a matrix product through pointers
+
+
+def product(m: int, n: int, k: int) -> str:
+    """c = a · b for any extents, row by row, in tiles of m x n and steps of k; what lies behind the end is 0."""
+
+    def grid(name: str, rows: str, columns: str, shape: tuple[int, int], pitch: str) -> str:
+        """%nameP, %nameM: the addresses %name + row · pitch + column, and where row and column lie inside."""
+        indices = tile("i32", shape)
+        pointers = tile("ptr<f16>" if name != "c" else "ptr<f32>", shape)
+        text = ""
+        for what, value, axis in (("R", rows, 0), ("C", columns, 1)):
+            along = tuple(size if d == axis else 1 for d, size in enumerate(shape))
+            text += (
+                f"%{name}{what}1 = reshape {value} : {tile('i32', (shape[axis],))} -> {tile('i32', along)}\n"
+            )
+            text += f"%{name}{what} = broadcast %{name}{what}1 : {tile('i32', along)} -> {indices}\n"
+        text += spread(f"{name}S", pitch, "i32", shape)
+        text += f"%{name}X = muli %{name}R, %{name}S : {indices}\n%{name}O = addi %{name}X, %{name}C : {indices}\n"
+        text += spread(f"{name}B", f"%{name}", "ptr<f16>" if name != "c" else "ptr<f32>", shape)
+        return text + f"%{name}P = offset %{name}B, %{name}O : {pointers}, {indices} -> {pointers}\n"
+
+    def inside(name: str, tensor: str, what: str, bound: str, shape: tuple[int, int]) -> str:
+        indices, flags = tile("i32", shape), tile("i1", shape)
+        text = spread(f"{name}N", bound, "i32", shape)
+        return text + f"%{name} = cmpi less_than %{tensor}{what}, %{name}N, signed : {indices} -> {flags}\n"
+
+    a, b, c = (m, k), (k, n), (m, n)
+    body = "%x, %y, %z = get_tile_block_id : tile<i32>\n"
+    for name, size, start in (("m", m, "%x"), ("n", n, "%y")):
+        body += (
+            f"%{name}T = constant <i32: {size}> : tile<i32>\n%{name}0 = muli {start}, %{name}T : tile<i32>\n"
+        )
+        body += spread(f"{name}S", f"%{name}0", "i32", (size,)) + line(f"{name}L", 0, (size,))
+        body += f"%{name}I = addi %{name}S, %{name}L : {tile('i32', (size,))}\n"
+    body += f"""%zero = constant <i32: 0> : tile<i32>
+%step = constant <i32: {k}> : tile<i32>
+%none = constant <f32: 0.0> : {tile("f32", c)}
+%az = constant <f16: 0.0> : {tile("f16", a)}
+%bz = constant <f16: 0.0> : {tile("f16", b)}
+%sum = for %k0 in (%zero to %K, step %step) : tile<i32> iter_values(%s = %none) -> ({tile("f32", c)}) {{
+{spread("kS", "%k0", "i32", (k,))}{line("kL", 0, (k,))}
+%kI = addi %kS, %kL : {tile("i32", (k,))}
+{grid("a", "%mI", "%kI", a, "%K")}{grid("b", "%kI", "%nI", b, "%N")}
+{inside("aM", "a", "R", "%M", a)}{inside("aK", "a", "C", "%K", a)}%aI = andi %aM, %aK : {tile("i1", a)}
+{inside("bK", "b", "R", "%K", b)}{inside("bN", "b", "C", "%N", b)}%bI = andi %bK, %bN : {tile("i1", b)}
+%av, %at = load_ptr_tko weak %aP, %aI, %az : {tile("ptr<f16>", a)}, {tile("i1", a)}, {tile("f16", a)} -> {tile("f16", a)}, token
+%bv, %bt = load_ptr_tko weak %bP, %bI, %bz : {tile("ptr<f16>", b)}, {tile("i1", b)}, {tile("f16", b)} -> {tile("f16", b)}, token
+%w = mmaf %av, %bv, %s : {tile("f16", a)}, {tile("f16", b)}, {tile("f32", c)}
+continue %w : {tile("f32", c)}
+}}
+{grid("c", "%mI", "%nI", c, "%N")}
+{inside("cM", "c", "R", "%M", c)}{inside("cN", "c", "C", "%N", c)}%cI = andi %cM, %cN : {tile("i1", c)}
+%u = store_ptr_tko weak %cP, %sum, %cI : {tile("ptr<f32>", c)}, {tile("f32", c)}, {tile("i1", c)} -> token
+"""  # noqa: E501
+    return entry(
+        "%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %M: tile<i32>, %N: tile<i32>, %K: tile<i32>",
+        body,
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_matrix_product_through_pointers(target: str) -> None:
+    text = product(32, 64, 32)
+    m, n, k = 40, 100, 70
+    generator = rng()
+    a, b = random("f16", (m, k), generator), random("f16", (k, n), generator)
+    got = run(text, a, b, empty("f32", (m, n)), *map(np.int32, (m, n, k)), target=target, grid=(2, 2))[2]
+    np.testing.assert_allclose(got, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-3)
+    check_tools(text, target)
