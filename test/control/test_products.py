@@ -1,0 +1,104 @@
+"""Matrix products in loops that are left early, in branches, and skipped: their operands go through shared memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from programs import TARGETS, check_tools, encode, fresh_seed, run
+
+M, N, K, STEPS = 64, 32, 32, 6
+A_VIEW = f"tensor_view<{M}x{K * STEPS}xf16, strides=[{K * STEPS},1]>"
+B_VIEW = f"tensor_view<{K * STEPS}x{N}xf16, strides=[{N},1]>"
+C_VIEW = f"tensor_view<{M}x{N}xf32, strides=[{N},1]>"
+A_PART, B_PART = f"partition_view<tile=({M}x{K}), {A_VIEW}>", f"partition_view<tile=({K}x{N}), {B_VIEW}>"
+C_PART = f"partition_view<tile=({M}x{N}), {C_VIEW}>"
+A, B, C = f"tile<{M}x{K}xf16>", f"tile<{K}x{N}xf16>", f"tile<{M}x{N}xf32>"
+
+
+def load(name: str, part: str, index: str, type: str) -> str:
+    types = f"{part}, tile<i32> -> {type}, token"
+    return f"%{name}, %{name}T = load_view_tko weak %{name}Q[{index}] token = %tok : {types}\n"
+
+
+PRODUCT = f"""{load("a", A_PART, "%zero, %i", A)}    {load("b", B_PART, "%i, %zero", B)}
+    %next = mmaf %a, %b, %acc : {A}, {B}, {C}"""
+
+
+def kernel(body: str) -> str:
+    """An entry that stores %r, made by `body` of %n and %skip."""
+    numbers = "%n: tile<i32>, %skip: tile<i32>"
+    return f"""entry @kernel(%ap: tile<ptr<f16>>, %bp: tile<ptr<f16>>, %cp: tile<ptr<f32>>, {numbers}) {{
+  %tok = make_token : token
+  %zero = constant <i32: 0> : tile<i32>
+  %one = constant <i32: 1> : tile<i32>
+  %start = constant <f32: 0.0> : {C}
+  %ax = assume div_by<16>, %ap : tile<ptr<f16>>
+  %bx = assume div_by<16>, %bp : tile<ptr<f16>>
+  %aV = make_tensor_view %ax, shape = [{M}, {K * STEPS}], strides = [{K * STEPS}, 1] : {A_VIEW}
+  %bV = make_tensor_view %bx, shape = [{K * STEPS}, {N}], strides = [{N}, 1] : {B_VIEW}
+  %cV = make_tensor_view %cp, shape = [{M}, {N}], strides = [{N}, 1] : {C_VIEW}
+  %aQ = make_partition_view %aV : {A_PART}
+  %bQ = make_partition_view %bV : {B_PART}
+  %cQ = make_partition_view %cV : {C_PART}
+  {body}
+  %s = store_view_tko weak %r, %cQ[%zero, %zero] token = %tok : {C}, {C_PART}, tile<i32> -> token
+  return
+}}
+"""
+
+
+WHILE = f"""%r = loop iter_values(%i = %zero, %acc = %start) : tile<i32>, {C} -> {C} {{
+    %done = cmpi greater_than_or_equal %i, %n, signed : tile<i32> -> tile<i1>
+    if %done {{ break %acc : {C} }}
+    %j = addi %i, %one : tile<i32>
+    %skipped = cmpi equal %i, %skip, signed : tile<i32> -> tile<i1>
+    if %skipped {{ continue %j, %acc : tile<i32>, {C} }}
+    {PRODUCT}
+    continue %j, %next : tile<i32>, {C}
+  }}"""
+FOR = f"""%r = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%acc = %start) -> ({C}) {{
+    %skipped = cmpi equal %i, %skip, signed : tile<i32> -> tile<i1>
+    if %skipped {{ continue %acc : {C} }}
+    {PRODUCT}
+    continue %next : {C}
+  }}"""
+BRANCH = f"""%r = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%acc = %start) -> ({C}) {{
+    %skipped = cmpi equal %i, %skip, signed : tile<i32> -> tile<i1>
+    %chosen = if %skipped -> ({C}) {{
+      yield %acc : {C}
+    }} else {{
+      {PRODUCT}
+      yield %next : {C}
+    }}
+    continue %chosen : {C}
+  }}"""
+LATE = f"""%r = loop iter_values(%i = %zero, %acc = %start) : tile<i32>, {C} -> {C} {{
+    %done = cmpi greater_than_or_equal %i, %n, signed : tile<i32> -> tile<i1>
+    if %done {{ break %acc : {C} }}
+    {PRODUCT}
+    %j = addi %i, %one : tile<i32>
+    %skipped = cmpi equal %i, %skip, signed : tile<i32> -> tile<i1>
+    if %skipped {{ continue %j, %acc : tile<i32>, {C} }}
+    continue %j, %next : tile<i32>, {C}
+  }}"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("body", [WHILE, FOR, BRANCH, LATE], ids=["while", "for", "branch", "late"])
+def test_a_product_is_skipped_in_one_iteration(body: str, target: str) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    a, b = rng.standard_normal((M, K * STEPS)), rng.standard_normal((K * STEPS, N))
+    a, b = a.astype(np.float16), b.astype(np.float16)
+    n, skip = int(rng.integers(1, STEPS + 1)), int(rng.integers(0, STEPS))
+    kept = [i for i in range(n) if i != skip]
+    columns = [k for i in kept for k in range(i * K, (i + 1) * K)]
+    exact = a[:, columns].astype(np.float64) @ b[columns].astype(np.float64)
+    *_, found = run(
+        kernel(body), encode("f16", a), encode("f16", b), np.zeros((M, N), np.float32), n, skip, target=target
+    )
+    np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_tools_take_products_in_loops_that_are_left_early(target: str) -> None:
+    check_tools(kernel(WHILE), target)
