@@ -100,3 +100,24 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// Parameters of types that LLVM does not have are their bits.
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // CHECK-LABEL: llvm.func @parameters
+  // CHECK-SAME: (%a: i8, %b: f32, %c: i8, %p: !llvm.ptr<1>)
+  nv_tileaa.func @parameters(%a: f8E4M3FN, %b: tf32, %c: i4, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %0 = arith.bitcast %a : f8E4M3FN to i8
+    // CHECK: llvm.and %c, %{{.*}} : i8
+    // CHECK: %[[BITS:.*]] = llvm.bitcast %b : f32 to i32
+    // CHECK: llvm.and %[[BITS]], %{{.*}} : i32
+    %1 = arith.extf %b : tf32 to f32
+    %2 = arith.extui %c : i4 to i32
+    // CHECK: llvm.store %a, %p : i8
+    llvm.store %0, %p : i8, !llvm.ptr<1>
+    llvm.store %1, %p : f32, !llvm.ptr<1>
+    llvm.store %2, %p : i32, !llvm.ptr<1>
+    nv_tileaa.return
+  }
+}
