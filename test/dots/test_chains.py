@@ -83,3 +83,20 @@ def test_computed_operands(element: str, shape: tuple[int, int, int], order: tup
     expected = left @ right + given[2]
     bound = np.abs(left) @ np.abs(right) + np.abs(given[2])
     assert np.all(np.abs(decode(accumulator, y) - expected) <= TOLERANCE[accumulator] * bound)
+
+
+@pytest.mark.parametrize("element", ["f16", "f32", "f8E5M2"])
+def test_both_operands_of_one_load(element: str) -> None:
+    """y = a · aᵀ: the fragments of both come from one buffer."""
+    m, k = 32, 64
+    a, turned, y = tile(element, (m, k)), tile(element, (k, m)), tile("f32", (m, m))
+    lines = [
+        f"%t = permute %a [1, 0] : {a} -> {turned}",
+        f"%none = constant <f32: 0.0> : {y}",
+        f"%y = mmaf %a, %t, %none : {a}, {turned}, {y}",
+    ]
+    text = program("\n  ".join(lines), {"a": (element, (m, k))}, {"y": ("f32", (m, m))})
+    given = random(element, (m, k), np.random.default_rng(fresh_seed()))
+    found = run(text, given, empty("f32", (m, m)))[-1]
+    wide = decode(element, given).astype(np.float64)
+    assert np.all(np.abs(found - wide @ wide.T) <= TOLERANCE["f32"] * (np.abs(wide) @ np.abs(wide.T)))

@@ -185,16 +185,16 @@ def test_integers(orders: str, signs: str = "unsigned signed") -> None:
     ],
     ids=lambda word: word,
 )
-@pytest.mark.parametrize("orders", ["row row", "col turned"])
+@pytest.mark.parametrize("orders", ["col turned"])
 def test_casts_between_load_and_product(element: str, computed: str, accumulator: str, orders: str) -> None:
-    text = check(32, 32, 32, 4, orders, element, accumulator, computed=computed)
+    text = check(32, 16, 32, 4, orders, element, accumulator, computed=computed)
     assert "cp.async" in compiled(text, "sm_80").ptx
 
 
 @pytest.mark.parametrize("orders", ["unit turned", "unit unit", "row turned"])
 @pytest.mark.parametrize("element", ["f16", "f32", "f8E5M2"])
 def test_reshapes_and_permutes_between_load_and_product(element: str, orders: str) -> None:
-    text = check(64, 32, 32, 4, orders, element, "f32")
+    text = check(32, 32, 16, 4, orders, element, "f32")
     assert "cp.async" in compiled(text, "sm_80").ptx
 
 

@@ -125,16 +125,17 @@ class DotOperand:
 
     @classmethod
     def match(cls, dot: Any, position: int, warps: int, target: Target) -> DotOperand | None:
-        """The operand, if a load in the product's block feeds it and nothing else uses what is between, or if its
+        """The operand, if a load in the product's block feeds it and only products use what is between, or if its
         fragments are too many for registers."""
         steps: list[Any] = []
         value = dot.operand(position)
-        while (
-            isinstance(op := value.defining_op, Operation) and value.has_one_use and op.parent is dot.parent
-        ):
+        while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent:
             if isinstance(op, nv_tileas.TiledLoad):
-                moved = any(isinstance(step, nv_tileas.ConvertLayout) for step in steps)
-                return cls(dot, position, value, steps[::-1], warps, target) if moved else None
+                if not any(isinstance(step, nv_tileas.ConvertLayout) for step in steps):
+                    return None
+                if _product_uses(value, dot.parent) is None:
+                    break
+                return cls(dot, position, value, steps[::-1], warps, target)
             if not _follows(op):
                 break
             steps.append(op)
@@ -149,6 +150,10 @@ class DotOperand:
         return None
 
     # -- the buffer
+
+    def share(self, owner: DotOperand) -> None:
+        """Read from the buffer of another operand that the same load feeds."""
+        self.memory, self.buffer, self.stage = owner.memory, owner.buffer, owner.stage
 
     def allocate(self, builder: Builder, stages: int) -> None:
         """Make the buffer."""
@@ -226,7 +231,7 @@ class DotOperand:
     def erase_steps(self) -> None:
         """Erase the ops between tile and product that nothing uses any more, and the load."""
         for op in (*reversed(self.steps), *([self.load] if self.load is not None else [])):
-            if not op.results[0].has_uses:
+            if op.parent is not None and not op.results[0].has_uses:
                 for token in op.results[1:]:
                     token.replace_all_uses_with(op.token)
                 op.erase()
@@ -243,13 +248,38 @@ def first_token(load: Any) -> Value:
 def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOperand]]:
     """The operands that go through shared memory, those of one block together."""
     warps = kernel_spec(function).num_warps
-    by_block: dict[Any, list[DotOperand]] = {}
+    by_tile: dict[Value, list[DotOperand]] = {}
     for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
         for position in (0, 1):
             operand = DotOperand.match(dot, position, warps, target)
             if operand is not None:
-                by_block.setdefault(dot.parent, []).append(operand)
+                by_tile.setdefault(operand.tile, []).append(operand)
+    by_block: dict[Any, list[DotOperand]] = {}
+    for tile, operands in by_tile.items():
+        # A load that a product reads from registers stays there for all.
+        if operands[0].load is None or len(operands) == _product_uses(tile, operands[0].dot.parent):
+            for operand in operands:
+                by_block.setdefault(operand.dot.parent, []).append(operand)
     return list(by_block.values())
+
+
+def _product_uses(value: Value, block: Any) -> int | None:
+    """How many operands of products in a block a tile becomes; None if anything else uses it."""
+    count = 0
+    for use in value.uses:
+        op = use.owner
+        if op.parent is not block:
+            return None
+        if isinstance(op, nv_tileas.Dot) and use.value in (op.a, op.b):
+            count += 1
+        elif _follows(op):
+            found = _product_uses(op.results[0], block)
+            if found is None:
+                return None
+            count += found
+        else:
+            return None
+    return count
 
 
 def _follows(op: Operation) -> bool:

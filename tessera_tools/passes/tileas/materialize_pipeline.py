@@ -88,15 +88,24 @@ class MaterializePipeline(Pass):
     def materialize(self, operands: list[DotOperand], target: Target, most: int) -> tuple[int, int]:
         """One block's dots; how many loads were pipelined, and how many staged through registers."""
         loop = operands[0].dot.parent_op
+        # What several products read of one load lies in one buffer.
+        owners: dict[Any, DotOperand] = {}
+        for operand in operands:
+            owners.setdefault(operand.load if operand.load is not None else operand, operand)
         pipelined = [
-            o for o in operands if isinstance(loop, scf.For) and o.asynchronous and _prefetchable(o, loop)
+            o
+            for o in owners.values()
+            if isinstance(loop, scf.For) and o.asynchronous and _prefetchable(o, loop)
         ]
-        staged = [o for o in operands if o not in pipelined]
+        staged = [o for o in owners.values() if o not in pipelined]
         if pipelined:
             assert isinstance(loop, scf.For)
             _pipeline(loop, pipelined, self.stages(pipelined, staged, target, loop, most))
         for operand in staged:
             operand.stage_through_registers()
+        for operand in operands:
+            if operand.load is not None and operand is not owners[operand.load]:
+                operand.share(owners[operand.load])
         for dot in dict.fromkeys(o.dot for o in operands):
             slice_dot(dot, {o.position: o for o in operands if o.dot is dot}, operands[0].warps, target)
         return len(pipelined), len(staged)

@@ -60,3 +60,26 @@ entry @computed(%A: tile<ptr<f32>>, %C: tile<ptr<f32>>) {
   %ts = store_view_tko weak %z, %pc[%0, %0] token = %tok : tile<64x64xf32>, partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token
   return
 }
+
+// Two products of one load read one buffer.
+// CHECK-LABEL: nv_tileaa.func @shared(
+// CHECK-COUNT-1: nv_tileas.alloc_tensor
+// CHECK-NOT: nv_tileas.alloc_tensor
+// CHECK: nv_tileas.store
+// CHECK-NOT: nv_tileas.convert_layout
+// CHECK-COUNT-8: nv_tileas.dot
+entry @shared(%A: tile<ptr<f16>>, %C: tile<ptr<f32>>) {
+  %0 = constant <i32: 0> : tile<i32>
+  %tok = make_token : token
+  %va = make_tensor_view %A, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf16, strides=[64,1]>
+  %vc = make_tensor_view %C, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>
+  %pa = make_partition_view %va : partition_view<tile=(64x64), tensor_view<64x64xf16, strides=[64,1]>>
+  %pc = make_partition_view %vc : partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>
+  %x, %tx = load_view_tko weak %pa[%0, %0] token = %tok : partition_view<tile=(64x64), tensor_view<64x64xf16, strides=[64,1]>>, tile<i32> -> tile<64x64xf16>, token
+  %t = permute %x [1, 0] : tile<64x64xf16> -> tile<64x64xf16>
+  %none = constant <f32: 0.0> : tile<64x64xf32>
+  %y = mmaf %x, %t, %none : tile<64x64xf16>, tile<64x64xf16>, tile<64x64xf32>
+  %z = mmaf %x, %x, %y : tile<64x64xf16>, tile<64x64xf16>, tile<64x64xf32>
+  %ts = store_view_tko weak %z, %pc[%0, %0] token = %tok : tile<64x64xf32>, partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token
+  return
+}

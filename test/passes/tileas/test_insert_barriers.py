@@ -341,7 +341,7 @@ KERNELS = {
     "in a branch": _in_a_branch,
     "a pipeline": lambda: _gemm("for", 2),
     "a pipeline in a loop": lambda: _gemm("nested", 3),
-    "two products of a pipeline": lambda: _gemm("two", 3),
+    "two products of a pipeline": lambda: _gemm("two", 2),
     "staged loads": lambda: _gemm("for", 3, padding="neg_zero"),
 }
 
