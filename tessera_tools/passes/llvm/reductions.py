@@ -164,10 +164,10 @@ def warp_reduction(low: Lowering, op: nv_tileaa.Reduce, steps: Sequence[LaneStep
 
 
 def _redux(low: Lowering, value: Value, word: str) -> Value:
-    """An integer of up to 32 bits reduced over the warp: where the order counts, extended as it is compared."""
+    """An integer of up to 32 bits reduced over the warp; sign extension keeps the order of unsigned numbers too."""
     e, type = low.e, value.type
     assert isinstance(type, IntegerType)
-    wide = e.resized(value, I32, signed=word in ("max", "min"))
+    wide = e.resized(value, I32, signed=True)
     found = e.nvvm("redux.sync", [wide, e.constant(-1)], [I32], kind=ReduxKindAttr(word)).results[0]
     return e.resized(found, type)
 
