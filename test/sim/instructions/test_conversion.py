@@ -200,6 +200,24 @@ def test_small_formats_widen_to_f16_exactly(name: str) -> None:
     assert found.view(np.float16)[1::2].tolist() == list(values.values())
 
 
+def test_f4_widens_to_f16_exactly() -> None:
+    values = small_values("e2m1")
+    patterns = np.array([p | (p << 4) for p in values], np.uint16)
+    found = evaluate("{.reg .b8 %e; cvt.u8.u16 %e, %a; cvt.rn.f16x2.e2m1x2 %d0, %e;}", "u4", patterns)
+    assert found.view(np.float16)[::2].tolist() == list(values.values())
+    assert found.view(np.float16)[1::2].tolist() == list(values.values())
+
+
+@pytest.mark.parametrize("mode, up", [("rz", 0), ("rp", 1)])
+def test_powers_of_two_are_rounded_towards_zero_or_up(mode: str, up: int) -> None:
+    """ue8m0 is the exponent: of the magnitude, at least that of 2^-127, with .satfinite at most that of 2^127."""
+    least, most = np.float32(2.0**-127), np.float32(2.0**127)
+    x = np.array([1, 1.5, -3, 4, least, least * 1.5, 0, most, most * 1.5, np.inf, np.nan], np.float32)
+    found = evaluate(f"cvt.{mode}.satfinite.ue8m0x2.f32 %d0, %a, %b;", "u2", x, x)
+    assert (found >> 8).tolist() == (found & 255).tolist()
+    assert (found & 255).tolist() == [127, 127 + up, 128 + up, 129, 0, up, 0, 254, 254, 254, 255]
+
+
 def test_a_nan_becomes_the_fp8_nan() -> None:
     x = np.array([np.nan], np.float32)
     assert evaluate("cvt.rn.satfinite.e4m3x2.f32 %d0, %a, %a;", "u2", x)[0] == 0x7F7F
