@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tessera_tools.dialects.llvm.module_ops import Global
 from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Shape
 from tessera_tools.emit.resources import Report
 from tessera_tools.ir.attributes import Attribute
@@ -30,10 +31,15 @@ def kernels_of_module(module: Operation) -> list[Kernel]:
 
 
 def check_names(module: Operation) -> None:
-    """DiagnosticError for a kernel whose name PTX cannot spell: LLVM would abort, or ptxas refuse its text."""
+    """DiagnosticError for a kernel, or a global that the host may see, whose name PTX cannot spell.
+
+    LLVM would abort, or ptxas refuse its text.
+    """
     for op in module.walk():
         name = op.attributes.get("sym_name")
-        if op.name != "llvm.func" or "nvvm.kernel" not in op.attributes or not isinstance(name, StringAttr):
+        is_kernel = op.name == "llvm.func" and "nvvm.kernel" in op.attributes
+        is_seen = isinstance(op, Global) and op.linkage.value == "external"
+        if not (is_kernel or is_seen) or not isinstance(name, StringAttr):
             continue
         if not _PTX_NAME.fullmatch(name.value):
             raise op.error(

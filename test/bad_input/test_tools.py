@@ -153,3 +153,19 @@ def test_a_kernel_name_that_ptx_cannot_spell(name: str, tmp_path: Path) -> None:
         stdin=KERNEL.replace("@kernel", f"@{name}").encode(),
     )
     refused(result, "<stdin>:2:3: error: .*is no identifier of PTX")
+
+
+def test_a_name_of_a_global_that_ptx_cannot_spell(tmp_path: Path) -> None:
+    """What only the module sees may have any name."""
+    text = 'cuda_tile.module @m {\n  global VISIBILITY @"a-b" <i32: [7]> : tile<1xi32>\n}\n'
+    seen, hidden = (
+        run(
+            "tessera-translate",
+            "--mlir-to-ptx",
+            cwd=tmp_path,
+            stdin=text.replace("VISIBILITY", word).encode(),
+        )
+        for word in ("public", "private")
+    )
+    refused(seen, "<stdin>:2:3: error: .*is no identifier of PTX")
+    assert hidden.exit_code == 0, hidden.stderr

@@ -55,13 +55,6 @@ entry @batched() {
 
 // -----
 
-cuda_tile.module @globals {
-  // expected-error @+1 {{'cuda_tile.global' op is not supported by convert-cuda-tile-to-tileaa in this version: there are no globals yet; pass the data as a kernel argument}}
-  global @g <f32: [1.0]> : tile<1xf32>
-}
-
-// -----
-
 cuda_tile.module @first {
   // expected-note @+1 {{the other one is here}}
   entry @same() {
