@@ -37,6 +37,36 @@ def test_bytes_of_every_type(target: str) -> None:
         assert (result.view(np.int8) == data).all(), name
 
 
+@pytest.mark.parametrize("source", ["i16", "f32", "i64"])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_from_wide_elements(source: str, aligned: bool) -> None:
+    """The bytes of wide elements as every other type, a lane holding one element, or 16 bytes of them."""
+    rng = np.random.default_rng(programs.fresh_seed())
+    data = rng.integers(-128, 128, 1024, dtype=np.int8)
+    count = 1024 * 8 // BITS[source]
+    pointer = f"tile<ptr<{source}>>"
+    assumed = f"assume div_by<16>, %p : {pointer}" if aligned else f"ptr_to_ptr %p : {pointer} -> {pointer}"
+    view = f"tensor_view<{count}x{source}, strides=[1]>"
+    part = f"partition_view<tile=({count}), {view}>"
+    load = f"""%a = {assumed}
+    %v = make_tensor_view %a, shape = [{count}], strides = [1] : {view}
+    %w = make_partition_view %v : {part}
+    %x, %k = load_view_tko weak %w[%zeroIndex] token = %startToken : {part}, tile<i32> -> tile<{count}x{source}>, token
+    %b = pack %x : tile<{count}x{source}> -> tile<1024xi8>"""
+    lines, outputs = [load], {"b": ("i8", (1024,))}
+    for element, bits in BITS.items():
+        if element in ("i4", "i1"):
+            continue
+        elements = 1024 * 8 // bits
+        lines.append(f"%y{element} = unpack %b : tile<1024xi8> -> tile<{elements}x{element}>")
+        outputs[f"y{element}"] = (element, (elements,))
+    text = programs.program("\n".join(lines), {}, outputs, {"p": f"ptr<{source}>"})
+    arrays = [np.zeros(1024, np.int8) for _ in outputs]
+    found = programs.run(text, *arrays, data)
+    for name, result in zip(outputs, found, strict=False):
+        assert (result == data).all(), name
+
+
 def test_bits_are_elements() -> None:
     """The first element has the lowest bits: of i1, and of i4 in either reading."""
     rng = np.random.default_rng(programs.fresh_seed())
