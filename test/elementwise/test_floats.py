@@ -7,31 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from elementwise.numbers import FLOATS, floats
-from programs import TARGETS, Array, check_tools, decode, empty, fresh_seed, program, run, tile
+from elementwise.ops import any_target, computed, numbers
+from programs import TARGETS, Array, empty, fresh_seed, program, run, tile
 
 COUNT = 512
-
-
-def result(body: str, element: str, given: list[Array], target: str, output: str = "") -> Array:
-    shape = (COUNT,)
-    output = output or element
-    names = ("x", "y")[: len(given)]
-    text = program(body, dict.fromkeys(names, (element, shape)), {"z": (output, shape)})
-    check_tools(text, target)
-    found = run(text, *given, empty(output, shape), target=target)[-1]
-    with np.errstate(invalid="ignore"):
-        return decode(output, found)
 
 
 def same(found: Array, expected: Array) -> bool:
     """Equal numbers, of equal sign also where they are 0; NaNs are equal."""
     both = np.isnan(found) & np.isnan(expected)
     return bool((both | ((found == expected) & (np.signbit(found) == np.signbit(expected)))).all())
-
-
-def numbers(element: str, array: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return decode(element, array)
 
 
 UNARY: dict[str, Callable[[Array], Array]] = {
@@ -44,12 +29,12 @@ UNARY: dict[str, Callable[[Array], Array]] = {
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("element", FLOATS)
-@pytest.mark.parametrize("name", UNARY)
-def test_signs_and_whole_numbers(name: str, element: str, target: str) -> None:
+def test_signs_and_whole_numbers(element: str, target: str) -> None:
     x = floats(element, np.random.default_rng(fresh_seed()), COUNT)
-    found = result(f"%z = {name} %x : {tile(element, (COUNT,))}", element, [x], target)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        assert same(found, UNARY[name](numbers(element, x)))
+    results = computed([f"{name} %x" for name in UNARY], element, [x], target)
+    for (name, function), found in zip(UNARY.items(), results, strict=True):
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            assert same(numbers(element, found), function(numbers(element, x))), name
 
 
 def extreme(x: Array, y: Array, *, largest: bool, propagate: bool) -> Array:
@@ -62,37 +47,39 @@ def extreme(x: Array, y: Array, *, largest: bool, propagate: bool) -> Array:
     return np.where(np.isnan(x) | np.isnan(y), np.nan, found) if propagate else found
 
 
+EXTREMES = ("maxf %x, %y", "maxf %x, %y propagate_nan", "minf %x, %y", "minf %x, %y propagate_nan")
+
+
+def check_extremes(element: str, x: Array, y: Array, target: str, flush: bool) -> None:
+    ops = [f"{op} flush_to_zero" if flush else op for op in EXTREMES]
+    a, b = numbers(element, x), numbers(element, y)
+    if flush:
+        a, b = (np.where(np.abs(v) < 2.0**-126, np.copysign(0.0, v), v) for v in (a, b))
+    for op, found in zip(ops, computed(ops, element, [x, y], target), strict=True):
+        expected = extreme(a, b, largest=op.startswith("max"), propagate="nan" in op)
+        assert same(numbers(element, found), expected), op
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("element", FLOATS)
-@pytest.mark.parametrize("propagate", [False, True], ids=["number", "nan"])
-@pytest.mark.parametrize("name", ["maxf", "minf"])
-def test_extremes(name: str, propagate: bool, element: str, target: str) -> None:
+def test_extremes(element: str, target: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = floats(element, rng, COUNT), floats(element, rng, COUNT)
+    # Every pair of zeros, ones and NaNs.
     special = x[np.isin(numbers(element, x), [0.0, 1.0]) | np.isnan(numbers(element, x))][:8]
     x[: len(special) ** 2], y[: len(special) ** 2] = (
         np.repeat(special, len(special)),
         np.tile(special, len(special)),
     )
-    modifier = "propagate_nan" if propagate else ""
-    found = result(f"%z = {name} %x, %y {modifier} : {tile(element, (COUNT,))}", element, [x, y], target)
-    a, b = numbers(element, x), numbers(element, y)
-    assert same(found, extreme(a, b, largest=name == "maxf", propagate=propagate))
+    check_extremes(element, x, y, target, flush=False)
 
 
-@pytest.mark.parametrize("modifiers", ["flush_to_zero", "flush_to_zero propagate_nan"])
-@pytest.mark.parametrize("name", ["maxf", "minf"])
-def test_flushed_extremes(name: str, modifiers: str) -> None:
+def test_flushed_extremes() -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = floats("f32", rng, COUNT), floats("f32", rng, COUNT)
     tiny = (rng.standard_normal(64) * 2.0**-128).astype(np.float32)
     x[:64], y[:64] = tiny, rng.permutation(tiny)
-    found = result(f"%z = {name} %x, %y {modifiers} : {tile('f32', (COUNT,))}", "f32", [x, y], "sm_90a")
-    a, b = (
-        np.where(np.abs(v) < 2.0**-126, np.copysign(0.0, v), v)
-        for v in (numbers("f32", x), numbers("f32", y))
-    )
-    assert same(found, extreme(a, b, largest=name == "maxf", propagate="nan" in modifiers))
+    check_extremes("f32", x, y, any_target(rng), flush=True)
 
 
 COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -102,19 +89,20 @@ COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 @pytest.mark.parametrize("element", FLOATS)
-@pytest.mark.parametrize("ordering", ["ordered", "unordered"])
-def test_comparisons(ordering: str, element: str) -> None:
+def test_comparisons(element: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = floats(element, rng, COUNT), floats(element, rng, COUNT)
     y[: COUNT // 4] = x[: COUNT // 4]
     a, b = numbers(element, x), numbers(element, y)
     unordered = np.isnan(a) | np.isnan(b)
-    for predicate, compare in COMPARISONS.items():
-        type, condition = tile(element, (COUNT,)), tile("i1", (COUNT,))
-        body = f"%z = cmpf {predicate} {ordering} %x, %y : {type} -> {condition}"
-        found = result(body, element, [x, y], TARGETS[int(rng.integers(4))], "i1")
-        expected = compare(a, b) | unordered if ordering == "unordered" else compare(a, b) & ~unordered
-        assert (found == expected).all(), predicate
+    ops = [f"cmpf {name} {ordering} %x, %y" for name in COMPARISONS for ordering in ("ordered", "unordered")]
+    types = f"{tile(element, (COUNT,))} -> {tile('i1', (COUNT,))}"
+    for op, found in zip(ops, computed(ops, element, [x, y], any_target(rng), "i1", types), strict=True):
+        _, name, ordering, *_ = op.split()
+        compared = COMPARISONS[name](a, b)
+        assert (
+            found == (compared | unordered if ordering == "unordered" else compared & ~unordered)
+        ).all(), op
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (4, 8), (2, 4, 16)])

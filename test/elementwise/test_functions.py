@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from elementwise.numbers import FLOATS, Array, distance, floats
-from programs import TARGETS, check_tools, decode, empty, encode, fresh_seed, program, run, tile
+from elementwise.numbers import FLOATS, distance, floats
+from elementwise.ops import NAMES, any_target, computed, numbers
+from programs import TARGETS, Array, empty, encode, fresh_seed, program, run, tile
 
 COUNT = 2048
 UNARY: dict[str, Callable[[Array], Array]] = {
@@ -22,22 +23,17 @@ LIMIT = {"f16": 0.51, "bf16": 0.51, "f32": 2.0, "f64": 2.0}
 """Units of the last place.  The narrow formats are rounded once more, from a number that is nearly exact."""
 
 
-def computed(name: str, element: str, given: list[Array], target: str, modifiers: str = "") -> Array:
+def results(name: str, element: str, given: list[Array], target: str, modifiers: str = "") -> Array:
     """The results as float64."""
-    shape = given[0].shape
-    operands = ", ".join(f"%x{i}" for i in range(len(given)))
-    body = f"%y = {name} {operands} {modifiers} : {tile(element, shape)}"
-    text = program(body, {f"x{i}": (element, shape) for i in range(len(given))}, {"y": (element, shape)})
-    found = run(text, *given, empty(element, shape), target=target)[-1]
-    check_tools(text, target)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        return decode(element, found)
+    operands = ", ".join(f"%{x}" for x in NAMES[: len(given)])
+    (found,) = computed([f"{name} {operands} {modifiers}"], element, given, target)
+    return numbers(element, found)
 
 
 def check(name: str, element: str, given: list[Array], target: str, limit: float | None = None) -> None:
-    found = computed(name, element, given, target)
+    found = results(name, element, given, target)
     with np.errstate(all="ignore"):
-        values = [decode(element, x).astype(np.longdouble) for x in given]
+        values = [numbers(element, x).astype(np.longdouble) for x in given]
         expected = FUNCTIONS[name](*values)
     error = distance(found, expected, element)
     worst = int(np.argmax(error))
@@ -52,7 +48,7 @@ def check(name: str, element: str, given: list[Array], target: str, limit: float
 def test_a_function_of_numbers_of_every_kind(name: str, element: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     given = [floats(element, rng, COUNT) for _ in range(1 if name in UNARY else 2)]
-    check(name, element, given, TARGETS[int(rng.integers(len(TARGETS)))])
+    check(name, element, given, any_target(rng))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -121,7 +117,7 @@ def test_powers_have_the_special_values_of_c() -> None:
     for element in ("f32", "f64"):
         x, y = (encode(element, np.ascontiguousarray(column)) for column in pairs.T)
         expected = np.array([power_of_c(float(a), float(b)) for a, b in zip(x, y, strict=True)])
-        found = computed("fpowf", element, [x, y], "sm_90a")
+        found = results("fpowf", element, [x, y], "sm_90a")
         error = distance(found, expected, element)
         worst = int(np.argmax(error))
         assert error[worst] <= 2, (x[worst], y[worst], found[worst], expected[worst])
@@ -147,12 +143,12 @@ def test_powers_of_integers(element: str, integer: str) -> None:
     shape, power = (1024,), exponents.astype(f"i{width // 8}")
     body = f"%y = fpowi %x, %n : {tile(element, shape)}, {tile(integer, shape)}"
     text = program(body, {"x": (element, shape), "n": (integer, shape)}, {"y": (element, shape)})
-    found = decode(element, run(text, base, power, empty(element, shape))[-1])
+    found = numbers(element, run(text, base, power, empty(element, shape))[-1])
     with np.errstate(all="ignore"):
-        expected = np.power(decode(element, base).astype(np.longdouble), power.astype(np.longdouble))
+        expected = np.power(numbers(element, base).astype(np.longdouble), power.astype(np.longdouble))
     error = distance(found, expected, element)
     worst = int(np.argmax(error))
-    assert error[worst] <= LIMIT[element], (float(decode(element, base)[worst]), power[worst], found[worst])
+    assert error[worst] <= LIMIT[element], (float(numbers(element, base)[worst]), power[worst], found[worst])
 
 
 @pytest.mark.parametrize("element", FLOATS)
@@ -162,14 +158,14 @@ def test_a_remainder_is_exact(element: str) -> None:
     # Quotients of moderate size too, integers among them.
     ratio = np.rint(rng.standard_normal(COUNT // 2) * 64) / 4
     with np.errstate(all="ignore"):
-        x[: COUNT // 2] = encode(element, decode(element, y[: COUNT // 2]) * ratio)
+        x[: COUNT // 2] = encode(element, numbers(element, y[: COUNT // 2]) * ratio)
         found, expected = (
-            computed("remf", element, [x, y], "sm_120a"),
-            np.fmod(decode(element, x), decode(element, y)),
+            results("remf", element, [x, y], "sm_120a"),
+            np.fmod(numbers(element, x), numbers(element, y)),
         )
     both = np.isnan(found) & np.isnan(expected)
     wrong = ~both & ((found != expected) | (np.signbit(found) != np.signbit(expected)))
-    assert not wrong.any(), (decode(element, x)[wrong], decode(element, y)[wrong], found[wrong])
+    assert not wrong.any(), (numbers(element, x)[wrong], numbers(element, y)[wrong], found[wrong])
 
 
 APPROXIMATE = {
@@ -182,26 +178,24 @@ APPROXIMATE = {
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", APPROXIMATE)
-def test_approximations(name: str, target: str) -> None:
-    function, modifiers, limit = APPROXIMATE[name]
+def test_approximations(target: str) -> None:
     rng = np.random.default_rng(fresh_seed())
-    x = (rng.standard_normal(256) * 4).astype(np.float32)
-    if "sqrt" in name:
-        x = np.abs(x)
-    found = computed(name, "f32", [x], target, modifiers)
-    np.testing.assert_allclose(found, function(x.astype(np.float64)), rtol=limit)
+    x = np.abs(rng.standard_normal(256) * 4).astype(np.float32)
+    ops = [f"{name} %x {modifiers}" for name, (_, modifiers, _) in APPROXIMATE.items()]
+    found = computed(ops, "f32", [x], target)
+    for (function, _, limit), result in zip(APPROXIMATE.values(), found, strict=True):
+        np.testing.assert_allclose(result, function(x.astype(np.float64)), rtol=limit)
 
 
-@pytest.mark.parametrize("modifiers", ["rounding<approx>", "rounding<full>", "rounding<full> flush_to_zero"])
-def test_approximate_quotients(modifiers: str) -> None:
+def test_approximate_quotients() -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = (rng.standard_normal(256).astype(np.float32) for _ in range(2))
-    found = computed("divf", "f32", [x, y], "sm_100a", modifiers)
-    assert distance(found, x.astype(np.float64) / y, "f32").max() <= 2
+    modes = ["rounding<approx>", "rounding<full>", "rounding<full> flush_to_zero"]
+    for found in computed([f"divf %x, %y {mode}" for mode in modes], "f32", [x, y], any_target(rng)):
+        assert distance(found, x.astype(np.float64) / y, "f32").max() <= 2
 
 
 def test_a_flushed_power_of_two_has_no_subnormal_numbers() -> None:
     x = np.full(64, -130.5, np.float32)
-    assert (computed("exp2", "f32", [x], "sm_80", "flush_to_zero") == 0).all()
-    assert (computed("exp2", "f32", [x], "sm_80") > 0).all()
+    assert (results("exp2", "f32", [x], "sm_80", "flush_to_zero") == 0).all()
+    assert (results("exp2", "f32", [x], "sm_80") > 0).all()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from elementwise.numbers import FLOATS
+from elementwise.ops import text
+from programs import TARGETS, check_tools, compiled
+
 from oracles import require_tool
-from programs import compiled, program, tile
 
 SHAPE = (64,)
 INSTRUCTIONS = {
@@ -33,23 +36,32 @@ INSTRUCTIONS = {
 }
 
 
-def text(body: str) -> str:
-    return program(body, {"x": ("f32", SHAPE), "y": ("f32", SHAPE)}, {"z": ("f32", SHAPE)})
-
-
 @pytest.mark.parametrize("op", INSTRUCTIONS)
 def test_an_op_is_an_instruction(op: str) -> None:
-    ptx = compiled(text(f"%z = {op} : {tile('f32', SHAPE)}"), "sm_90a").ptx
-    assert f"\t{INSTRUCTIONS[op]} " in ptx
+    assert f"\t{INSTRUCTIONS[op]} " in compiled(text([op], "f32", SHAPE, 2), "sm_90a").ptx
+
+
+UNARY = (
+    "sqrt", "rsqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "ceil", "floor",
+    "absf", "negf",
+)  # fmt: skip
+BINARY = ("fpowf", "atan2", "remf", "maxf", "minf", "addf", "subf", "mulf", "divf")
+FUNCTIONS = [*(f"{name} %x" for name in UNARY), *(f"{name} %x, %y" for name in BINARY)]
+DIRECTED = [
+    "addf %x, %y rounding<zero>",
+    "divf %x, %y rounding<negative_inf>",
+    "sqrt %x rounding<positive_inf>",
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("element", FLOATS)
+def test_upstream_and_ptxas_take_every_op(element: str, target: str) -> None:
+    check_tools(text([*FUNCTIONS, *DIRECTED], element, (32,), 2), target)
 
 
 def test_upstream_translates_the_intrinsics() -> None:
-    type = tile("f32", SHAPE)
-    ops = [*INSTRUCTIONS, "sin %x", "fpowf %x, %y", "remf %x, %y"]
-    body = "\n  ".join(f"%r{i} = {op} : {type}" for i, op in enumerate(ops))
-    body += f"\n  %s0 = addf %x, %y : {type}"
-    body += "".join(f"\n  %s{i + 1} = addf %s{i}, %r{i} : {type}" for i in range(len(ops)))
-    module = compiled(text(f"{body}\n  %z = addf %s{len(ops)}, %x : {type}"), "sm_90a").llvm
+    module = compiled(text([*INSTRUCTIONS, *FUNCTIONS], "f32", SHAPE, 2), "sm_90a").llvm
     tool = require_tool("mlir-translate-22")
     done = subprocess.run(
         [tool, "--mlir-to-llvmir"], input=module, capture_output=True, text=True, timeout=60

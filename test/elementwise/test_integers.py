@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from elementwise.numbers import INTEGERS
-from programs import TARGETS, Array, check_tools, empty, fresh_seed, program, random, run, tile
+from elementwise.numbers import FLOATS, INTEGERS
+from elementwise.ops import any_target, computed
+from programs import Array, empty, fresh_seed, program, random, run, tile
 
 COUNT = 256
 Function = Callable[[int, int, int], int]
@@ -65,108 +66,96 @@ def operands(element: str, rng: np.random.Generator) -> tuple[Array, Array]:
     return x, y
 
 
-def result(body: str, element: str, given: list[Array], target: str, output: str = "") -> Array:
-    shape = (COUNT,)
-    output = output or element
-    names = ("x", "y")[: len(given)]
-    text = program(body, dict.fromkeys(names, (element, shape)), {"z": (output, shape)})
-    check_tools(text, target)
-    return run(text, *given, empty(output, shape), target=target)[-1]
-
-
-def any_target(rng: np.random.Generator) -> str:
-    return TARGETS[int(rng.integers(len(TARGETS)))]
-
-
 @pytest.mark.parametrize("element", INTEGERS)
-@pytest.mark.parametrize("name", PLAIN)
-def test_what_has_no_sign(name: str, element: str) -> None:
+def test_what_has_no_sign(element: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = operands(element, rng)
-    found = result(f"%z = {name} %x, %y : {tile(element, (COUNT,))}", element, [x, y], any_target(rng))
     width = width_of(element)
-    pairs = zip(values(x, element, signed=False), values(y, element, signed=False), strict=True)
-    expected = [PLAIN[name](a, b, width) % (1 << width) for a, b in pairs]
-    assert values(found, element, signed=False) == expected
+    results = computed([f"{name} %x, %y" for name in PLAIN], element, [x, y], any_target(rng))
+    pairs = list(zip(values(x, element, signed=False), values(y, element, signed=False), strict=True))
+    for (name, function), found in zip(PLAIN.items(), results, strict=True):
+        expected = [function(a, b, width) % (1 << width) for a, b in pairs]
+        assert values(found, element, signed=False) == expected, name
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 @pytest.mark.parametrize("element", INTEGERS)
-@pytest.mark.parametrize("name", SIGNED)
-def test_what_has_a_sign(name: str, element: str, signed: bool) -> None:
-    op, _, mode = name.partition(" ")
-    if mode == "negative_inf" and not signed:
-        pytest.skip("the dialect has no such op")
+def test_what_has_a_sign(element: str, signed: bool) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = operands(element, rng)
-    width = width_of(element)
-    if op in ("divi", "remi"):
-        # A zero divisor and the quotient that does not fit are undefined.
-        a, b = (np.array(values(v, element, signed=signed), object) for v in (x, y))
-        bad = (b == 0) | ((a == -(1 << width - 1)) & (b == -1))
-        x[bad], y[bad] = 0, 1
-    keyword = "signed" if signed else "unsigned"
-    rounding = f" rounding<{mode}>" if mode else ""
-    found = result(
-        f"%z = {op} %x, %y {keyword}{rounding} : {tile(element, (COUNT,))}", element, [x, y], any_target(rng)
-    )
-    pairs = zip(values(x, element, signed=signed), values(y, element, signed=signed), strict=True)
-    expected = [SIGNED[name](a, b, width) % (1 << width) for a, b in pairs]
-    assert values(found, element, signed=False) == expected
+    width, keyword = width_of(element), "signed" if signed else "unsigned"
+    # A zero divisor and the quotient that does not fit are undefined.
+    a, b = (np.array(values(v, element, signed=signed), object) for v in (x, y))
+    bad = (b == 0) | ((a == -(1 << width - 1)) & (b == -1))
+    x[bad], y[bad] = 0, 1
+    # There is no unsigned division that rounds down: it is the plain one.
+    names = [name for name in SIGNED if signed or "negative_inf" not in name]
+    ops = []
+    for name in names:
+        op, _, mode = name.partition(" ")
+        ops.append(f"{op} %x, %y {keyword}" + (f" rounding<{mode}>" if mode else ""))
+    results = computed(ops, element, [x, y], any_target(rng))
+    pairs = list(zip(values(x, element, signed=signed), values(y, element, signed=signed), strict=True))
+    for name, found in zip(names, results, strict=True):
+        expected = [SIGNED[name](a, b, width) % (1 << width) for a, b in pairs]
+        assert values(found, element, signed=False) == expected, name
 
 
 @pytest.mark.parametrize("element", INTEGERS)
-@pytest.mark.parametrize("name", ["shli", "shri signed", "shri unsigned"])
-def test_shifts(name: str, element: str) -> None:
+def test_shifts(element: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, _ = operands(element, rng)
     width = width_of(element)
     amounts = rng.integers(0, width, COUNT).astype(x.dtype)
-    op, _, keyword = name.partition(" ")
-    body = f"%z = {op} %x, %y {keyword} : {tile(element, (COUNT,))}"
-    found = values(result(body, element, [x, amounts], any_target(rng)), element, signed=False)
-    numbers = values(x, element, signed=keyword == "signed")
-    for number, amount, shifted in zip(numbers, amounts.tolist(), found, strict=True):
-        assert shifted == (number << amount if op == "shli" else number >> amount) % (1 << width)
+    ops = ["shli %x, %y", "shri %x, %y signed", "shri %x, %y unsigned"]
+    for op, found in zip(ops, computed(ops, element, [x, amounts], any_target(rng)), strict=True):
+        pairs = zip(values(x, element, signed=not op.endswith("unsigned")), amounts.tolist(), strict=True)
+        expected = [(a << n if op.startswith("shli") else a >> n) % (1 << width) for a, n in pairs]
+        assert values(found, element, signed=False) == expected, op
 
 
 @pytest.mark.parametrize("element", INTEGERS)
-@pytest.mark.parametrize("name", ["absi", "negi"])
-def test_one_operand(name: str, element: str) -> None:
+def test_signs(element: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, _ = operands(element, rng)
-    found = result(f"%z = {name} %x : {tile(element, (COUNT,))}", element, [x], any_target(rng))
-    width = width_of(element)
-    numbers = values(x, element, signed=True)
-    expected = [(abs(v) if name == "absi" else -v) % (1 << width) for v in numbers]
-    assert values(found, element, signed=False) == expected
+    magnitudes, negated = computed(["absi %x", "negi %x"], element, [x], any_target(rng))
+    modulus, numbers = 1 << width_of(element), values(x, element, signed=True)
+    assert values(magnitudes, element, signed=False) == [abs(v) % modulus for v in numbers]
+    assert values(negated, element, signed=False) == [-v % modulus for v in numbers]
 
 
-@pytest.mark.parametrize("overflow", ["no_signed_wrap", "no_unsigned_wrap", "no_wrap"])
-@pytest.mark.parametrize("name", ["addi", "subi", "muli", "shli"])
-def test_a_promise_not_to_overflow(name: str, overflow: str) -> None:
+def test_promises_not_to_overflow() -> None:
     rng = np.random.default_rng(fresh_seed())
     x = rng.integers(64, 128, COUNT).astype(np.int32)
     y = rng.integers(0, 8, COUNT).astype(np.int32)
-    found = result(
-        f"%z = {name} %x, %y overflow<{overflow}> : {tile('i32', (COUNT,))}", "i32", [x, y], "sm_80"
-    )
-    assert (found == {"addi": x + y, "subi": x - y, "muli": x * y, "shli": x << y}[name]).all()
+    functions = {"addi": np.add, "subi": np.subtract, "muli": np.multiply, "shli": np.left_shift}
+    flags = ["no_signed_wrap", "no_unsigned_wrap", "no_wrap"]
+    ops = [f"{name} %x, %y overflow<{flag}>" for name in functions for flag in flags]
+    for op, found in zip(ops, computed(ops, "i32", [x, y], any_target(rng)), strict=True):
+        assert (found == functions[op.split()[0]](x, y)).all(), op
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
 @pytest.mark.parametrize("element", INTEGERS)
-def test_comparisons_and_selections(element: str, signed: bool) -> None:
+def test_comparisons(element: str, signed: bool) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = operands(element, rng)
     keyword = "signed" if signed else "unsigned"
-    type, condition = tile(element, (COUNT,)), tile("i1", (COUNT,))
-    numbers = list(zip(values(x, element, signed=signed), values(y, element, signed=signed), strict=True))
-    for predicate, compare in COMPARISONS.items():
-        body = f"%z = cmpi {predicate} %x, %y, {keyword} : {type} -> {condition}"
-        expected = np.array([compare(a, b) for a, b in numbers])
-        assert (result(body, element, [x, y], "sm_80", "i1") == expected).all()
-    body = f"%c = cmpi less_than %x, %y, {keyword} : {type} -> {condition}\n"
-    body += f"  %z = select %c, %y, %x : {condition}, {type}"
-    expected = np.where([a < b for a, b in numbers], y, x)
-    assert (result(body, element, [x, y], any_target(rng)) == expected).all()
+    ops = [f"cmpi {predicate} %x, %y, {keyword}" for predicate in COMPARISONS]
+    types = f"{tile(element, (COUNT,))} -> {tile('i1', (COUNT,))}"
+    results = computed(ops, element, [x, y], any_target(rng), "i1", types)
+    pairs = list(zip(values(x, element, signed=signed), values(y, element, signed=signed), strict=True))
+    for (predicate, compare), found in zip(COMPARISONS.items(), results, strict=True):
+        assert found.tolist() == [compare(a, b) for a, b in pairs], predicate
+
+
+@pytest.mark.parametrize("element", [*INTEGERS, *FLOATS])
+def test_selections(element: str) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    x, y = (random(element, (COUNT,), rng) for _ in range(2))
+    condition = random("i1", (COUNT,), rng)
+    body = f"%z = select %c, %x, %y : {tile('i1', (COUNT,))}, {tile(element, (COUNT,))}"
+    declared = {"c": ("i1", (COUNT,)), "x": (element, (COUNT,)), "y": (element, (COUNT,))}
+    made = program(body, declared, {"z": (element, (COUNT,))})
+    found = run(made, condition, x, y, empty(element, (COUNT,)), target=any_target(rng))[-1]
+    assert (found == np.where(condition != 0, x, y)).all()
