@@ -19,7 +19,7 @@ from tessera_tools.dialects.nv_tileaa import (
     verify_dot,
 )
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.types import I1, I32, RankedTensorType, ShapedType
+from tessera_tools.ir.types import I1, I32, IntegerType, RankedTensorType, ShapedType
 from tessera_tools.layout import LinearLayout, from_text, to_text
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -289,11 +289,20 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
 
     def verify_op(self) -> None:
         verify_dot(self)
+        named = (self.atom.a, self.atom.b, self.atom.accumulator)
+        types = [v.type.element for v in (self.a, self.b, self.c)]
+        if any(t is not _signless(n) for t, n in zip(types, named, strict=True)):
+            raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
         grid = self.warps
         if grid is not None and (len(grid.values) != self.c.type.rank or min(grid.values) < 1):
             raise self.error(
                 f"expects a count of warps for each axis of {self.c.type}, got {list(grid.values)}"
             )
+
+
+def _signless(element: Type) -> Type:
+    """The type in tiles of an atom's element: integers say their signedness in atoms only."""
+    return IntegerType(element.width) if isinstance(element, IntegerType) else element
 
 
 class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):

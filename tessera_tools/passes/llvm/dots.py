@@ -41,6 +41,7 @@ from tessera_tools.passes.llvm.half_pairs import HALF_PAIR, half_pairs
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.tiles import Tile
 from tessera_tools.passes.tileas.dot_layouts import fragments, grid_of, register_bits
+from tessera_tools.passes.tileas.mma_atoms import has_lowering
 
 Place = tuple[int, ...]
 """Coordinates of a register in its warp's part of a tile."""
@@ -65,6 +66,8 @@ def slice_(low: Lowering, op: nv_tileas.Slice) -> None:
 @lowers("nv_tileas.dot")
 def dot(low: Lowering, op: nv_tileas.Dot) -> None:
     """By the op's atom; see the module."""
+    if not has_lowering(op.atom):
+        raise op.error(f"has no lowering for {op.atom}; convert-tileaa-to-tileas chooses atoms that have one")
     if op.atom.is_fma:
         if op.scales:
             raise op.error("has scales, which fma has not; use an atom of the tensor cores")

@@ -18,6 +18,7 @@ from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.types import Type
 from tessera_tools.layout import (
+    LayoutError,
     LinearLayout,
     blocked,
     fit,
@@ -80,8 +81,15 @@ def piece_of(atom: MmaAtomAttr) -> tuple[int, int]:
 
 
 def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, ...]:
-    """The layouts of a product's operands, in their order: A, B, the accumulator, and of the scales, if any."""
-    a, b, c = operand_layouts(dot.c.type.shape, dot.a.type.shape[-1], dot.atom, grid_of(dot, warps))
+    """The layouts of a product's operands, in their order: A, B, the accumulator, and of the scales, if any.
+
+    An error where the atom is of no instruction's shape.
+    """
+    grid = grid_of(dot, warps)
+    try:
+        a, b, c = operand_layouts(dot.c.type.shape, dot.a.type.shape[-1], dot.atom, grid)
+    except LayoutError as problem:
+        raise dot.error(f"has no layout for its tiles: {problem}") from None
     if not dot.scales:
         return (a, b, c)
     rank, blocks = dot.c.type.rank, dot.scales[0].type.shape[-1]

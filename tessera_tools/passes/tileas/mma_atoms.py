@@ -72,6 +72,18 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
     raise op.error(f"multiplies {a} by {b} into {c}, for which there is no instruction; supported: {served}")
 
 
+def has_lowering(atom: MmaAtomAttr) -> bool:
+    """Whether an atom is one that `mma_atom` chooses, for some target: others have no lowering."""
+    signless = [I8 if isinstance(t, IntegerType) and t.width == I8.width else t for t in (atom.a, atom.b)]
+    signs = [t.signedness != "signless" for t in (atom.a, atom.b) if isinstance(t, IntegerType)]
+    return all(signs) and any(
+        row.shape == atom.shape
+        and all(t in row.operands for t in signless)
+        and atom.accumulator in row.accumulators
+        for row in _TABLE
+    )
+
+
 def _signed(element: Type, unsigned: Any) -> Type:
     """An integer type that says whether its numbers are signed; other types as they are."""
     if not isinstance(element, IntegerType):

@@ -37,3 +37,11 @@ func.func @elements(%a: tensor<16x16xf16>) {
   %0 = nv_tileas.slice %a offsets = [0, 0] : tensor<16x16xf16> -> tensor<16x8xf32>
   return
 }
+
+// -----
+
+func.func @types(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{multiplies f16 by f16 into f32 with #cute_nvgpu.mma_atom<sm80_m16n8k16, bf16, bf16, f32>}}
+  %0 = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, bf16, bf16, f32>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  return
+}
