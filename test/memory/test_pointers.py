@@ -434,3 +434,28 @@ def test_a_matrix_product_through_pointers(target: str) -> None:
     got = run(text, a, b, empty("f32", (m, n)), *map(np.int32, (m, n, k)), target=target, grid=(2, 2))[2]
     np.testing.assert_allclose(got, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-3)
     check_tools(text, target)
+
+
+def test_what_a_mask_leaves_open_decides_nothing() -> None:
+    shape = (64,)
+    text = entry(
+        "%x: tile<ptr<i32>>, %i: tile<ptr<f32>>, %o: tile<ptr<f32>>, %n: tile<i32>",
+        f"""{line("l", 0, shape)}{spread("b", "%n", "i32", shape)}
+%m = cmpi less_than %l, %b, signed : tile<64xi32> -> tile<64xi1>
+{spread("xp", "%x", "ptr<i32>", shape)}{spread("ip", "%i", "ptr<f32>", shape)}{spread("op", "%o", "ptr<f32>", shape)}
+%xs = offset %xp, %l : tile<64xptr<i32>>, tile<64xi32> -> tile<64xptr<i32>>
+%k, %t = load_ptr_tko weak %xs, %m : tile<64xptr<i32>>, tile<64xi1> -> tile<64xi32>, token
+%h = cmpi less_than %k, %b, signed : tile<64xi32> -> tile<64xi1>
+%g = andi %h, %m : tile<64xi1>
+%is = offset %ip, %k : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+%z = constant <f32: 0.0> : tile<64xf32>
+%v, %u = load_ptr_tko weak %is, %g, %z : tile<64xptr<f32>>, tile<64xi1>, tile<64xf32> -> tile<64xf32>, token
+%os = offset %op, %l : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+%w = store_ptr_tko weak %os, %v : tile<64xptr<f32>>, tile<64xf32> -> token
+""",
+    )
+    places = rng().integers(0, 60, 40, dtype=np.int32)
+    given = np.arange(1, 41, dtype=np.float32)
+    expected = np.zeros(64, np.float32)
+    expected[:40] = np.where(places < 40, given[np.minimum(places, 39)], 0)
+    assert run(text, places, given, empty("f32", shape), np.int32(40))[2].tolist() == expected.tolist()

@@ -359,6 +359,11 @@ class Emitter:
         """A value that may be anything."""
         return self.pure(("poison", type), (), lambda: llvm.Poison(res=type))
 
+    def undefined(self, type: Type) -> Value:
+        """A value that is nothing in particular, but always the same: unlike poison, what a program may decide by."""
+        poison = self.poison(type)
+        return self.pure("freeze", (poison,), lambda: llvm.Freeze(poison))
+
     def vector(self, values: Sequence[Value], element: Type) -> Value:
         """Values as one vector (a lone value as itself)."""
         if len(values) == 1:

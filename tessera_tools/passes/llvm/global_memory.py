@@ -217,7 +217,7 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     filler = (
         e.constant_of(scalar_attribute(padding), register_type)
         if padding is not None
-        else e.poison(register_type)
+        else e.undefined(register_type)
     )
     elements: list[Any] = [None] * layout.in_size("register")
     for condition, groups in _by_condition(access, access.groups(_vector(op, layout)), None).values():

@@ -123,7 +123,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
     access = _Elements(low, op, op.source, op.res)
     register_type = converted(access.element)
     count = access.layout.in_size("register") if access.layout is not None else 1
-    fillers = columns(low, op.padding)[0] if op.padding is not None else [e.poison(register_type)] * count
+    fillers = columns(low, op.padding)[0] if op.padding is not None else [e.undefined(register_type)] * count
     elements: list[Any] = [None] * count
 
     def body(groups: Sequence[Group]) -> list[Value]:
