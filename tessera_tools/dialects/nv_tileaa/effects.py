@@ -48,7 +48,8 @@ class HeapAlloc(Op, name="nv_tileaa.heap_alloc", traits=(READ_WRITE,)):
 
 
 class HeapFree(Op, name="nv_tileaa.heap_free", traits=(READ_WRITE,)):
-    """Gives memory of `heap_alloc` back, once all threads of the tile block are here."""
+    """Gives memory of `heap_alloc` back.  Where other threads may still be at it, a barrier must stand before;
+    tileas-insert-barriers puts it there."""
 
     source = operand(POINTER)
     assembly = "$source attr-dict `:` type($source)"

@@ -1,7 +1,7 @@
 """Memory of a tile block's own: malloc and free by its first thread, as device code calls them in CUDA C++.
 
 heap_alloc   thread 0: malloc, trap where there is none left; its address through shared memory; aligned by every thread
-heap_free    barrier; thread 0: free
+heap_free    thread 0: free
 """
 
 from __future__ import annotations
@@ -66,5 +66,4 @@ def heap_free(low: Lowering, op: nv_tileaa.HeapFree) -> None:
         low.symbols.call(e, op, "free", [pointer])
         return []
 
-    e.nvvm("barrier0")
     guarded(low, _is_first(low), [], free)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.core import Block, Builder, Operation
 from tessera_tools.ir.effects import own_effects
@@ -63,7 +64,9 @@ class Effects:
 
     accesses: tuple[Access, ...] = ()
     own_barrier: bool = False
-    """Whether the op has barriers of its own: the first access lies before them, the last behind."""
+    """Whether the op has barriers of its own."""
+    behind: tuple[Access, ...] = ()
+    """With barriers of its own: the accesses that may be behind the last one."""
     is_barrier: bool = False
     waits: bool = False
 
@@ -88,18 +91,12 @@ def insert_barriers(function: Operation, allocation: Allocation) -> tuple[int, i
         pass
     removed = 0
     for barrier in sorted(analysis.barriers(), key=_depth, reverse=True):
-        without = analysis.without(barrier)
-        if without:
+        if analysis.without(barrier):
             barrier.erase()
             removed += 1
     # A barrier that was inserted and then not needed was never there.
     both = min(inserted, removed)
     return inserted - both, removed - both
-
-
-def needed_barriers(function: Operation, allocation: Allocation) -> bool:
-    """Whether the barriers of a function order all its conflicts."""
-    return _Analysis(function, allocation).walk(None)
 
 
 def _depth(op: Operation) -> int:
@@ -160,13 +157,13 @@ class _Analysis:
             # What a copy writes is shared memory.  It has read global memory before the barrier that its readers need,
             # so that no later access has to wait for it.
             accesses.append(Access(op, "write" in kinds and not copies))
-        buffers = {
-            v.defining_op
-            for v in op.operands
-            if isinstance(v.type, nv_tileas.SmemType) and v.defining_op is not None
-        }
+        elif isinstance(op, nv_tileaa.HeapFree):
+            accesses.append(Access(op, True))
+        buffers = {v.defining_op for v in op.operands if isinstance(v.type, nv_tileas.SmemType)}
         effects = own_effects(op)[0]
         for buffer in buffers:
+            if buffer not in self.allocation.offsets:
+                raise op.error("uses shared memory that no nv_tileas.alloc_tensor gives")
             first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
             if copies or effects is None or "write" in effects:
                 accesses.append(Access(op, True, first, first + size, copies, buffer))
@@ -175,7 +172,10 @@ class _Analysis:
         if not isinstance(op, nv_tileas.AllocTensor) and op in self.allocation.offsets:
             first, size = self.allocation.offsets[op], self.allocation.sizes[op]
             store, load = Access(op, True, first, first + size), Access(op, False, first, first + size)
-            return Effects((store, *accesses, load), own_barrier=True)
+            # What comes out of scratch was got from memory before.
+            gives = any(result.type is not MEM_TOKEN for result in op.results)
+            behind = () if gives else tuple(accesses)
+            return Effects((store, *accesses), own_barrier=True, behind=(*behind, load))
         return Effects(tuple(accesses)) if accesses else None
 
     def barriers(self) -> list[Operation]:
@@ -263,8 +263,9 @@ class _Analysis:
             return pending if op is self.ignored else _after_barrier(pending)
         if effects.waits:
             return frozenset(access.landed() for access in pending)
-        checked = effects.accesses[:-1] if effects.own_barrier else effects.accesses
-        reasons = [earlier for access in checked for earlier in pending if self.conflict(earlier, access)]
+        reasons = [
+            earlier for access in effects.accesses for earlier in pending if self.conflict(earlier, access)
+        ]
         if reasons:
             if self.insert is None:
                 raise _Conflict
@@ -275,12 +276,15 @@ class _Analysis:
             pending = _after_barrier(pending)
         if not effects.own_barrier:
             return pending | set(effects.accesses)
-        return _after_barrier(pending) | set(effects.accesses[1:])
+        return _after_barrier(pending) | set(effects.behind)
 
     def conflict(self, earlier: Access, later: Access) -> bool:
         """Whether threads that make one access may have to wait for threads that make the other."""
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
+        if isinstance(later.op, nv_tileaa.HeapFree):
+            # Nobody is still at the memory, whatever tokens say.
+            return True
         if earlier.is_global:
             return self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
         if earlier.end <= later.first or later.end <= earlier.first:
