@@ -39,6 +39,7 @@ class Feature(Enum):
     GRIDDEPCONTROL = "griddepcontrol"
     ATOMIC_ADD_BF16 = "atom.add.noftz.bf16"
     CVT_FP8 = "cvt with .e4m3x2/.e5m2x2"
+    CVT_RN_TF32 = "cvt.rn.tf32"
     CVT_FP4 = "cvt with .e2m1x2/.ue8m0x2"
     PACKED_F32X2 = "f32x2 arithmetic"
     GLOBAL_256BIT = "256-bit global loads and stores"
@@ -119,6 +120,7 @@ _FROM_HOPPER = _ADA | {
     _F.SETMAXNREG,
     _F.GRIDDEPCONTROL,
     _F.ATOMIC_ADD_BF16,
+    _F.CVT_RN_TF32,
 }
 _HOPPER = _FROM_HOPPER | {_F.WGMMA, _F.TMA_MULTICAST}
 _FROM_BLACKWELL = _FROM_HOPPER | {_F.PACKED_F32X2, _F.GLOBAL_256BIT, _F.CVT_FP4}

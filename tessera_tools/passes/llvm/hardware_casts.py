@@ -13,7 +13,18 @@ from collections.abc import Sequence
 from tessera_tools.dialects import llvm
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import F16, F32, F64, I8, FloatType, IntegerType, VectorType, element_type
+from tessera_tools.ir.types import (
+    F16,
+    F32,
+    F64,
+    I8,
+    I32,
+    TF32,
+    FloatType,
+    IntegerType,
+    VectorType,
+    element_type,
+)
 from tessera_tools.passes.llvm import float_formats as formats
 from tessera_tools.passes.llvm.casts import mode_of, plain_float, rounded
 from tessera_tools.passes.llvm.emitter import Emitter
@@ -38,11 +49,17 @@ _WIDENING = {
 """Format → LLVM's intrinsic, and the feature that it needs."""
 
 
+_TO_TF32 = ("llvm.nvvm.f2tf32.rn", Feature.CVT_RN_TF32)
+
+
 def hardware_cast(op: Operation, target: Target) -> Scalar | None:
     """How a cast works on scalars of a target that has an instruction for it; None where there is none."""
     if op.name == "nv_tileaa.truncf_satfinite":
         found = _NARROWING.get((str(element_type(op.results[0].type)), mode_of(op)))
         made = _narrowing
+    elif op.name == "arith.truncf" and element_type(op.results[0].type) is TF32:
+        found = _TO_TF32 if mode_of(op) == "to_nearest_even" else None
+        made = _to_tf32
     elif op.name in ("arith.extf", "arith.truncf"):
         found = _WIDENING.get(str(element_type(op.operands[0].type)))
         made = _widening
@@ -55,14 +72,23 @@ def hardware_cast(op: Operation, target: Target) -> Scalar | None:
 
 def _narrowing(name: str) -> Scalar:
     def cast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-        source, target = (element_type(v.type) for v in (op.operands[0], op.results[0]))
-        value = plain_float(e, operands[0], source)
-        if value.type is F64:
-            value = formats.rounded_to_odd(e, value)
-        elif value.type is not F32:
-            value = place(e, llvm.FPExt, [value], F32)
-        pair = intrinsic(e, name, [e.constant(0.0, F32), value], I16)
-        return without_high_bits(e, e.resized(pair, I8), target)
+        pair = intrinsic(e, name, [e.constant(0.0, F32), _as_f32(e, op, operands[0])], I16)
+        return without_high_bits(e, e.resized(pair, I8), element_type(op.results[0].type))
+
+    return cast
+
+
+def _as_f32(e: Emitter, op: Operation, operand: Value) -> Value:
+    """The number as an f32: exact, or rounded to odd."""
+    value = plain_float(e, operand, element_type(op.operands[0].type))
+    if value.type is F64:
+        return formats.rounded_to_odd(e, value)
+    return value if value.type is F32 else place(e, llvm.FPExt, [value], F32)
+
+
+def _to_tf32(name: str) -> Scalar:
+    def cast(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+        return e.bitcast(intrinsic(e, name, [_as_f32(e, op, operands[0])], I32), F32)
 
     return cast
 
