@@ -1,4 +1,5 @@
-"""Canonicalization patterns of `nv_tileaa`: loops and branches that need not be left early, or carry too much."""
+"""Canonicalization patterns of `nv_tileaa`: loops and branches that need not be left early, or carry too much;
+reductions of single elements."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from typing import Any, ClassVar
 from tessera_tools.dialects import scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
+from tessera_tools.dialects.nv_tileaa.reductions import Reduce
+from tessera_tools.dialects.nv_tileaa.tensors import Reshape, Unsplat
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.effects import ends
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
@@ -135,10 +138,32 @@ class CarriedValuesThatNothingNeeds(RewritePattern):
         return True
 
 
+class ReductionOfSingleElements(RewritePattern):
+    """An axis of one element is dropped: there is nothing to combine."""
+
+    # reduce(x : NxMx1, axis 2) = reshape(x) : NxM
+    op_class: ClassVar = Reduce
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        types = [source.type for source in op.sources]
+        if types[0].shape[op.axis.value] != 1:
+            return "there are several elements along the axis"
+        if types[0].encoding is not None:
+            return "layouts are assigned"
+        whole = types[0].rank > 1
+        made = []
+        for source, result in zip(op.sources, op.results, strict=True):
+            kind: Any = Reshape if whole else Unsplat
+            made.append(rewriter.insert(kind(source, res=result.type, location=op.location)).results[0])
+        rewriter.replace_op(op, made)
+        return True
+
+
 canonicalizers = (
     IfWithConstantCondition,
     IfThatNothingLeaves,
     LoopOfOneIteration,
     CarriedValuesThatNothingNeeds,
+    ReductionOfSingleElements,
 )
 """The patterns of the dialect."""
