@@ -16,7 +16,7 @@ from tessera_tools.opdef import (
 )
 
 
-class _Copy(Op):
+class CopyLike(Op):
     """The base of copies of a matrix; what lies beyond the source arrives as zero."""
 
     source = operand(GLOBAL_BUFFER)
@@ -38,17 +38,17 @@ class _Copy(Op):
             raise self.error(f"has {self.stages.value} stages; expected one or more")
 
 
-class CpAsync(_Copy, name="tile.cp_async", traits=(CHANGES,)):
+class CpAsync(CopyLike, name="tile.cp_async", traits=(CHANGES,)):
     """Start a copy; complete after the group that it is committed to has been waited for."""
 
 
-class CpAsyncCg(_Copy, name="tile.cp_async_cg", traits=(CHANGES,)):
+class CpAsyncCg(CopyLike, name="tile.cp_async_cg", traits=(CHANGES,)):
     """As `tile.cp_async`, by cp.async.cg: 16 bytes at a time, around the L1 cache."""
 
     cache_level = attribute(STRING_ATTR, optional=True)
 
 
-class TmaLoad(_Copy, name="tile.tma_load", traits=(CHANGES,)):
+class TmaLoad(CopyLike, name="tile.tma_load", traits=(CHANGES,)):
     """As `tile.cp_async`, by the Tensor Memory Accelerator."""
 
     tile_size = attribute(STRING_ATTR, optional=True)
@@ -60,7 +60,7 @@ class CpCommitGroup(Op, name="tile.cp_commit_group", traits=(CHANGES,)):
     assembly = "attr-dict"
 
 
-class _Wait(Op):
+class WaitLike(Op):
     """The base of waits: until at most `pending` of this thread's latest groups are incomplete."""
 
     pending = attribute(I64_ATTR)
@@ -71,11 +71,11 @@ class _Wait(Op):
             raise self.error(f"waits for {self.pending.value} groups to be left; expected 0 or more")
 
 
-class CpWaitGroup(_Wait, name="tile.cp_wait_group", traits=(CHANGES,)):
+class CpWaitGroup(WaitLike, name="tile.cp_wait_group", traits=(CHANGES,)):
     """Wait until at most so many of this thread's latest groups are incomplete."""
 
 
-class WaitGroup(_Wait, name="tile.wait_group", traits=(CHANGES,)):
+class WaitGroup(WaitLike, name="tile.wait_group", traits=(CHANGES,)):
     """As `tile.cp_wait_group`."""
 
 

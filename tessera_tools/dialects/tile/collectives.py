@@ -6,7 +6,7 @@ from tessera_tools.dialects.tile.base import ANY_BUFFER, MAKES
 from tessera_tools.opdef import I64_ATTR, STRING_ATTR, Op, attribute, operand, result
 
 
-class _Collective(Op):
+class Collective(Op):
     """The base of collectives: `mesh_axis` names the axis of the module's mesh whose ranks take part."""
 
     source = operand(ANY_BUFFER)
@@ -21,26 +21,26 @@ class _Collective(Op):
             raise self.error(f"turns {source} into {res}: ranks and element types must agree")
 
 
-class AllReduce(_Collective, name="tile.allreduce", traits=(MAKES,)):
+class AllReduce(Collective, name="tile.allreduce", traits=(MAKES,)):
     """The elements of all ranks combined, on every rank."""
 
     reduction_kind = attribute(STRING_ATTR)
 
 
-class AllGather(_Collective, name="tile.allgather", traits=(MAKES,)):
+class AllGather(Collective, name="tile.allgather", traits=(MAKES,)):
     """The parts of all ranks one behind the other along dimension `dim`, on every rank."""
 
     dim = attribute(I64_ATTR)
 
 
-class ReduceScatter(_Collective, name="tile.reduce_scatter", traits=(MAKES,)):
+class ReduceScatter(Collective, name="tile.reduce_scatter", traits=(MAKES,)):
     """The elements of all ranks combined; each rank has its part along dimension `dim`."""
 
     dim = attribute(I64_ATTR)
     reduction_kind = attribute(STRING_ATTR)
 
 
-class AllToAll(_Collective, name="tile.all_to_all", traits=(MAKES,)):
+class AllToAll(Collective, name="tile.all_to_all", traits=(MAKES,)):
     """What is cut along dimension `gather_dim` is then cut along `split_dim`."""
 
     split_dim = attribute(I64_ATTR)

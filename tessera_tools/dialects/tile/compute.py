@@ -40,7 +40,7 @@ def _flag(attribute: Any) -> bool:
     return attribute is not None and bool(attribute.value)
 
 
-class _Product(Op):
+class Product(Op):
     """The base of matrix products: A (MxK) by B (KxN, or NxK with `transpose_b`) and, if given, plus C.
 
     Operands lie in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
@@ -95,17 +95,17 @@ class _Product(Op):
                 )
 
 
-class Mma(_Product, name="tile.mma", traits=(MAKES,)):
+class Mma(Product, name="tile.mma", traits=(MAKES,)):
     """A matrix product by whatever the target has."""
 
 
-class Wgmma(_Product, name="tile.wgmma", traits=(MAKES,)):
+class Wgmma(Product, name="tile.wgmma", traits=(MAKES,)):
     """A matrix product by Hopper's warpgroup instruction."""
 
     intrinsic = attribute(STRING_ATTR)
 
 
-class Wmma(_Product, name="tile.wmma", traits=(MAKES,)):
+class Wmma(Product, name="tile.wmma", traits=(MAKES,)):
     """A matrix product by mma.sync."""
 
     intrinsic = attribute(STRING_ATTR)
@@ -114,7 +114,7 @@ class Wmma(_Product, name="tile.wmma", traits=(MAKES,)):
 # -- reductions
 
 
-class _RowReduction(Op):
+class RowReduction(Op):
     """The base of reductions: one number for each row of the tile, in every thread that holds elements of that row."""
 
     source = operand(FRAGMENT)
@@ -127,19 +127,19 @@ class _RowReduction(Op):
             raise self.error(f"reduces {source} to {res}; expected one element for each row of the fragment")
 
 
-class RowMax(_RowReduction, name="tile.row_max", traits=(MAKES,)):
+class RowMax(RowReduction, name="tile.row_max", traits=(MAKES,)):
     """The greatest element of each row."""
 
 
-class RowMin(_RowReduction, name="tile.row_min", traits=(MAKES,)):
+class RowMin(RowReduction, name="tile.row_min", traits=(MAKES,)):
     """The least element of each row."""
 
 
-class RowSum(_RowReduction, name="tile.row_sum", traits=(MAKES,)):
+class RowSum(RowReduction, name="tile.row_sum", traits=(MAKES,)):
     """The sum of each row."""
 
 
-class WarpReduce(_RowReduction, name="tile.warp_reduce", traits=(MAKES,)):
+class WarpReduce(RowReduction, name="tile.warp_reduce", traits=(MAKES,)):
     """A reduction of each row by shuffles within the warp; rows that several warps hold need shared memory, too."""
 
     kind = attribute(enum(ReductionKindAttr))
@@ -149,7 +149,7 @@ class WarpReduce(_RowReduction, name="tile.warp_reduce", traits=(MAKES,)):
 # -- elementwise
 
 
-class _Elementwise(Op):
+class Elementwise(Op):
     """The base of elementwise ops on two fragments of one type."""
 
     lhs = operand(FRAGMENT)
@@ -162,31 +162,31 @@ class _Elementwise(Op):
             raise self.error(f"combines {self.lhs.type} and {self.rhs.type}; expected one type")
 
 
-class ElementMax(_Elementwise, name="tile.element_max", traits=(MAKES,)):
+class ElementMax(Elementwise, name="tile.element_max", traits=(MAKES,)):
     """The greater of two elements."""
 
 
-class ElementMin(_Elementwise, name="tile.element_min", traits=(MAKES,)):
+class ElementMin(Elementwise, name="tile.element_min", traits=(MAKES,)):
     """The lesser of two elements."""
 
 
-class ElementAdd(_Elementwise, name="tile.add", traits=(MAKES,)):
+class ElementAdd(Elementwise, name="tile.add", traits=(MAKES,)):
     """lhs + rhs."""
 
 
-class ElementSub(_Elementwise, name="tile.sub", traits=(MAKES,)):
+class ElementSub(Elementwise, name="tile.sub", traits=(MAKES,)):
     """lhs - rhs."""
 
 
-class ElementMul(_Elementwise, name="tile.mul", traits=(MAKES,)):
+class ElementMul(Elementwise, name="tile.mul", traits=(MAKES,)):
     """lhs · rhs."""
 
 
-class ExpDiff(_Elementwise, name="tile.exp_diff", traits=(MAKES,)):
+class ExpDiff(Elementwise, name="tile.exp_diff", traits=(MAKES,)):
     """exp(lhs - rhs)."""
 
 
-class _ByRow(Op):
+class ByRow(Op):
     """The base of ops on the elements of a fragment and one number for each of its rows."""
 
     lhs = operand(FRAGMENT)
@@ -204,15 +204,15 @@ def check_rows(op: Any, fragment: MemRefType, rows: MemRefType) -> None:
         raise op.error(f"takes {rows} for {fragment}; expected one element for each row of the fragment")
 
 
-class ExpSubtract(_ByRow, name="tile.exp_subtract", traits=(MAKES,)):
+class ExpSubtract(ByRow, name="tile.exp_subtract", traits=(MAKES,)):
     """exp(element - the number of its row)."""
 
 
-class DivBroadcast(_ByRow, name="tile.div_broadcast", traits=(MAKES,)):
+class DivBroadcast(ByRow, name="tile.div_broadcast", traits=(MAKES,)):
     """Element / the number of its row."""
 
 
-class MulBroadcast(_ByRow, name="tile.mul_broadcast", traits=(MAKES,)):
+class MulBroadcast(ByRow, name="tile.mul_broadcast", traits=(MAKES,)):
     """Element · the number of its row."""
 
 
@@ -247,7 +247,7 @@ class Cast(Op, name="tile.cast", traits=(MAKES,)):
 # -- in place
 
 
-class _ScaleByNumber(Op):
+class ScaleByNumber(Op):
     """The base of products with one number, in place."""
 
     dest = operand(FRAGMENT)
@@ -255,11 +255,11 @@ class _ScaleByNumber(Op):
     assembly = "$dest `,` $factor attr-dict `:` type($dest) `,` type($factor)"
 
 
-class ScaleTensor(_ScaleByNumber, name="tile.scale_tensor", traits=(CHANGES,)):
+class ScaleTensor(ScaleByNumber, name="tile.scale_tensor", traits=(CHANGES,)):
     """Every element times a number, in place."""
 
 
-class BroadcastScale(_ScaleByNumber, name="tile.broadcast_scale", traits=(CHANGES,)):
+class BroadcastScale(ScaleByNumber, name="tile.broadcast_scale", traits=(CHANGES,)):
     """Every element times a number, in place."""
 
 

@@ -1,0 +1,1 @@
+"""Passes on the `tile` dialect, and its conversion to nv_tileas."""
