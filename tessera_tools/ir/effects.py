@@ -92,6 +92,18 @@ def ends(terminator: Operation, op: Operation) -> bool:
     return any(isinstance(trait, Leaves) and _leaves(terminator, trait, op) for trait in terminator.traits)
 
 
+def is_left_early(op: Operation) -> bool:
+    """Whether a terminator inside of the op ends the op, too."""
+    work = [op]
+    while work:
+        for region in work.pop().regions:
+            for block in region.blocks:
+                if block.last_op is not None and ends(block.last_op, op):
+                    return True
+                work += [inner for inner in block if inner.regions]
+    return False
+
+
 def _leaves(terminator: Operation, trait: Leaves, op: Operation) -> bool:
     """Whether the terminator, somewhere inside `op`, ends `op` too."""
     parent = terminator.parent_op

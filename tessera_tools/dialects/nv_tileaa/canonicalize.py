@@ -11,7 +11,7 @@ from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, 
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce
 from tessera_tools.dialects.nv_tileaa.tensors import Reshape, Unsplat
 from tessera_tools.ir.core import Block, Region, Value
-from tessera_tools.ir.effects import ends
+from tessera_tools.ir.effects import is_left_early
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
@@ -56,7 +56,7 @@ class IfThatNothingLeaves(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         regions = [region for region in op.regions if region.blocks]
-        if len(op.yields) < len(regions) or any(ends(inner, op) for inner in op.walk()):
+        if len(op.yields) < len(regions) or is_left_early(op):
             return "something leaves it"
         then, otherwise = (Region([Block()] if region.blocks else []) for region in op.regions)
         made = rewriter.insert(
@@ -83,7 +83,7 @@ class LoopOfOneIteration(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         last = op.body.entry.last_op
-        if not isinstance(last, Break) or op.ends() != [last] or any(ends(o, op) for o in op.walk()):
+        if not isinstance(last, Break) or op.ends() != [last] or is_left_early(op):
             return "it may run again, or be left elsewhere"
         values, inits = last.operands, op.inits
         rewriter.erase_op(last)
