@@ -213,6 +213,22 @@ def _to_integer(op: Operation, threads: int) -> Any:
     return lambda a: np.trunc(a).astype(through).view(target)
 
 
+@_register("call_intrinsic")
+def _intrinsic(op: Operation, threads: int) -> Any:
+    """Intrinsics that have no op of their own."""
+    name = attribute(op, "intrin").value
+    if name != "llvm.nvvm.f2tf32.rn":
+        raise ExecutionError(f"of {name} is not modelled")
+    return _round_to_tf32
+
+
+def _round_to_tf32(value: Any) -> Any:
+    """To 11 binary digits, ties to even, as the bits; of numbers, not of NaNs."""
+    bits = value.view(np.uint32)
+    odd = bits >> np.uint32(13) & np.uint32(1)
+    return bits + np.uint32(0xFFF) + odd & np.uint32(0xFFFFE000)
+
+
 @_register("bitcast")
 def _bitcast(op: Operation, threads: int) -> Any:
     source, target = op.operand(0).type, op.results[0].type
