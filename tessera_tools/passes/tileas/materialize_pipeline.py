@@ -13,7 +13,6 @@ with a store.  What goes through shared memory, and how products are sliced: dot
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -197,25 +196,11 @@ def _may_run_early(op: Any, loop: scf.For) -> bool:
     return lower is not None and lower > 0
 
 
-def _shared_memory_is_fresh(loop: Operation) -> bool:
-    """Whether nothing before the loop (or before it in an earlier iteration of a loop around it) uses shared memory."""
-    parent = loop.parent_op
-    if not isinstance(parent, nv_tileaa.Func):
-        return False
-    users = (nv_tileas.ConvertLayout, nv_tileas.Load, nv_tileas.Store, nv_tileas.AsyncTiledCopy)
-    return not any(
-        isinstance(op, users) for op in itertools.takewhile(lambda op: op is not loop, parent.walk())
-    )
-
-
 def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     """Turn the loop's loads into copies that run `stages - 1` iterations ahead."""
     before = Builder.before(loop)
     for operand in operands:
         operand.allocate(before, stages)
-    if not _shared_memory_is_fresh(loop):
-        # Other threads may still read what these bytes held before.
-        before.insert(nv_tileas.Barrier())
     ahead = stages - 1
     lower, upper, step = loop.lower, loop.upper, loop.step
     type = lower.type

@@ -70,15 +70,9 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  nv_tileaa.func @while(%x: f32, %more: i1) {
-    %0 = nv_tileaa.splat %x : f32 -> tensor<128xf32>
+  nv_tileaa.func @unknown() {
     // expected-error @below {{carries tiles, and has no layout assignment in this version}}
-    %1 = scf.while (%a = %0) : (tensor<128xf32>) -> tensor<128xf32> {
-      scf.condition(%more) %a : tensor<128xf32>
-    } do {
-    ^bb0(%b: tensor<128xf32>):
-      scf.yield %b : tensor<128xf32>
-    }
+    %0 = ub.poison : tensor<128xf32>
     nv_tileaa.return
   }
 }
