@@ -6,10 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects import llvm
+from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FALSE, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I8, TF32, FloatType, IntegerType, RankedTensorType, element_type
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    I8,
+    I32,
+    TF32,
+    FloatType,
+    IntegerType,
+    RankedTensorType,
+    VectorType,
+    element_type,
+)
 from tessera_tools.passes.llvm.casts import CASTS
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.hardware_casts import hardware_cast
@@ -95,6 +107,13 @@ SCALARS: dict[str, Scalar] = {
 """How each op works on scalars; on tiles it is done register by register."""
 
 
+_PAIRED = frozenset({
+    "arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
+    "arith.minnumf", "math.fma", "math.absf",
+})  # fmt: skip
+"""Ops that do two f16 or bf16 at once."""
+
+
 def _check_elements(op: Operation) -> None:
     """Formats that are moved and cast but not computed with: tf32, and floats of 8 bits and fewer."""
     if op.name == "arith.select" or op.name in CASTS:
@@ -111,7 +130,23 @@ def _check_elements(op: Operation) -> None:
 def elementwise(low: Lowering, op: Operation) -> None:
     """Apply the scalar form, once or once a register."""
     _check_elements(op)
-    _apply(low, op, op.results[0], hardware_cast(op, low.target) or SCALARS[op.name])
+    if not _apply_to_pairs(low, op):
+        _apply(low, op, op.results[0], hardware_cast(op, low.target) or SCALARS[op.name])
+
+
+def _apply_to_pairs(low: Lowering, op: Operation) -> bool:
+    """Apply the op to words of two elements, where there is an instruction for that (`.f16x2`, `.bf16x2`)."""
+    e, result = low.e, op.results[0]
+    if op.name not in _PAIRED or not isinstance(result.type, RankedTensorType):
+        return False
+    element = converted(result.type.element)
+    if element not in (F16, BF16) or layout_of(result.type).in_size("register") % 2:
+        return False
+    pair, scalar = VectorType((2,), element), SCALARS[op.name]
+    columns = [[e.bitcast(word, pair) for word in low.tile(v).words(e)] for v in op.operands]
+    words = [e.bitcast(scalar(e, op, row, pair), I32) for row in zip(*columns, strict=True)]
+    low.define(result, Tile(result.type, words=words))
+    return True
 
 
 def _apply(low: Lowering, op: Operation, result: Value, scalar: Scalar) -> None:
