@@ -32,6 +32,8 @@ PART = f"partition_view<tile=({WIDTH}), {VIEW}>"
 ACROSS = f"tensor_view<{WIDTH}xi32, strides=[{SLOTS}]>"
 PART_ACROSS = f"partition_view<tile=({WIDTH}), {ACROSS}>"
 """One tile whose elements lie in all slots, so that threads meet what others have stored."""
+LAST_BITS = 3
+"""Of a number, how far a loop may count."""
 OPERATIONS = ("addi", "subi", "muli", "xori", "mini", "maxi")
 COMPARISONS = ("equal", "not_equal", "less_than", "greater_than_or_equal")
 
@@ -117,6 +119,10 @@ class Maker:
         self.loops.pop()
         if kind == "loop":
             return Statement("loop", (), (int(self.rng.integers(0, 4)),), (body,))
+        if self.rng.random() < 0.4:
+            # From one number to another, as far as their last bits say.
+            words = (self.pick(NUMBERS), self.pick(("", "unsigned")), self.pick(NUMBERS), self.pick(NUMBERS))
+            return Statement("for", words, (int(self.rng.integers(1, 4)),), (body,))
         words = (self.pick(NUMBERS), self.pick(("", "unsigned")))
         step = int(self.rng.integers(1, 4))
         lower, upper = (int(n) for n in self.rng.integers(-3, 5, 2))
@@ -174,7 +180,7 @@ def _run(block: Sequence[Statement], state: dict[str, Array], memory: Array) -> 
                 holds = _compare(s.words[1], int(state[s.words[0]]), s.numbers[0])
                 _run(s.bodies[0 if holds else 1], state, memory)
             case "for":
-                for i in range(*s.numbers):
+                for i in range(*_bounds(s, state)):
                     state[s.words[0]] = np.array(i, np.int32)
                     if not _iteration(s.bodies[0], state, memory):
                         break
@@ -184,6 +190,14 @@ def _run(block: Sequence[Statement], state: dict[str, Array], memory: Array) -> 
                         break
             case _:
                 raise Left(s.kind)
+
+
+def _bounds(s: Statement, state: dict[str, Array]) -> tuple[int, ...]:
+    """Lower and upper bound and step of a loop that counts."""
+    if len(s.numbers) == 3:
+        return s.numbers
+    lower, upper = (int(state[name]) & LAST_BITS for name in s.words[2:])
+    return lower, upper, s.numbers[0]
 
 
 def _iteration(body: Sequence[Statement], state: dict[str, Array], memory: Array) -> bool:
@@ -353,8 +367,12 @@ class Writer:
         self.now = before | results
 
     def counted(self, s: Statement) -> None:
-        variable, unsigned = s.words
-        lower, upper, step = (self.constant(n) for n in s.numbers)
+        variable, unsigned, *ends = s.words
+        numbers = [self.constant(n) for n in s.numbers]
+        if ends:
+            mask = self.constant(LAST_BITS)
+            numbers = [*(self.let(f"andi {self.now[n]}, {mask} : tile<i32>") for n in ends), *numbers]
+        lower, upper, step = numbers
         names = sorted({*assigned(s), variable})
         before, (head, results) = dict(self.now), self.results(names)
         counter, arguments = self.new(), {n: self.new() for n in names}
