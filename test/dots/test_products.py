@@ -108,6 +108,12 @@ def test_batches_of_integers() -> None:
     np.testing.assert_array_equal(y.view(np.int32), expected.astype(np.int32))
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
+def test_tiles_that_shared_memory_does_not_hold(target: str) -> None:
+    """a has 256 KiB: its fragments come from global memory."""
+    check(shapes_of(64, 2, 128, [4]), "f64", "f64", target)
+
+
 @pytest.mark.parametrize("element", ["f8E4M3FN", "f8E5M2"])
 def test_every_8_bit_float_is_converted_exactly(element: str) -> None:
     """a · 1 for every code, through the f16 instructions of sm_80; NaN and infinity too."""

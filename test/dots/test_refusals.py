@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from programs import compiled, program, tile
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.builtin import Module
@@ -59,15 +58,3 @@ def test_a_shape_of_no_instruction() -> None:
         DiagnosticError, match="has no layout for its tiles: mma with 32 rows, expected 8 or 16"
     ):
         lower(stage_3("sm80_m32n8k16, f16, f16, f32", "f16", "f32"))
-
-
-def test_tiles_too_large_for_shared_memory() -> None:
-    a, c = tile("f64", (8, 128, 128)), tile("f64", (8, 128, 8))
-    b = tile("f64", (8, 128, 8))
-    text = program(
-        f"%y = mmaf %a, %b, %c : {a}, {b}, {c}",
-        {"a": ("f64", (8, 128, 128)), "b": ("f64", (8, 128, 8)), "c": ("f64", (8, 128, 8))},
-        {"y": ("f64", (8, 128, 8))},
-    )
-    with pytest.raises(DiagnosticError, match="bytes of shared memory, but sm_80 has .* a CTA"):
-        compiled(text, "sm_80")

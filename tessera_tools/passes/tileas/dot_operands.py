@@ -10,6 +10,7 @@ tile would take too many registers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
@@ -25,6 +26,7 @@ from tessera_tools.layout import (
     LinearLayout,
     SharedRoundTrip,
     choose_swizzle,
+    contiguous_elements,
     held_operand,
     reshape,
     transpose,
@@ -32,6 +34,7 @@ from tessera_tools.layout import (
 )
 from tessera_tools.passes.tileas.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
 from tessera_tools.passes.tileas.kernel import kernel_spec
+from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.passes.tileas.shared_memory import (
     access_atom,
     conversion_plan,
@@ -50,6 +53,15 @@ _CASTS = frozenset(
         "extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast",
     )
 )  # fmt: skip
+
+
+@dataclass
+class DirectReads:
+    """How fragments of a load's tile come from global memory: `at` one place, or each at its product (None); `token`
+    stands for the accesses before the next."""
+
+    at: Builder | None
+    token: Value
 
 
 class DotOperand:
@@ -92,6 +104,7 @@ class DotOperand:
         self.memory = choice.layout
         self.buffer: Value | None = None
         self.stage: Value | None = None
+        self.direct: DirectReads | None = None
 
     @property
     def bytes(self) -> int:
@@ -190,6 +203,21 @@ class DotOperand:
         atom = CopyAtomAttr.make(80, "sts", bits, self.element)
         builder.insert(nv_tileas.Store(self.tile, self.buffer, self.stage, atom))
 
+    def read_directly(self, owner: DotOperand | None) -> None:
+        """Read fragments from global memory, each where it is needed: for tiles that no buffer can hold.
+
+        Where the order of memory could tell the difference, all are read where the load stands.  `owner` is another
+        operand that the same load feeds, if there is one.
+        """
+        load = self.load
+        if owner is not None:
+            self.direct = owner.direct
+            return
+        moves, op = not load.out_token.has_uses, load.next_op
+        while moves and op is not self.dot:
+            moves, op = not writes_memory(op), op.next_op
+        self.direct = DirectReads(None if moves else Builder.after(load), load.token)
+
     # -- fragments
 
     def in_tile(
@@ -213,27 +241,68 @@ class DotOperand:
         """The product's fragment of `depth` along K from `start`, read from the buffer."""
         wanted, shape, offsets = part(self.dot, self.position, start, depth, self.warps)
         layout, source_shape, place = self.in_tile(wanted, shape, offsets)
-        whole = full_tile_registers(layout, self.type.shape)
+        type = nv_tileas.with_layout(RankedTensorType(source_shape, self.element), layout)
+        if self.direct is not None:
+            value = self.from_global(self.direct.at or builder, self.direct, type, place)
+        else:
+            value = self.from_buffer(builder, type, place, target)
+        for step in self.steps:
+            value, layout = _repeated(builder, step, value, layout)
+        return value
+
+    def from_buffer(
+        self, builder: Builder, type: RankedTensorType, place: tuple[int, ...], target: Target
+    ) -> Value:
+        """A part of the tile, from the buffer."""
+        whole = full_tile_registers(nv_tileas.layout_of(type), self.type.shape)
         plan = slice_plan(whole, self.memory, self.bits, target)
         load = nv_tileas.Load(
             self.buffer,
             self.stage,
             DenseArrayAttr(I64, place),
             access_atom(plan, self.element),
-            res=nv_tileas.with_layout(RankedTensorType(source_shape, self.element), layout),
+            res=type,
             location=self.tile.location,
         )
-        value = builder.insert(load).res
-        for step in self.steps:
-            value, layout = _repeated(builder, step, value, layout)
-        return value
+        return builder.insert(load).res
+
+    def from_global(
+        self, builder: Builder, reads: DirectReads, type: RankedTensorType, place: tuple[int, ...]
+    ) -> Value:
+        """A part of the tile, from global memory, as wide at a time as its layout allows."""
+        load, layout = self.load, nv_tileas.layout_of(type)
+        bits = storage_bits(self.element)
+        count = max(1, load.atom.bits // bits)
+        view = load.view.defining_op
+        axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
+        held = contiguous_elements(layout, axis, count, count, count) if axis is not None else 1
+        indices = [
+            builder.insert(arith.AddI(index, builder.insert(arith.Constant(i32(offset))).results[0])).results[
+                0
+            ]
+            for index, offset in zip(load.indices, place, strict=True)
+        ]
+        read = nv_tileas.TiledLoad(
+            load.view,
+            indices,
+            reads.token,
+            CopyAtomAttr.make(80, "ldg", bits * held, self.element),
+            load.padding,
+            res=type,
+            out_token=load.out_token.type,
+            location=load.location,
+        )
+        builder.insert(read)
+        if reads.at is not None:
+            reads.token = read.out_token
+        return read.res
 
     def erase_steps(self) -> None:
         """Erase the ops between tile and product that nothing uses any more, and the load."""
         for op in (*reversed(self.steps), *([self.load] if self.load is not None else [])):
             if op.parent is not None and not op.results[0].has_uses:
                 for token in op.results[1:]:
-                    token.replace_all_uses_with(op.token)
+                    token.replace_all_uses_with(self.direct.token if self.direct is not None else op.token)
                 op.erase()
 
 

@@ -13,6 +13,7 @@ with a store.  What goes through shared memory, and how products are sliced: dot
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -62,34 +63,50 @@ class MaterializePipeline(Pass):
             self.run_on_kernel(function, target, context)
 
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
-        """Materialize with as many stages as fit beside everything else that the kernel keeps in shared memory."""
-        most = MOST_STAGES
+        """Materialize with as many stages as fit beside everything else that the kernel keeps in shared memory; without
+        buffers for the largest tiles if one stage does not fit."""
+        most, largest = MOST_STAGES, sys.maxsize
         while operands := dot_operands(function, target):
             backup = cast(nv_tileaa.Func, function.clone())
+            sizes = [o.bytes for block in operands for o in block if o.load is not None and o.bytes < largest]
             pipelined = staged = 0
-            for same_block in operands:
-                counts = self.materialize(same_block, target, most)
-                pipelined, staged = pipelined + counts[0], staged + counts[1]
             try:
+                for same_block in operands:
+                    counts = self.materialize(same_block, target, most, largest)
+                    pipelined, staged = pipelined + counts[0], staged + counts[1]
                 allocate(function, target)
             except DiagnosticError:
-                if self.num_stages or most == 1:
+                if self.num_stages or (most == 1 and not sizes):
                     raise
                 assert function.parent is not None
                 function.parent.insert_before(function, backup)
                 function.erase()
-                function, most = backup, most - 1
+                function = backup
+                if most > 1:
+                    most -= 1
+                else:
+                    largest = max(sizes)
                 continue
             context.count("pipelined", pipelined)
             context.count("staged", staged)
             return
 
-    def materialize(self, operands: list[DotOperand], target: Target, most: int) -> tuple[int, int]:
-        """One block's dots; how many loads were pipelined, and how many staged through registers."""
+    def materialize(
+        self, operands: list[DotOperand], target: Target, most: int, largest: int
+    ) -> tuple[int, int]:
+        """One block's dots; how many loads were pipelined, and how many staged through registers.
+
+        Tiles of `largest` bytes and more are read from global memory, fragment by fragment.
+        """
         loop = operands[0].dot.parent_op
         # What several products read of one load lies in one buffer.
         owners: dict[Any, DotOperand] = {}
+        direct: dict[Any, DotOperand] = {}
         for operand in operands:
+            if operand.load is not None and operand.bytes >= largest:
+                operand.read_directly(direct.get(operand.load))
+                direct.setdefault(operand.load, operand)
+                continue
             owners.setdefault(operand.load if operand.load is not None else operand, operand)
         pipelined = [
             o
@@ -103,7 +120,7 @@ class MaterializePipeline(Pass):
         for operand in staged:
             operand.stage_through_registers()
         for operand in operands:
-            if operand.load is not None and operand is not owners[operand.load]:
+            if operand.load in owners and operand is not owners[operand.load]:
                 operand.share(owners[operand.load])
         for dot in dict.fromkeys(o.dot for o in operands):
             slice_dot(dot, {o.position: o for o in operands if o.dot is dot}, operands[0].warps, target)
