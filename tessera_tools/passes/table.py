@@ -78,6 +78,10 @@ PASSES: dict[str, Row] = {
     "convert-tileaa-to-tileas": Row(
         "tileas.convert_tileaa_to_tileas:ConvertTileAAToTileAS", "lower nv_tileaa to nv_tileas"
     ),
+    # tile to nv_tileas
+    "convert-tile-to-tileas": Row(
+        "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
+    ),
     # On nv_tileas
     "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "give every tensor a layout"),
     "tileas-remove-layout-conversions": Row(

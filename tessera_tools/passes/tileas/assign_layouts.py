@@ -103,7 +103,7 @@ class Assignment:
         ops = list(self.function.walk())
         tiles: list[Value] = []
         for op in ops:
-            if not is_known(op) and any(map(is_tile, (*op.operands, *op.results))):
+            if not is_known(op) and any(map(_waits_for_layout, (*op.operands, *op.results))):
                 raise op.error("carries tiles, and has no layout assignment in this version")
             for first, *rest in ties(op):
                 for other in rest:
@@ -292,6 +292,11 @@ def _outside_loops(use: OpOperand) -> Operation:
             break
         place = loop
     return place
+
+
+def _waits_for_layout(value: Value) -> bool:
+    """Whether a value is a tile without a layout."""
+    return isinstance(value.type, RankedTensorType) and value.type.encoding is None
 
 
 def _moves_nothing(copy: Copy) -> bool:

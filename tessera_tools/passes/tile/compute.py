@@ -1,0 +1,359 @@
+"""Arithmetic on fragments as arithmetic on the tiles that they are parts of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.analysis.fragments import is_fragment
+from tessera_tools.dialects import arith, math, nv_tileaa, nv_tileas, tile
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.dialects.nv_tileaa.arithmetic import DivF, RoundingAttr
+from tessera_tools.dialects.tile.compute import Product, RowReduction
+from tessera_tools.ir.builtin_attributes import (
+    ArrayAttr,
+    DenseArrayAttr,
+    DenseElementsAttr,
+    FloatAttr,
+    i32,
+    i64,
+)
+from tessera_tools.ir.core import Block, Builder, Region, Value
+from tessera_tools.ir.types import I32, I64, FloatType, RankedTensorType, bit_width
+from tessera_tools.layout import LinearLayout, transpose
+from tessera_tools.passes.tile.lowering import Lowering, handles
+from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
+from tessera_tools.passes.tileas.mma_atoms import mma_atom
+from tessera_tools.passes.tileas.shared_memory import (
+    access_atom,
+    full_tile_registers,
+    memory_bits,
+    slice_plan,
+)
+
+APPROXIMATE = arith.FastMathFlagsAttr("afn")
+"""Exponentials and quotients of the softmax are the hardware's approximations."""
+
+
+# -- products
+
+
+@handles("tile.mma", "tile.wgmma", "tile.wmma")
+def product(low: Lowering, op: Any) -> None:
+    """One nv_tileas.dot for each step of the instruction along K, its operands read from shared memory before it."""
+    m, n = low.fragments.shape(op.res)
+    k = _depth(low, op)
+    element = op.res.type.element
+    into = _accumulated_into(op)
+    if into is not None and into.dest in low.tiles:
+        low.folded.add(into)
+        c = low.tile(op, into.dest)
+    else:
+        c = _accumulator(low, op, RankedTensorType((m, n), element))
+    whole_a, whole_b = (
+        RankedTensorType((m, k), op.lhs.type.element),
+        RankedTensorType((k, n), op.rhs.type.element),
+    )
+    atom = mma_atom(_Shaped(op, whole_a, whole_b, c), low.target)  # type: ignore[arg-type]
+    warps = low.fragments.threads // 32
+    # Rows in one warp: reductions by row stay within warps, and an accumulator is the next product's left operand.
+    grid = warp_grid((m, n), warps, along_rows=_wants_rows(op))
+    step = max(atom.mnk[2], 1)
+    if is_fragment(op.lhs) or is_fragment(op.rhs):
+        step = k
+    result: Value = c
+    for start in range(0, k, step):
+        depth = min(step, k)
+        layouts = operand_layouts((m, n), depth, atom, grid)
+        a = _operand(low, op, op.lhs, (m, depth), [0, start], layouts[0], op.transposes_a)
+        b = _operand(low, op, op.rhs, (depth, n), [start, 0], layouts[1], op.transposes_b)
+        result = low.insert(nv_tileas.Dot(a, b, result, [], atom, DenseArrayAttr(I64, grid))).res
+    low.tiles[op.res] = result
+
+
+class _Shaped:
+    """What the choice of an instruction asks of a product: the types of its operands."""
+
+    unsigned_a = unsigned_b = None
+
+    def __init__(self, op: Product, a: RankedTensorType, b: RankedTensorType, c: Value) -> None:
+        self.op = op
+        self.a, self.b = _Typed(a), _Typed(b)
+        self.c = c
+
+    def error(self, message: str) -> Any:
+        return self.op.error(message)
+
+
+class _Typed:
+    def __init__(self, type: RankedTensorType) -> None:
+        self.type = type
+
+
+def _depth(low: Lowering, op: Any) -> int:
+    for value, axis in ((op.lhs, 0 if op.transposes_a else 1), (op.rhs, 1 if op.transposes_b else 0)):
+        if not is_fragment(value):
+            return value.type.shape[axis]
+    return low.fragments.shape(op.lhs)[0 if op.transposes_a else 1]
+
+
+def _accumulated_into(op: Any) -> Any:
+    """The tile.accumulate that is all that a product is made for, where its sum may begin with what it adds to."""
+    if op.acc is not None or not op.res.has_one_use:
+        return None
+    user: Any = next(op.res.users)
+    if not isinstance(user, tile.Accumulate) or user.update is not op.res or user.parent is not op.parent:
+        return None
+    between = op.next_op
+    while between is not user:
+        if between is None or between.regions or user.dest in between.operands:
+            return None
+        between = between.next_op
+    return user
+
+
+def _accumulator(low: Lowering, op: Any, type: RankedTensorType) -> Value:
+    if op.acc is not None:
+        return low.tile(op, op.acc)
+    return _splat(low, 0, type)
+
+
+def _wants_rows(op: Any) -> bool:
+    """Whether rows should lie within warps: the function reduces rows, or multiplies fragments."""
+    function = op
+    while function.parent_op is not None and function.parent_op.name != "builtin.module":
+        function = function.parent_op
+    return any(
+        isinstance(o, RowReduction) or (isinstance(o, Product) and is_fragment(o.lhs))
+        for o in function.walk()
+    )
+
+
+def _operand(
+    low: Lowering,
+    op: Any,
+    value: Value,
+    shape: tuple[int, ...],
+    offsets: list[int],
+    layout: LinearLayout,
+    turned: bool,
+) -> Value:
+    """The part of A or B for a step along K."""
+    if is_fragment(value):
+        if turned:
+            raise op.error(
+                "transposes a fragment; only what lies in shared memory can be read the other way round"
+            )
+        return low.tile(op, value)
+    shared = low.shared.get(value)
+    if shared is None:
+        raise op.error("multiplies what lies neither in shared memory nor in registers")
+    buffer: Any = shared.buffer.type
+    in_memory, source_shape = layout, shape
+    if turned:
+        in_memory, source_shape, offsets = transpose(layout, (1, 0)), shape[::-1], offsets[::-1]
+    whole = full_tile_registers(in_memory, buffer.tile)
+    plan = slice_plan(whole, buffer.layout.layout, memory_bits(buffer.element), low.target)
+    load = nv_tileas.Load(
+        shared.buffer, shared.stage, DenseArrayAttr(I64, tuple(offsets)), access_atom(plan, buffer.element),
+        res=nv_tileas.with_layout(RankedTensorType(source_shape, buffer.element), in_memory),
+    )  # fmt: skip
+    found = low.insert(load).res
+    if turned:
+        type = nv_tileas.with_layout(RankedTensorType(shape, buffer.element), layout)
+        found = low.insert(nv_tileaa.Permute(found, DenseArrayAttr(I64, (1, 0)), res=type)).res
+    return found
+
+
+# -- by row
+
+
+def _splat(low: Lowering, number: float, type: RankedTensorType) -> Value:
+    value = FloatAttr.of(number, type.element) if isinstance(type.element, FloatType) else None
+    bits = value.bits if value is not None else int(number)
+    return low.insert(arith.Constant(DenseElementsAttr.of(type, [bits]))).result
+
+
+_REDUCTIONS = {
+    "tile.row_max": ("max", "arith.maxnumf", float("-inf")),
+    "tile.row_min": ("min", "arith.minnumf", float("inf")),
+    "tile.row_sum": ("sum", "arith.addf", 0.0),
+}
+_KINDS = {kind: (name, identity) for kind, name, identity in _REDUCTIONS.values()}
+
+
+@handles("tile.row_max", "tile.row_min", "tile.row_sum", "tile.warp_reduce")
+def reduction(low: Lowering, op: Any) -> None:
+    """A reduction of the tile along its columns."""
+    from tessera_tools.opdef.dialect import find_op
+
+    kind = op.kind.value if isinstance(op, tile.WarpReduce) else _REDUCTIONS[op.name][0]
+    name, identity = _KINDS[kind]
+    element = op.res.type.element
+    if not isinstance(element, FloatType):
+        raise op.error(f"reduces {element}; floats are supported")
+    block = Block([element, element], [op.location] * 2)
+    inside = Builder.at_end(block, op.location)
+    combine: Any = find_op(name)
+    made = inside.insert(combine(*block.arguments)).results[0]
+    inside.insert(nv_tileaa.Yield([made]))
+    reduce = nv_tileaa.Reduce(
+        [low.tile(op, op.source)], i32(1), ArrayAttr((FloatAttr.of(identity, element),)),
+        outputs=[low.tile_type(op.res)], body=Region([block]),
+    )  # fmt: skip
+    low.tiles[op.res] = low.insert(reduce).results[0]
+
+
+def over_rows(low: Lowering, rows: Value, type: RankedTensorType) -> Value:
+    """One number a row, in every column."""
+    old: Any = rows.type
+    column = RankedTensorType((type.shape[0], 1), old.element)
+    upright = low.insert(nv_tileaa.Reshape(rows, res=column)).res
+    return low.insert(nv_tileaa.Broadcast(upright, res=RankedTensorType(type.shape, old.element))).res
+
+
+def _exponential(low: Lowering, value: Value) -> Value:
+    return low.insert(math.Exp(value, APPROXIMATE)).results[0]
+
+
+def _quotient(low: Lowering, a: Value, b: Value) -> Value:
+    element = a.type.element  # type: ignore[attr-defined]
+    if bit_width(element) != 32:
+        return low.insert(arith.DivF(a, b)).result
+    return low.insert(DivF(a, b, RoundingAttr("approx"))).results[0]
+
+
+@handles("tile.exp_subtract", "tile.div_broadcast", "tile.mul_broadcast")
+def by_row(low: Lowering, op: Any) -> None:
+    """Each element with the number of its row."""
+    value = low.tile(op, op.lhs)
+    rows = over_rows(low, low.tile(op, op.rhs), value.type)  # type: ignore[arg-type]
+    if isinstance(op, tile.ExpSubtract):
+        found = _exponential(low, low.insert(arith.SubF(value, rows)).result)
+    elif isinstance(op, tile.DivBroadcast):
+        found = _quotient(low, value, rows)
+    else:
+        found = low.insert(arith.MulF(value, rows)).result
+    low.tiles[op.res] = found
+
+
+# -- elementwise
+
+
+_BINARY: dict[str, Any] = {
+    "tile.element_max": arith.MaxNumF, "tile.element_min": arith.MinNumF, "tile.add": arith.AddF,
+    "tile.sub": arith.SubF, "tile.mul": arith.MulF,
+}  # fmt: skip
+
+
+@handles(*_BINARY)
+def binary(low: Lowering, op: Any) -> None:
+    low.tiles[op.res] = low.insert(_BINARY[op.name](low.tile(op, op.lhs), low.tile(op, op.rhs))).result
+
+
+@handles("tile.exp_diff")
+def exp_diff(low: Lowering, op: tile.ExpDiff) -> None:
+    low.tiles[op.res] = _exponential(
+        low, low.insert(arith.SubF(low.tile(op, op.lhs), low.tile(op, op.rhs))).result
+    )
+
+
+@handles("tile.fma")
+def fma(low: Lowering, op: tile.Fma) -> None:
+    low.tiles[op.res] = low.insert(math.Fma(*(low.tile(op, v) for v in (op.a, op.b, op.c)))).results[0]
+
+
+@handles("tile.cast")
+def cast(low: Lowering, op: tile.Cast) -> None:
+    """Between floats; of equal width by way of f32."""
+    value = low.tile(op, op.source)
+    old, new = op.source.type.element, op.res.type.element
+    if not isinstance(old, FloatType) or not isinstance(new, FloatType):
+        raise op.error(f"casts {old} to {new}; floats are supported")
+    type = low.tile_type(op.res)
+    if old is new:
+        low.tiles[op.res] = value
+        return
+    if bit_width(old) == bit_width(new):
+        from tessera_tools.ir.types import F32
+
+        value = low.insert(arith.ExtF(value, out=RankedTensorType(type.shape, F32))).out
+    kind = arith.ExtF if bit_width(value.type.element) < bit_width(new) else arith.TruncF  # type: ignore[attr-defined]
+    low.tiles[op.res] = low.insert(kind(value, out=type)).out
+
+
+# -- in place
+
+
+def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
+    return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=low.tile_type(fragment))).res
+
+
+@handles("tile.fill", "tile.mask_fill")
+def fill(low: Lowering, op: Any) -> None:
+    low.tiles[op.dest] = _spread(low, op, op.value, op.dest)
+
+
+@handles("tile.copy")
+def copy(low: Lowering, op: tile.Copy) -> None:
+    if not is_fragment(op.dest):
+        raise op.error(
+            "copies buffers that are not in registers; copy tiles by tile.cp_async or tile.store_global"
+        )
+    low.tiles[op.dest] = low.tile(op, op.source)
+
+
+@handles("tile.scale_tensor", "tile.broadcast_scale")
+def scale(low: Lowering, op: Any) -> None:
+    low.tiles[op.dest] = low.insert(
+        arith.MulF(low.tile(op, op.dest), _spread(low, op, op.factor, op.dest))
+    ).result
+
+
+@handles("tile.scale_accumulator")
+def scale_rows(low: Lowering, op: tile.ScaleAccumulator) -> None:
+    value = low.tile(op, op.dest)
+    rows = over_rows(low, low.tile(op, op.factors), value.type)  # type: ignore[arg-type]
+    low.tiles[op.dest] = low.insert(arith.MulF(value, rows)).result
+
+
+@handles("tile.accumulate")
+def accumulate(low: Lowering, op: tile.Accumulate) -> None:
+    if op in low.folded:
+        low.tiles[op.dest] = low.tile(op, op.update)
+        return
+    low.tiles[op.dest] = low.insert(arith.AddF(low.tile(op, op.dest), low.tile(op, op.update))).result
+
+
+def _numbers(low: Lowering, op: Any, first: Value, type: RankedTensorType, axis: int) -> Value:
+    """The numbers of rows (axis 0) or columns (axis 1), counted from `first`, over the whole tile."""
+    size = type.shape[axis]
+    line = RankedTensorType((size,), I32)
+    count = low.insert(nv_tileaa.Iota(res=line)).res
+    start = low.insert(nv_tileaa.Splat(low.narrow(low.scalar(op, first)), res=line)).res
+    numbers = low.insert(arith.AddI(start, count)).result
+    shape = (size, 1) if axis == 0 else (1, size)
+    upright = low.insert(nv_tileaa.Reshape(numbers, res=RankedTensorType(shape, I32))).res
+    return low.insert(nv_tileaa.Broadcast(upright, res=RankedTensorType(type.shape, I32))).res
+
+
+def _masked(low: Lowering, op: Any, hidden: Value) -> None:
+    value = low.tile(op, op.dest)
+    low.tiles[op.dest] = low.insert(arith.Select(hidden, _spread(low, op, op.value, op.dest), value)).result
+
+
+@handles("tile.causal_mask")
+def causal_mask(low: Lowering, op: tile.CausalMask) -> None:
+    type = low.tile_type(op.dest)
+    rows, columns = _numbers(low, op, op.row, type, 0), _numbers(low, op, op.column, type, 1)
+    less = i64(CMPI_PREDICATES.index("slt"))
+    _masked(low, op, low.insert(arith.CmpI(less, rows, columns)).result)
+
+
+@handles("tile.bound_mask")
+def bound_mask(low: Lowering, op: tile.BoundMask) -> None:
+    type = low.tile_type(op.dest)
+    columns = _numbers(low, op, op.column, type, 1)
+    count = low.narrow(low.scalar(op, op.count))
+    limit = low.insert(nv_tileaa.Splat(count, res=columns.type)).res
+    beyond = i64(CMPI_PREDICATES.index("sge"))
+    _masked(low, op, low.insert(arith.CmpI(beyond, columns, limit)).result)

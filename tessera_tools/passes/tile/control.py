@@ -1,0 +1,220 @@
+"""Loops and branches: fragments that they change are passed through them; conditions that differ by thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, scf, tile
+from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.types import I32, INDEX, MemRefType
+from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
+
+_BY_THREAD = (
+    tile.ThreadId,
+    tile.WarpId,
+    tile.LaneId,
+    tile.LoadShared,
+    tile.LoadSharedVector,
+    tile.LoadGlobal,
+)
+
+
+def divergent_values(function: Operation) -> set[Value]:
+    """The values that may differ between the threads of a block: thread numbers, what is loaded by thread, and what is
+    computed from them, around loops too."""
+    found: set[Value] = set()
+    changed = True
+    while changed:
+        changed = False
+        for op in function.walk():
+            news: list[Value] = []
+            if isinstance(op, _BY_THREAD) or (
+                not op.regions and not op.name.startswith("tile.") and any(v in found for v in op.operands)
+            ):
+                news += op.results
+            elif isinstance(op, scf.For):
+                body = op.body.entry
+                ends = body.last_op.operands if body.last_op is not None else []
+                for init, argument, end, result in zip(
+                    op.inits, body.arguments[1:], ends, op.results, strict=True
+                ):
+                    if init in found or end in found or argument in found:
+                        news += [argument, result]
+                if any(v in found for v in (op.lower, op.upper, op.step)):
+                    news += [body.arguments[0], *op.results]
+            elif isinstance(op, scf.If):
+                for region in op.regions:
+                    last = region.blocks[0].last_op if region.blocks else None
+                    for value, result in zip(
+                        last.operands if last is not None else (), op.results, strict=False
+                    ):
+                        if value in found or op.condition in found:
+                            news.append(result)
+            for value in news:
+                if value not in found:
+                    found.add(value)
+                    changed = True
+    return found
+
+
+@handles("scf.for")
+def for_loop(low: Lowering, op: Any) -> None:
+    """The loop carries its numbers, and the fragments that it changes."""
+    if any(v in low.divergent for v in (op.lower, op.upper, op.step)):
+        raise op.error("has bounds that differ by thread; all threads of a block run a loop together")
+    if any(isinstance(v.type, MemRefType) for v in op.inits):
+        raise op.error("carries buffers; change them in place instead")
+    changed = low.written(op)
+    inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed]
+    bounds = [low.scalar(op, v) for v in (op.lower, op.upper, op.step)]
+    block = Block([bounds[0].type, *(v.type for v in inits)], [op.location] * (1 + len(inits)))
+    types = [v.type for v in inits]
+    unsigned = op.attributes.get("unsignedCmp")
+    loop = scf.For(*bounds, inits, unsigned, results=types, body=Region([block]), location=op.location)
+    numbers = len(op.inits)
+    low.values[op.induction[0]] = block.arguments[0]
+    low.values.update(zip(op.iter_args, block.arguments[1 : 1 + numbers], strict=True))
+    saved, low.builder = low.builder, Builder.at_end(block, op.location)
+    before = dict(low.tiles)
+    low.tiles.update(zip(changed, block.arguments[1 + numbers :], strict=True))
+    low.block(op.body.entry)
+    yielded = [low.scalar(op, v) for v in op.yielded] + [low.tile(op, v) for v in changed]
+    low.insert(scf.Yield(yielded))
+    low.builder = saved
+    low.insert(loop)
+    if low.copies:
+        # A loop that runs no iteration waits for nothing, and what follows may use the bytes for something else.
+        low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
+    low.tiles = before
+    low.values.update(zip(op.results, loop.results[:numbers], strict=True))
+    low.tiles.update(zip(changed, loop.results[numbers:], strict=True))
+    for value, result in zip(changed, loop.results[numbers:], strict=True):
+        result.name_hint = value.name_hint
+
+
+@handles("scf.if")
+def branch(low: Lowering, op: Any) -> None:
+    """A branch, or a choice by thread."""
+    changed = low.written(op)
+    if op.condition in low.divergent:
+        _choose(low, op, changed)
+        return
+    regions: list[Region] = []
+    before = dict(low.tiles)
+    olds = [low.tile(op, v) for v in changed]
+    saved = low.builder
+    for region in op.regions:
+        block = Block()
+        low.builder = Builder.at_end(block, op.location)
+        low.tiles = dict(before)
+        values: list[Value] = []
+        if region.blocks:
+            low.block(region.blocks[0])
+            last = region.blocks[0].last_op
+            values = [low.scalar(op, v) for v in (last.operands if last is not None else ())]
+        low.insert(scf.Yield(values + [low.tiles[v] for v in changed]))
+        regions.append(Region([block]))
+    low.builder = saved
+    types = [low.scalar(op, v).type for v in _yields(op)] + [v.type for v in olds]
+    condition = low.scalar(op, op.condition)
+    then, otherwise = regions
+    made = scf.If(condition, results=types, then=then, otherwise=otherwise, location=op.location)
+    low.insert(made)
+    numbers = len(op.results)
+    low.tiles = before
+    low.values.update(zip(op.results, made.results[:numbers], strict=True))
+    low.tiles.update(zip(changed, made.results[numbers:], strict=True))
+
+
+def _yields(op: Any) -> list[Value]:
+    last = op.regions[0].blocks[0].last_op
+    return list(last.operands) if op.results and last is not None else []
+
+
+_UNCONDITIONAL = (
+    "tile.fill", "tile.mask_fill", "tile.copy", "tile.scale_tensor", "tile.broadcast_scale", "tile.scale_accumulator",
+    "tile.accumulate", "tile.causal_mask", "tile.bound_mask",
+)  # fmt: skip
+"""Ops on fragments that may be done by all threads, and their result taken by some."""
+
+
+def _choose(low: Lowering, op: Any, changed: list[Value]) -> None:
+    """Both sides are done; each thread takes the elements of the side that its condition names."""
+    for region in op.regions:
+        for inner in region.blocks[0] if region.blocks else ():
+            if inner.name.startswith("tile.") and inner.name not in _UNCONDITIONAL:
+                raise inner.error(
+                    "stands under a condition that differs by thread, where only fragments may be changed in place"
+                )
+            if inner.regions:
+                raise inner.error("stands under a condition that differs by thread; move it out")
+    if op.results:
+        raise op.error("gives values by a condition that differs by thread; use arith.select")
+    condition = low.scalar(op, op.condition)
+    before = dict(low.tiles)
+    sides: list[dict[Value, Value]] = []
+    for region in op.regions:
+        low.tiles = dict(before)
+        if region.blocks:
+            low.block(region.blocks[0])
+        sides.append(low.tiles)
+    low.tiles = before
+    low.builder.location = op.location
+    for fragment in changed:
+        then, otherwise = sides[0].get(fragment), sides[1].get(fragment)
+        if then is None or otherwise is None:
+            raise op.error(
+                "writes a fragment for some threads that nothing has been written to; fill it first"
+            )
+        low.tiles[fragment] = low.insert(arith.Select(condition, then, otherwise)).result
+
+
+# -- numbers
+
+
+@handles("tile.thread_id", "tile.warp_id", "tile.lane_id", "tile.num_threads")
+def thread(low: Lowering, op: Any) -> None:
+    """From the thread's number in its block."""
+    if isinstance(op, tile.NumThreads):
+        low.values[op.res] = low.number(low.fragments.threads)
+        return
+    from tessera_tools.opdef.dialect import find_op
+
+    register: Any = find_op("nvvm.read.ptx.sreg.tid.x")
+    number = low.index(low.insert(register.create([], [I32], {})).results[0])
+    if isinstance(op, tile.WarpId):
+        number = low.insert(arith.DivUI(number, low.number(32))).result
+    elif isinstance(op, tile.LaneId):
+        number = low.insert(arith.RemUI(number, low.number(32))).result
+    low.values[op.res] = number
+
+
+@handles("tile.block_id", "tile.num_blocks")
+def block(low: Lowering, op: Any) -> None:
+    """The block's coordinate."""
+    low.values[op.res] = block_coordinate(
+        low, op.axis.value if op.axis is not None else 0, isinstance(op, tile.BlockId)
+    )
+
+
+def block_coordinate(low: Lowering, axis: int, own: bool = True) -> Value:
+    """The block's coordinate along an axis of the grid, or the grid's extent there, as an index."""
+    kind = nv_tileaa.GetProgramId if own else nv_tileaa.GetNumPrograms
+    return low.index(low.insert(kind(i32(axis))).res)
+
+
+@handles("memref.dim")
+def extent(low: Lowering, op: memref.Dim) -> None:
+    """The extent that the caller passed."""
+    tensor = low.tensors.get(op.source)
+    axis: Any = op.index.defining_op
+    if tensor is None or not isinstance(axis, arith.Constant):
+        raise op.error("asks for an extent that is not that of a parameter along a constant dimension")
+    number = axis.value.value
+    if not 0 <= number < op.source.type.rank:
+        raise op.error(f"asks for dimension {number} of {op.source.type}")
+    low.values[op.result] = low.insert(arith.IndexCast(tensor[1][number], out=INDEX)).results[0]
+
+
+__all__ = ["block_coordinate", "divergent_values", "writes_of"]

@@ -1,0 +1,158 @@
+"""convert-tile-to-tileas: kernels written by hand in `tile` join the back end of tile programs.
+
+    func.func with tile ops                    ──▶  nv_tileaa.func with a kernel_spec
+    memref argument                                 pointer, extents, strides (32 bits), make_memref
+    buffer in shared memory                         nv_tileas.alloc_tensor with the buffer's swizzle
+    fragment, changed in place                      tensor values, passed through loops and branches
+    cp_async, commit, wait, barrier                 nv_tileas.async.tiled_copy, …
+    mma of shared memory                            nv_tileas.load of fragments, nv_tileas.dot, for each step along K
+
+A condition that differs by thread may change fragments only: it becomes a choice for each thread's own elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.fragments import Fragments, fragments_of
+from tessera_tools.dialects import func, nv_tileaa, tile
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, TypeAttr, i32, i64
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.types import I32, FloatType, FunctionType, IndexType, IntegerType, MemRefType
+from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.tile import compute, control, copies  # noqa: F401 - they register their handlers
+from tessera_tools.passes.tile.control import divergent_values
+from tessera_tools.passes.tile.lowering import HANDLERS, Lowering, Matrix, index_of
+from tessera_tools.target import Target, UnknownTargetError, lookup
+
+TARGET = "tessera.target"
+ALIGNMENT = "tessera.alignment"
+"""Attribute of a function: bytes by which addresses, rows and the last extents of its tensors can be divided."""
+DEFAULT_ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class ConvertTileToTileAS(Pass):
+    """Lower kernels of the tile dialect to nv_tileas."""
+
+    name: ClassVar = "convert-tile-to-tileas"
+    summary: ClassVar = "lower the tile dialect to nv_tileas"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "func.func with tile ops"
+    ensures: ClassVar = (
+        "no tile op is left; kernels are nv_tileaa.func with a kernel_spec; the module says its target"
+    )
+    statistics: ClassVar = {"kernels": "kernels lowered"}
+
+    gpu_name: str = option("", "the GPU architecture to compile for; tessera.target, or sm_80, unless given")
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        functions = [f for f in op.regions[0].entry if isinstance(f, func.Func) and is_kernel(f)]
+        if not functions:
+            return
+        target = self.target(functions)
+        made = [_convert(function, target) for function in functions]
+        for function, kernel in zip(functions, made, strict=True):
+            assert function.parent is not None
+            function.parent.insert_before(function, kernel)
+            function.erase()
+            context.count("kernels")
+        op.attributes["nv_tileaa.compute_capability"] = i32(target.compute_capability)
+        op.attributes["nv_tileaa.target_spec"] = StringAttr(target.cpu)
+
+    def target(self, functions: list[Any]) -> Target:
+        """The target that the option names, or the functions do."""
+        name = self.gpu_name
+        for function in functions:
+            said = function.attributes.get(TARGET)
+            if not name and isinstance(said, StringAttr):
+                name = said.value
+        try:
+            return lookup(name or "sm_80")
+        except UnknownTargetError as problem:
+            raise PassFailure(problem.message, None, problem.hint) from None
+
+
+def is_kernel(function: Any) -> bool:
+    """Whether a function is a kernel of the tile dialect."""
+    return "tessera.kernel" in function.attributes or any(
+        op.name.startswith("tile.") for op in function.walk()
+    )
+
+
+def _convert(function: Any, target: Target) -> Any:
+    fragments = fragments_of(function)
+    if function.signature.results:
+        raise function.error("is a kernel, and returns values; expected a kernel to return nothing")
+    if len(function.body.blocks) != 1:
+        raise function.error("has unstructured control flow; loops and branches of scf are supported")
+    entry = Block()
+    low = Lowering(Builder.at_end(entry, function.location), target, fragments, divergent_values(function))
+    names: list[Type] = []
+    alignment = _alignment(function)
+    for argument in function.arguments:
+        _parameter(low, entry, argument, alignment)
+    low.start()
+    low.block(function.body.entry)
+    low.builder.location = function.location
+    low.insert(nv_tileaa.Return())
+    names = [a.type for a in entry.arguments]
+    attributes = {
+        k: v for k, v in function.attributes.items() if k not in _OWN and not k.startswith("tessera.")
+    }
+    kernel = nv_tileaa.Func(
+        function.sym_name,
+        TypeAttr(FunctionType(tuple(names), ())),
+        None,
+        body=entry,
+        attributes=attributes,
+        location=function.location,
+    )
+    try:
+        kernel.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(fragments.threads // 32)
+    except ValueError as problem:
+        raise function.error(str(problem)) from None
+    return kernel
+
+
+_OWN = ("sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility")
+
+
+def _alignment(function: Any) -> int:
+    attribute = function.attributes.get(ALIGNMENT)
+    if attribute is None:
+        return DEFAULT_ALIGNMENT
+    if (
+        not isinstance(attribute, IntegerAttr)
+        or attribute.value < 1
+        or attribute.value & (attribute.value - 1)
+    ):
+        raise function.error(f"has {ALIGNMENT} = {attribute}; expected a power of two")
+    return attribute.value
+
+
+def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> None:
+    """The parameters that stand for one of the program: of a tensor, its address, extents and strides in elements."""
+    type = argument.type
+    location = argument.location
+    if not isinstance(type, MemRefType):
+        if not isinstance(type, IndexType | IntegerType | FloatType):
+            raise low.error(
+                argument, f"a parameter of type {type}; tensors in global memory and numbers are supported"
+            )
+        new = entry.add_argument(type, location)
+        new.name_hint = argument.name_hint
+        low.values[argument] = new
+        return
+    if tile.space_of(type) != 0:
+        raise low.error(argument, f"a parameter of type {type}; expected a tensor in global memory")
+    pointer = entry.add_argument(PointerType(1), location)
+    pointer.name_hint = argument.name_hint
+    sizes = [entry.add_argument(I32, location) for _ in range(2 * type.rank)]
+    low.tensors[argument] = (pointer, sizes[: type.rank], sizes[type.rank :], alignment)
+
+
+__all__ = ["HANDLERS", "ConvertTileToTileAS", "Fragments", "IRMapping", "Matrix", "i64", "index_of"]

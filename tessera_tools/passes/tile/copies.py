@@ -1,0 +1,164 @@
+"""Buffers in shared memory, matrices in global memory, the copies between them, barriers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.analysis.access import vector_elements
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.dialects import memref, nv_tileas, tile
+from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
+from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I32, RankedTensorType
+from tessera_tools.layout import LayoutError, swizzled
+from tessera_tools.passes.tile.control import block_coordinate
+from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
+
+_UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
+
+
+@handles("tile.alloc_shared")
+def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
+    """One stage of a tile, laid out by the buffer's swizzle."""
+    type = op.res.type
+    bits = type.element.width
+    size = _UNSWIZZLED
+    if op.swizzle is not None and op.swizzle.value == "xor":
+        size = (
+            op.swizzle_size.value
+            if op.swizzle_size is not None
+            else min(_DEFAULT_SWIZZLE, type.shape[-1] * bits // 8)
+        )
+    try:
+        layout = swizzled(type.shape, bits, swizzle_bytes=size)
+    except LayoutError as problem:
+        raise op.error(f"cannot be swizzled: {problem}") from None
+    shared = SmemType((1, *type.shape), type.element, SharedAttr(layout))
+    buffer = low.insert(nv_tileas.AllocTensor(res=shared)).res
+    buffer.name_hint = op.res.name_hint
+    low.shared[op.res] = Shared(buffer, low.number(0, I32))
+
+
+@handles("tile.alloc_register")
+def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
+    """Nothing: a fragment is the tile last written to it."""
+
+
+@handles("tile.compute_tensor_slice")
+def tensor_slice(low: Lowering, op: tile.ComputeTensorSlice) -> None:
+    """The matrix at the block's coordinates along axes 1 and 2 of the grid, from a row on."""
+    rank = op.source.type.rank
+    axes = {3: (1,), 4: (2, 1)}.get(rank, ())
+    leading = [block_coordinate(low, axis) for axis in axes]
+    low.matrices[op.res] = _matrix(low, op, op.source, leading, low.scalar(op, op.start), low.number(0))
+
+
+@handles("memref.subview")
+def subview(low: Lowering, op: memref.SubView) -> None:
+    """A matrix of a tensor: one index in each leading dimension, unit strides."""
+    rank = op.source.type.rank
+    offsets, strides = _mixed(low, op, "offsets"), op.static_strides.values
+    sizes = op.static_sizes.values
+    if any(s != 1 for s in strides) or any(n != 1 for n in sizes[: rank - 2]):
+        raise op.error(
+            "is not a matrix of the last two dimensions with unit strides, which is what is supported"
+        )
+    low.matrices[op.result] = _matrix(low, op, op.source, offsets[: rank - 2], *offsets[rank - 2 :])
+
+
+def _mixed(low: Lowering, op: Any, field: str) -> list[Value]:
+    dynamic = iter(getattr(op, field))
+    static = getattr(op, f"static_{field}").values
+    return [low.number(n) if n != memref.DYNAMIC_INDEX else low.scalar(op, next(dynamic)) for n in static]
+
+
+def _matrix(low: Lowering, op: Any, tensor: Value, leading: list[Value], row: Value, column: Value) -> Matrix:
+    if tensor not in low.tensors:
+        raise op.error("cuts a tensor that is no parameter of the kernel")
+    for value in (*leading, row, column):
+        if value in low.divergent:
+            raise op.error("cuts at a place that differs by thread")
+    return low.matrix(tensor, leading, row, column, op.location)
+
+
+def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
+    """The matrix that a memref in global memory stands for; a parameter of rank 2 is one itself."""
+    found = low.matrices.get(value)
+    if found is None and value in low.tensors and value.type.rank == 2:  # type: ignore[attr-defined]
+        found = low.matrices[value] = low.matrix(value, [], low.number(0), low.number(0), op.location)
+    if found is None:
+        raise op.error("takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)")
+    return found
+
+
+def access_atom(low: Lowering, primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyAtomAttr:
+    """The widest access of a tile at a matrix's place."""
+    view: Any = matrix.view.defining_op
+    count = vector_elements(view, matrix.offsets, type, Facts())
+    return CopyAtomAttr.make(80, primitive, count * type.element.width, type.element)  # type: ignore[attr-defined]
+
+
+@handles("tile.cp_async", "tile.cp_async_cg", "tile.tma_load")
+def copy_async(low: Lowering, op: Any) -> None:
+    """cp.async, as wide as alignment allows."""
+    matrix = matrix_of(low, op, op.source)
+    shared = low.shared[op.dest]
+    type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
+    atom = access_atom(low, "cp_async", matrix, type)
+    if atom.bits < 32:
+        raise op.error(
+            f"copies elements of {atom.bits} bits one by one, and cp.async moves 32 bits or more; state a greater "
+            "tessera.alignment"
+        )
+    low.copies = True
+    low.insert(nv_tileas.AsyncTiledCopy(matrix.view, matrix.offsets, shared.buffer, shared.stage, None, atom))
+
+
+@handles("tile.cp_commit_group")
+def commit(low: Lowering, op: Any) -> None:
+    low.insert(nv_tileas.AsyncCommitGroup())
+
+
+@handles("tile.cp_wait_group", "tile.wait_group")
+def wait(low: Lowering, op: Any) -> None:
+    low.insert(nv_tileas.AsyncWaitGroup(i32(op.pending.value)))
+
+
+@handles("tile.async_wait")
+def wait_all(low: Lowering, op: Any) -> None:
+    """Commit what is under way, and wait for it."""
+    low.insert(nv_tileas.AsyncCommitGroup())
+    low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
+
+
+@handles("tile.barrier")
+def barrier(low: Lowering, op: Any) -> None:
+    low.insert(nv_tileas.Barrier())
+
+
+@handles("tile.load_global_tile")
+def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
+    """A tiled load; zeros outside."""
+    from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, PaddingAttr
+
+    matrix = matrix_of(low, op, op.source)
+    type = low.tile_type(op.dest)
+    load = nv_tileas.TiledLoad(
+        matrix.view, matrix.offsets, low.token, access_atom(low, "ldg", matrix, type), PaddingAttr("zero"),
+        res=type, out_token=MEM_TOKEN,
+    )  # fmt: skip
+    low.tiles[op.dest] = low.insert(load).res
+
+
+@handles("tile.store_global")
+def store_tile(low: Lowering, op: tile.StoreGlobal) -> None:
+    """A tiled store; what is outside is not written."""
+    from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
+
+    matrix = matrix_of(low, op, op.dest)
+    value = low.tile(op, op.value)
+    atom = access_atom(low, "stg", matrix, low.tile_type(op.value))
+    store = nv_tileas.TiledStore(matrix.view, matrix.offsets, value, low.token, atom, out_token=MEM_TOKEN)
+    low.token = low.insert(store).out_token

@@ -1,0 +1,249 @@
+"""One kernel on its way from `tile` to nv_tileas: what each value has become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.analysis.fragments import Fragments, is_fragment
+from tessera_tools.diagnostics import DiagnosticError, error
+from tessera_tools.dialects import arith, nv_tileaa
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import index as index_attribute
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.types import (
+    DYNAMIC,
+    I32,
+    I64,
+    INDEX,
+    IndexType,
+    MemRefType,
+    RankedTensorType,
+)
+from tessera_tools.target import Target
+
+HANDLERS: dict[str, Callable[[Lowering, Any], None]] = {}
+"""Op name → the function that lowers it."""
+
+
+def handles(*names: str) -> Callable[[Any], Any]:
+    """Register the lowering of ops by name."""
+
+    def register(function: Any) -> Any:
+        for name in names:
+            HANDLERS[name] = function
+        return function
+
+    return register
+
+
+@dataclass(slots=True)
+class Matrix:
+    """A matrix in global memory: a view, and the place in it (row, column) where the matrix starts."""
+
+    view: Value
+    offsets: list[Value]
+
+
+@dataclass(slots=True)
+class Shared:
+    """A buffer in shared memory: its nv_tileas value, and the constant number of its one stage."""
+
+    buffer: Value
+    stage: Value
+
+
+class Lowering:
+    """The kernel being built, and what each value of the program has become."""
+
+    def __init__(self, builder: Builder, target: Target, fragments: Fragments, divergent: set[Value]) -> None:
+        self.builder = builder
+        self.target = target
+        self.fragments = fragments
+        self.divergent = divergent
+        """Values that differ by thread."""
+        self.values: dict[Value, Value] = {}
+        """Numbers."""
+        self.tiles: dict[Value, Value] = {}
+        """Fragments: the tile that each is part of, as it is now."""
+        self.tensors: dict[Value, tuple[Value, list[Value], list[Value], int]] = {}
+        """Tensors that are parameters: address, extents, strides, alignment in bytes."""
+        self.matrices: dict[Value, Matrix] = {}
+        self.shared: dict[Value, Shared] = {}
+        self.token: Value | None = None
+        self.folded: set[Operation] = set()
+        """tile.accumulate ops whose product began with what they add to."""
+        self.copies = False
+        """Whether an asynchronous copy has been started so far."""
+
+    # -- building
+
+    def start(self) -> None:
+        """What stands before everything: the first token."""
+        self.token = self.insert(nv_tileaa.CreateMemToken()).res
+
+    def insert(self, op: Any) -> Any:
+        """Append an op."""
+        return self.builder.insert(op)
+
+    def number(self, value: int, type: Any = INDEX) -> Value:
+        """A constant."""
+        attribute = index_attribute(value) if isinstance(type, IndexType) else IntegerAttr(value, type)
+        return self.insert(arith.Constant(attribute)).result
+
+    def narrow(self, value: Value) -> Value:
+        """An index as an i32."""
+        if value.type is I32:
+            return value
+        if isinstance(value.type, IndexType):
+            return self.insert(arith.IndexCast(value, out=I32)).results[0]
+        kind = arith.TruncI if value.type is I64 else arith.ExtSI
+        return self.insert(kind(value, out=I32)).results[0]
+
+    def index(self, value: Value) -> Value:
+        """An integer as an index."""
+        return (
+            value
+            if isinstance(value.type, IndexType)
+            else self.insert(arith.IndexCast(value, out=INDEX)).results[0]
+        )
+
+    # -- values
+
+    def tile_type(self, fragment: Value) -> RankedTensorType:
+        """The type of the tile that a fragment is part of."""
+        type: Any = fragment.type
+        return RankedTensorType(self.fragments.shape(fragment), type.element)
+
+    def tile(self, op: Operation, fragment: Value) -> Value:
+        """The tile of a fragment as it is now; an error where nothing has been written to it."""
+        found = self.tiles.get(fragment)
+        if found is None:
+            raise op.error("reads a fragment that nothing has been written to; fill it first (tile.fill)")
+        return found
+
+    def scalar(self, op: Operation, value: Value) -> Value:
+        """What a number has become."""
+        found = self.values.get(value)
+        if found is None:
+            raise op.error(
+                f"uses a value of type {value.type} in a way that convert-tile-to-tileas does not support"
+            )
+        return found
+
+    def error(self, value: Value, message: str) -> DiagnosticError:
+        """An error at a value."""
+        return error(value.location, message)
+
+    # -- operations
+
+    def block(self, block: Block) -> None:
+        """Lower the operations of a block, its terminator excepted."""
+        last = block.last_op
+        for op in block:
+            if op is not last or not op.name.endswith(("yield", "return")):
+                self.op(op)
+
+    def op(self, op: Operation) -> None:
+        """Lower one operation."""
+        self.builder.location = op.location
+        handler = HANDLERS.get(op.name)
+        if handler is not None:
+            handler(self, op)
+        elif op.name.startswith(("arith.", "math.")) and not any(
+            isinstance(t, MemRefType) for t in op.operand_types
+        ):
+            mapping = IRMapping({v: self.scalar(op, v) for v in op.operands})
+            copy = self.insert(op.clone(mapping))
+            self.values.update(zip(op.results, copy.results, strict=True))
+        else:
+            raise op.error("is not supported by convert-tile-to-tileas")
+
+    def written(self, region_owner: Operation) -> list[Value]:
+        """Fragments made outside an op with regions that something in them writes to, in order."""
+        inside = {r for op in region_owner.walk() if op is not region_owner for r in op.results}
+        found: dict[Value, None] = {}
+        for op in region_owner.walk():
+            for value in writes_of(op):
+                if value not in inside:
+                    found[value] = None
+        return list(found)
+
+    # -- global memory
+
+    def matrix(
+        self, tensor: Value, leading: list[Value], rows: Value, columns: Value, location: Any
+    ) -> Matrix:
+        """The last two dimensions of a tensor at some indices of those before, from a row and a column on."""
+        pointer, extents, strides, alignment = self.tensors[tensor]
+        type: Any = tensor.type
+        rank, element = type.rank, type.element
+        bytes = element.width // 8
+        base = self.insert(nv_tileaa.Assume(pointer, divisor=i64(alignment), res=pointer.type)).res
+        for index, stride in zip(leading, strides, strict=False):
+            wide = self.insert(arith.ExtSI(stride, out=I64)).out
+            place = self.insert(arith.IndexCast(index, out=I64)).results[0]
+            moved = self.insert(arith.MulI(place, wide)).result
+            base = self.insert(nv_tileaa.Offset(base, moved, elem_type_of(element), res=PointerType(1))).res
+        if leading:
+            base = self.insert(nv_tileaa.Assume(base, divisor=i64(alignment), res=pointer.type)).res
+        whole = max(1, alignment // bytes)
+        shape = []
+        for axis in (rank - 2, rank - 1):
+            if type.shape[axis] != DYNAMIC:
+                shape.append(type.shape[axis])
+                continue
+            divisor = i64(whole) if axis == rank - 1 else None
+            shape.append(
+                self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
+            )
+        stride = self.insert(
+            nv_tileaa.Assume(strides[rank - 2], divisor=i64(whole), lower=i64(0), res=I32)
+        ).res
+        static = [n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape]
+        view = self.insert(
+            nv_tileaa.MakeMemRef(
+                base,
+                [n for n in shape if isinstance(n, Value)],
+                [stride],
+                DenseArrayAttr(I64, tuple(static)),
+                DenseArrayAttr(I64, (nv_tileaa.DYNAMIC_INDEX, 1)),
+                nv_tileaa.GlobalSpaceAttr(),
+                res=nv_tileaa.MemRefType(
+                    tuple(DYNAMIC if isinstance(n, Value) else n for n in shape), element
+                ),
+                location=location,
+            )
+        ).res
+        return Matrix(view, [self.narrow(rows), self.narrow(columns)])
+
+
+def elem_type_of(element: Any) -> Any:
+    """The attribute for an element type."""
+    from tessera_tools.ir.builtin_attributes import TypeAttr
+
+    return TypeAttr(element)
+
+
+def index_of(value: int) -> Any:
+    """An i32 attribute."""
+    return i32(value)
+
+
+_IN_PLACE = {
+    "tile.fill": 0, "tile.mask_fill": 0, "tile.copy": 1, "tile.scale_tensor": 0, "tile.broadcast_scale": 0,
+    "tile.scale_accumulator": 0, "tile.accumulate": 0, "tile.causal_mask": 0, "tile.bound_mask": 0,
+    "tile.load_global_tile": 1,
+}  # fmt: skip
+"""Ops that change a fragment, and which operand it is."""
+
+
+def writes_of(op: Operation) -> list[Value]:
+    """The fragments that an op changes in place."""
+    place = _IN_PLACE.get(op.name)
+    if place is None:
+        return []
+    value = op.operand(place)
+    return [value] if is_fragment(value) else []
