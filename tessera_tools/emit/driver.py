@@ -24,7 +24,7 @@ from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.passes.table import STAGES, pipeline_for
+from tessera_tools.passes.table import STAGES, pipeline_for, stages_from
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Run:
         options = self.options
         stage = stage_of(module)
         declared = declared_target(module)
-        if declared is None and stage not in ("cuda_tile", "llvm"):
+        if declared is None and stage not in ("tile", "cuda_tile", "llvm"):
             module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
         elif declared is not None and declared not in (options.target.name, options.target.cpu):
             raise module.error(
@@ -180,7 +180,7 @@ class _Run:
                 "lower the kernel again from cuda_tile, or name its own GPU",
             )
         steps = pipeline_for(options.target.name, stage, options.num_warps)
-        for name in STAGES[STAGES.index(stage) :]:
+        for name in stages_from(stage):
             if options.all_stages:
                 with self.scope("Output"):
                     self.reached(name, print_op(module))

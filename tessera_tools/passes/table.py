@@ -24,6 +24,7 @@ __all__ = [
     "find_pass",
     "order_violations",
     "pipeline_for",
+    "stages_from",
 ]
 
 
@@ -148,8 +149,8 @@ ORDER: Sequence[tuple[str, str, str]] = (
 )
 """(before, after, why): where a pipeline has both, `before` stands first. A test checks every pipeline."""
 
-STAGES = ("cuda_tile", "nv_tileaa", "nv_tileas", "llvm")
-"""The stages of IR on the way to LLVM IR, in order; each is the name of its dialect."""
+STAGES = ("tile", "cuda_tile", "nv_tileaa", "nv_tileas", "llvm")
+"""The stages of IR on the way to LLVM IR, in order, by dialect; from `tile` the way goes to nv_tileas at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,7 @@ class Step:
 
 
 _COMMON: Mapping[str, Sequence[str]] = {
+    "tile": ("convert-tile-to-tileas{gpu-name=TARGET}",),
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
@@ -193,6 +195,13 @@ PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
 """Target name (without suffix) → stage → the passes that lead from it to the next stage."""
 
 
+def stages_from(stage: str) -> tuple[str, ...]:
+    """The stages that a module in `stage` goes through, that one first."""
+    if stage == "tile":
+        return (stage, *STAGES[STAGES.index("nv_tileas") :])
+    return STAGES[STAGES.index(stage) :]
+
+
 def pipeline_for(target: str, stage: str = "cuda_tile", num_warps: int = 0) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas)."""
@@ -200,7 +209,7 @@ def pipeline_for(target: str, stage: str = "cuda_tile", num_warps: int = 0) -> l
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     return [
         Step(name, text.replace("TARGET", target).replace("WARPS", warps))
-        for name in STAGES[STAGES.index(stage) :]
+        for name in stages_from(stage)
         for text in steps[name]
     ]
 

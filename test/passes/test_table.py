@@ -58,6 +58,9 @@ def test_every_pipeline_keeps_the_order(target: str) -> None:
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_later_stage_runs_a_suffix_of_the_pipeline(target: str, stage: str) -> None:
     whole, rest = pipeline_for(target), pipeline_for(target, stage)
+    if stage == "tile":
+        # A front door of its own, to nv_tileas.
+        rest = [step for step in rest if step.stage != stage]
     assert rest == whole[len(whole) - len(rest) :]
     assert all(STAGES.index(step.stage) >= STAGES.index(stage) for step in rest)
 

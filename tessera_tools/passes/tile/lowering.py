@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ class Lowering:
         """Numbers."""
         self.tiles: dict[Value, Value] = {}
         """Fragments: the tile that each is part of, as it is now."""
-        self.tensors: dict[Value, tuple[Value, list[Value], list[Value], int]] = {}
+        self.tensors: dict[Value, tuple[Value, Sequence[Value], Sequence[Value], int]] = {}
         """Tensors that are parameters: address, extents, strides, alignment in bytes."""
         self.matrices: dict[Value, Matrix] = {}
         self.shared: dict[Value, Shared] = {}
