@@ -6,13 +6,17 @@ import dataclasses
 
 import numpy as np
 import pytest
-from programs import fresh_seed
+from programs import check_tools, empty, fresh_seed
+from programs import program as tile_program
+from programs import random as random_tile
+from programs import run as run_program
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.emit.kernels import kernels_of_module
 from tessera_tools.emit.manifest import Manifest
+from tessera_tools.ir.types import F32, F64, RankedTensorType
 from tessera_tools.layout import (
     LaneShuffle,
     LinearLayout,
@@ -21,16 +25,20 @@ from tessera_tools.layout import (
     SharedRoundTrip,
     blocked,
     mma_m16n8_accumulator,
+    most_parts,
+    plan_conversion,
     to_text,
+    transpose,
 )
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.tileas.insert_barriers import InsertBarriers
+from tessera_tools.passes.tileas.layout_rules import coalesced
 from tessera_tools.passes.tileas.shared_memory import allocate, conversion_plan
 from tessera_tools.runtime import device
-from tessera_tools.target import lookup
+from tessera_tools.target import lookup, targets
 
 DTYPES = {"i1": np.uint8, "i8": np.uint8, "f16": np.float16, "i32": np.uint32, "f64": np.float64}
 
@@ -154,3 +162,39 @@ def test_a_conversion_that_has_no_room_in_any_parts_is_refused() -> None:
     kernel = next(op for op in module.walk() if isinstance(op, nv_tileaa.Func))
     with pytest.raises(DiagnosticError, match="bytes of shared memory.* for a conversion of tile 64x64xf64"):
         allocate(kernel, dataclasses.replace(lookup("sm_80"), max_shared_per_block=512))
+
+
+@pytest.mark.parametrize(
+    ("target", "element", "shape"), [("sm_120a", "f32", (128, 256)), ("sm_80", "f64", (256, 128))]
+)
+def test_a_tile_that_is_larger_than_shared_memory_is_transposed(
+    target: str, element: str, shape: tuple[int, int]
+) -> None:
+    rows, columns = shape
+    tile, turned = f"tile<{rows}x{columns}x{element}>", f"tile<{columns}x{rows}x{element}>"
+    text = tile_program(
+        f"%y = permute %x [1, 0] : {tile} -> {turned}", {"x": (element, shape)}, {"y": (element, shape[::-1])}
+    )
+    x = random_tile(element, shape, np.random.default_rng(fresh_seed()))
+    [_, y] = run_program(text, x, empty(element, shape[::-1]), target=target)
+    assert np.array_equal(y, x.T)
+    check_tools(text, target)
+
+
+@pytest.mark.parametrize("element_bytes", [4, 8])
+def test_every_transposition_fits_the_smallest_shared_memory(element_bytes: int) -> None:
+    room = min(target.max_shared_per_block for target in targets())
+    vector = 16 // element_bytes
+    for rows_bits in range(18):
+        shape = (1 << rows_bits, 1 << 17 - rows_bits)
+        source = blocked_rows(shape, vector)
+        wanted = transpose(blocked_rows(shape[::-1], vector), (1, 0))
+        plan = plan_conversion(source, wanted, 8 * element_bytes)
+        if isinstance(plan, SharedRoundTrip):
+            assert plan.scratch_bytes // most_parts(source, wanted) <= room
+
+
+def blocked_rows(shape: tuple[int, int], vector: int) -> LinearLayout:
+    """A tile of 16 warps, vectors along its rows."""
+    element = F32 if vector == 4 else F64
+    return coalesced(RankedTensorType(shape, element), vector, 16)

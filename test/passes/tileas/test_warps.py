@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from slice.test_dots import product_program
 
+from tessera_tools.cli.run import run
+from tessera_tools.cli.translate import run as translate
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import pipeline_for
-from tessera_tools.target import lookup
 
 
 def warps(text: str, target: str = "sm_80", num_warps: int = 0) -> int:
@@ -94,9 +96,14 @@ def test_the_author_hints_at_warps(target: str, count: int) -> None:
     assert warps(doubled((1024,), hints=hints), target) == count
 
 
-def test_the_command_line_decides() -> None:
+def test_the_command_line_decides(tmp_path: Path) -> None:
+    text = doubled((1024,)).encode()
     assert warps(doubled((1024,)), num_warps=1) == 1
-    made = compile_module(
-        parse_module(doubled((1024,)), "k.mlir"), Options(lookup("sm_80"), until="ptx", num_warps=2)
-    )
-    assert ".reqntid 64" in made.text("ptx")
+    assert b".reqntid 64" in translate(["-", "--mlir-to-ptx", "--num-warps=2"], text).stdout
+    refused = translate(["-", "--mlir-to-ptx", "--num-warps=3"], text)
+    assert refused.exit_code == 1
+    assert b"'3' is not one of '1', '2', '4', '8', '16', '32'" in refused.stderr
+    ptx = tmp_path / "kernel.ptx"
+    ran = run(["-", "--arg", "x=zeros:f32:1024", "--num-warps=8", f"--save-ptx={ptx}"], text)
+    assert ran.exit_code == 0, ran.stderr
+    assert ".reqntid 256" in ptx.read_text()
