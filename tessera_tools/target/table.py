@@ -38,6 +38,7 @@ class Feature(Enum):
     SETMAXNREG = "setmaxnreg"
     GRIDDEPCONTROL = "griddepcontrol"
     ATOMIC_ADD_BF16 = "atom.add.noftz.bf16"
+    MULTIMEM = "multimem"
     CVT_FP8 = "cvt with .e4m3x2/.e5m2x2"
     CVT_RN_TF32 = "cvt.rn.tf32"
     CVT_FP4 = "cvt with .e2m1x2/.ue8m0x2"
@@ -120,6 +121,7 @@ _FROM_HOPPER = _ADA | {
     _F.SETMAXNREG,
     _F.GRIDDEPCONTROL,
     _F.ATOMIC_ADD_BF16,
+    _F.MULTIMEM,
     _F.CVT_RN_TF32,
 }
 _HOPPER = _FROM_HOPPER | {_F.WGMMA, _F.TMA_MULTICAST}

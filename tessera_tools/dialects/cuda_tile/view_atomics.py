@@ -33,7 +33,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
 from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types
 from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mode
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
-from tessera_tools.ir.types import BF16, F16, FloatType, IntegerType
+from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, FloatType, IntegerType, bit_width
 from tessera_tools.opdef import (
     READ,
     READ_WRITE,
@@ -212,6 +212,12 @@ class _Multimem(Op):
             raise op.error(f"expected tile type to be '{view.tile_type}' (based on view type), got '{tile}'")
         check_indices(op)
         check_ordering(op, noun, last)
+        if isinstance(tile.element, FloatType):
+            if tile.element not in (F16, BF16, F32, F64):
+                raise op.error("multimem supports only f16, bf16, f32, and f64 floating-point element types")
+        elif tile.element not in (I32, I64):
+            width = bit_width(tile.element)
+            raise op.error(f"multimem requires 32- or 64-bit integer/index element types; got {width} bits")
         reduction, element = op.definition.fields.get("reduction") and op.reduction.value, tile.element
         if reduction in ("min", "max") and isinstance(element, FloatType) and element not in (F16, BF16):
             raise op.error(f"min/max supports f16 and bf16 float types only; got '{element}'")
@@ -253,6 +259,8 @@ class MultimemReduceViewTko(_Multimem, name="cuda_tile.multimem_reduce_view_tko"
 
     def verify_op(self) -> None:
         self._check(self.tile.type, "reduction", "release")
+        if self.reduction.value != "add" and isinstance(self.tile.type.element, FloatType):
+            raise self.error("supports only add for floating-point element types")
 
 
 class MultimemStoreViewTko(_Multimem, name="cuda_tile.multimem_store_view_tko", traits=(WRITE,)):

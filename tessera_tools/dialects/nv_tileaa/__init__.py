@@ -12,6 +12,7 @@ from tessera_tools.dialects.nv_tileaa import (
     casts,
     control,
     effects,
+    multimem,
     packing,
     pointers,
     reductions,
@@ -45,6 +46,12 @@ from tessera_tools.dialects.nv_tileaa.effects import (
     HeapAlloc,
     HeapFree,
     Print,
+)
+from tessera_tools.dialects.nv_tileaa.multimem import (
+    MultimemLoadReduce,
+    MultimemModeAttr,
+    MultimemReduce,
+    MultimemStore,
 )
 from tessera_tools.dialects.nv_tileaa.packing import Pack, Unpack
 from tessera_tools.dialects.nv_tileaa.pointers import AtomicLoad, AtomicStore, Load, Offset, Store
@@ -88,6 +95,7 @@ FAMILIES = (
     pointers,
     effects,
     atomics,
+    multimem,
 )
 
 DIALECT = Dialect(
@@ -96,7 +104,14 @@ DIALECT = Dialect(
     ops_of(*FAMILIES),
     types=by_word(MemTokenType, MemRefType),
     attributes=by_word(
-        AtomicModeAttr, GlobalSpaceAttr, KernelSpecAttr, OrderingAttr, PaddingAttr, RoundingAttr, ScopeAttr
+        AtomicModeAttr,
+        GlobalSpaceAttr,
+        KernelSpecAttr,
+        MultimemModeAttr,
+        OrderingAttr,
+        PaddingAttr,
+        RoundingAttr,
+        ScopeAttr,
     ),
 )
 
@@ -141,6 +156,10 @@ __all__ = [
     "MakeMemRef",
     "MemRefType",
     "MemTokenType",
+    "MultimemLoadReduce",
+    "MultimemModeAttr",
+    "MultimemReduce",
+    "MultimemStore",
     "Offset",
     "OrderingAttr",
     "Pack",

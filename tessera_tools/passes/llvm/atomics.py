@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects import llvm, nv_tileaa
+from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileas import layout_of
-from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import UNIT, StringAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import IntegerType, RankedTensorType, bit_width, element_type
 from tessera_tools.passes.llvm.global_memory import fill_copies
+from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.owners import owned_registers, owner, shared_by_owners
 from tessera_tools.passes.llvm.pointers import columns, define_like
@@ -25,8 +24,6 @@ _OPERATIONS = {
     "max": "max.s", "min": "min.s", "umax": "max.u", "umin": "min.u",
 }  # fmt: skip
 """The operation of PTX and the kind of its type, whose width follows (PTX ISA, "atom")."""
-_CONSTRAINTS = {16: "h", 32: "r", 64: "l"}
-"""Registers of LLVM's inline assembly for NVPTX by width; `l` is also an address, `b` a predicate."""
 
 
 @lowers("nv_tileaa.atomic_rmw")
@@ -50,12 +47,12 @@ def atomic_cas(low: Lowering, op: nv_tileaa.AtomicCas) -> None:
     _atomic(low, op, "atom", operation, [op.expected, op.value])
 
 
-def _atomic(low: Lowering, op: Any, instruction: str, operation: str, sources: Sequence[Value]) -> None:
+def _atomic(low: Lowering, op: Any, name: str, operation: str, sources: Sequence[Value]) -> None:
     """An instruction for each element; the first source where the mask is false."""
     e = low.e
     type = op.value.type
     bits = IntegerType(bit_width(element_type(type)))
-    head = f"{instruction}.{op.ordering.value}.{op.scope.value}.global.{operation}"
+    head = f"{name}.{op.ordering.value}.{op.scope.value}.global.{operation}"
     (pointers,), given = columns(low, op.pointers), columns(low, *sources)
     masks = columns(low, op.mask)[0] if op.mask is not None else [None] * len(pointers)
     mine = owner(low, type)
@@ -63,7 +60,11 @@ def _atomic(low: Lowering, op: Any, instruction: str, operation: str, sources: S
     for register in owned_registers(type):
         values = [e.bitcast(column[register], bits) for column in given]
         condition = e.both([masks[register], mine])
-        result = _instruction(low, head, pointers[register], values, condition, instruction == "atom")
+        returns = name == "atom"
+        listed = ", ".join(f"{{{i + 1}}}" for i in range(len(values)))
+        text = f"{head} {'{d}, ' if returns else ''}[{{0}}], {listed}"
+        operands = [pointers[register], *values]
+        result = instruction(e, text, operands, condition, values[0] if returns else None)
         found[register] = e.bitcast(result, given[0][register].type) if result is not None else None
     low.define(op.out_token, None)
     if not op.res.has_uses:
@@ -71,35 +72,3 @@ def _atomic(low: Lowering, op: Any, instruction: str, operation: str, sources: S
     if isinstance(type, RankedTensorType):
         fill_copies(layout_of(type), found)
     define_like(low, op.res, shared_by_owners(low, op, type, found))
-
-
-def _instruction(
-    low: Lowering, head: str, pointer: Value, values: list[Value], condition: Value | None, returns: bool
-) -> Value | None:
-    """One atom or red; what it returns.  Where the condition is false, the first value is returned."""
-    kind = _CONSTRAINTS[bit_width(values[0].type)]
-    operands = [pointer, *values]
-    constraints = ["l", *[kind] * len(values)]
-    first = 1 if returns else 0
-    names = [f"${first + i}" for i in range(len(operands))]
-    text = f"{head} {'$0, ' if returns else ''}[{names[0]}], {', '.join(names[1:])};"
-    if condition is not None:
-        text = f"@${first + len(operands)} {text}"
-        operands.append(condition)
-        constraints.append("b")
-    results: list[Type] = []
-    if returns:
-        constraints.insert(0, f"={kind}")
-        results.append(values[0].type)
-        if condition is not None:
-            constraints.append("0")
-            operands.append(values[0])
-    op = llvm.InlineAsm(
-        operands,
-        StringAttr(text),
-        StringAttr(",".join([*constraints, "~{memory}"])),
-        UNIT,
-        res=results[0] if results else None,
-    )
-    made = low.e.emit(op)
-    return made.results[0] if results else None

@@ -29,6 +29,7 @@ from tessera_tools.passes.tileaa.effects import populate_effects
 from tessera_tools.passes.tileaa.globals import global_variable, populate_globals
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import choose_copy_atoms, populate_memory
+from tessera_tools.passes.tileaa.multimem import populate_multimem
 from tessera_tools.passes.tileaa.pointers import HINTS, hints_for, populate_pointers
 from tessera_tools.passes.tileaa.reductions import populate_reductions
 from tessera_tools.passes.tileaa.sub_byte import access_by_bytes
@@ -72,6 +73,7 @@ class ConvertCudaTileToTileAA(Pass):
             populate_effects,
             populate_globals,
             populate_memory,
+            populate_multimem,
             populate_pointers,
             populate_reductions,
             populate_tensors,

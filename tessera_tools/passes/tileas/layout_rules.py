@@ -141,6 +141,9 @@ def _along_axis(op: Any) -> list[list[Value]]:
     "nv_tileaa.atomic_store",
     "nv_tileaa.atomic_rmw",
     "nv_tileaa.atomic_cas",
+    "nv_tileaa.multimem_load_reduce",
+    "nv_tileaa.multimem_reduce",
+    "nv_tileaa.multimem_store",
 )
 def _through_pointers(op: Any) -> list[list[Value]]:
     return [[*op.operands, *op.results]]

@@ -296,6 +296,7 @@ def _combining_scratch(op: nv_tileaa.Reduce | nv_tileaa.Scan, target: Target) ->
     "nv_tileaa.atomic_rmw",
     "nv_tileaa.atomic_cas",
     "nv_tileaa.atomic_load",
+    "nv_tileaa.multimem_load_reduce",
 )
 def _effect_scratch(op: Operation, target: Target) -> Scratch | None:
     needed = effect_bytes(op)

@@ -813,3 +813,31 @@ entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
   // expected-error @below {{takes a tile behind the view}}
   %t = multimem_store_view_tko weak %w[%i] : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<i32> -> token
 }
+
+// -----
+
+entry @e(%p: tile<ptr<i16, <multicast>>>, %i: tile<i32>) {
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<i16, <multicast>>> -> tensor_view<64xi16, strides=[1], #cuda_tile.ptr_attr<multicast>>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xi16, strides=[1], #cuda_tile.ptr_attr<multicast>>>
+  // expected-error @below {{multimem requires 32- or 64-bit integer/index element types; got 16 bits}}
+  %0, %t = multimem_load_reduce_view_tko weak %w[%i] : partition_view<tile=(8), tensor_view<64xi16, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<i32> -> tile<8xi16>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<tf32, <multicast>>>, %i: tile<i32>) {
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<tf32, <multicast>>> -> tensor_view<64xtf32, strides=[1], #cuda_tile.ptr_attr<multicast>>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xtf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>
+  // expected-error @below {{multimem supports only f16, bf16, f32, and f64 floating-point element types}}
+  %0, %t = multimem_load_reduce_view_tko weak %w[%i] : partition_view<tile=(8), tensor_view<64xtf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<i32> -> tile<8xtf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f16, <multicast>>>, %i: tile<i32>) {
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<f16, <multicast>>> -> tensor_view<64xf16, strides=[1], #cuda_tile.ptr_attr<multicast>>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xf16, strides=[1], #cuda_tile.ptr_attr<multicast>>>
+  %0 = constant <f16: 1.0> : tile<8xf16>
+  // expected-error @below {{supports only add for floating-point element types}}
+  %t = multimem_reduce_view_tko relaxed device %w, %0[%i] attributes {reduction = #cuda_tile.multimem_reduction_kind<min>} : partition_view<tile=(8), tensor_view<64xf16, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<8xf16>, tile<i32> -> token
+}

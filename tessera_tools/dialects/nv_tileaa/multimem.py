@@ -1,0 +1,108 @@
+"""Elements of multicast memory, which stands on several GPUs: every access reaches all copies (PTX ISA, "multimem")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.nv_tileaa.base import TOKEN, OrderingAttr, ScopeAttr
+from tessera_tools.dialects.nv_tileaa.pointers import POINTERS, check_shapes, mask_of
+from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, FloatType, Type, element_type
+from tessera_tools.opdef import (
+    ANY_TYPE,
+    READ_WRITE,
+    EnumAttr,
+    Op,
+    attribute,
+    derived,
+    enum,
+    operand,
+    optional_operand,
+    result,
+    same_as,
+)
+
+
+class MultimemModeAttr(EnumAttr, name="nv_tileaa.multimem_mode"):
+    """How copies, or an operand and each copy, are combined; `umin` and `umax` read integers as unsigned."""
+
+    cases = ("add", "min", "max", "and", "or", "xor", "umin", "umax")
+
+
+class _Multimem(Op):
+    def _check(self, moved: Type) -> None:
+        op: Any = self
+        check_shapes(op, op.pointers.type, moved)
+        element = element_type(moved)
+        if element not in (I32, I64, F16, BF16, F32, F64):
+            raise op.error(f"moves elements of type {element}; expected i32, i64, f16, bf16, f32 or f64")
+        if (op.ordering.value == "weak") != (op.scope is None):
+            raise op.error("is weak and has no scope, or has both another ordering and a scope")
+
+    def _check_mode(self, element: Type, *halves: str) -> None:
+        """`halves`: what there is for f16 and bf16, beside the addition that all floats have."""
+        mode = self.mode.value  # type: ignore[attr-defined]
+        known = ("add", *halves) if element in (F16, BF16) else ("add",)
+        if isinstance(element, FloatType) and mode not in known:
+            raise self.error(f"does '{mode}' on elements of type {element}; expected {' or '.join(known)}")
+
+
+class MultimemLoadReduce(_Multimem, name="nv_tileaa.multimem_load_reduce", traits=(READ_WRITE,)):
+    """The copies of each element combined; where the mask is false, `padding`, or anything if there is none."""
+
+    mode = attribute(enum(MultimemModeAttr))
+    ordering = attribute(enum(OrderingAttr))
+    scope = attribute(enum(ScopeAttr), optional=True)
+    pointers = operand(POINTERS)
+    mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
+    padding = optional_operand(same_as("res"))
+    token = operand(TOKEN)
+    res = result(ANY_TYPE)
+    out_token = result(TOKEN)
+    assembly = (
+        "$mode $ordering (`scope` $scope^)? $pointers (`mask` $mask^)? (`padding` $padding^)? `,` $token attr-dict `:` "
+        "type($pointers) `->` type($res) `,` type($out_token)"
+    )
+
+    def verify_op(self) -> None:
+        self._check(self.res.type)
+        self._check_mode(element_type(self.res.type), "min", "max")
+
+
+class MultimemReduce(_Multimem, name="nv_tileaa.multimem_reduce", traits=(READ_WRITE,)):
+    """Combines a value with every copy of each element, where the mask is true."""
+
+    mode = attribute(enum(MultimemModeAttr))
+    ordering = attribute(enum(OrderingAttr))
+    scope = attribute(enum(ScopeAttr))
+    pointers = operand(POINTERS)
+    value = operand(ANY_TYPE)
+    mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
+    token = operand(TOKEN)
+    out_token = result(TOKEN)
+    assembly = (
+        "$mode $ordering `scope` $scope $pointers `,` $value (`mask` $mask^)? `,` $token attr-dict `:` "
+        "type($pointers) `,` type($value) `,` type($out_token)"
+    )
+
+    def verify_op(self) -> None:
+        self._check(self.value.type)
+        self._check_mode(element_type(self.value.type))
+
+
+class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(READ_WRITE,)):
+    """Puts a value into every copy of each element, where the mask is true."""
+
+    ordering = attribute(enum(OrderingAttr))
+    scope = attribute(enum(ScopeAttr), optional=True)
+    pointers = operand(POINTERS)
+    value = operand(ANY_TYPE)
+    mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
+    token = operand(TOKEN)
+    out_token = result(TOKEN)
+    assembly = (
+        "$ordering (`scope` $scope^)? $pointers `,` $value (`mask` $mask^)? `,` $token attr-dict `:` type($pointers) "
+        "`,` type($value) `,` type($out_token)"
+    )
+
+    def verify_op(self) -> None:
+        self._check(self.value.type)

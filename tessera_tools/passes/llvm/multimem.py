@@ -1,0 +1,143 @@
+"""nv_tileaa.multimem_…: one multimem instruction for each element, by its owner (PTX ISA, "multimem.ld_reduce",
+"multimem.st", "multimem.red").
+
+Elements of 16 bits come in pairs only: the word around one is read, and half of it taken; or -0.0, which changes
+nothing, is added to the other half.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import llvm, nv_tileaa
+from tessera_tools.dialects.nv_tileas import layout_of
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import (
+    I16,
+    I32,
+    I64,
+    FloatType,
+    IntegerType,
+    RankedTensorType,
+    bit_width,
+    element_type,
+)
+from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.global_memory import fill_copies
+from tessera_tools.passes.llvm.inline_asm import instruction
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.owners import owned_registers, owner, shared_by_owners
+from tessera_tools.passes.llvm.pointers import columns, define_like
+from tessera_tools.passes.llvm.tiles import converted
+
+_INTEGERS = {
+    "and": "and.b", "or": "or.b", "xor": "xor.b", "add": "add.u", "max": "max.s", "min": "min.s", "umax": "max.u",
+    "umin": "min.u",
+}  # fmt: skip
+_NEGATIVE_ZERO = 0x8000
+"""Of f16 and of bf16."""
+
+
+def _operation(mode: str, element: Type) -> str:
+    """The operation with its type."""
+    if isinstance(element, FloatType):
+        return f"{mode}.{element}{'x2' if element.width == 16 else ''}"
+    return f"{_INTEGERS[mode]}{bit_width(element)}"
+
+
+def _order(op: Any) -> str:
+    scope = f".{op.scope.value}" if op.scope is not None else ""
+    return f"{op.ordering.value}{scope}.global"
+
+
+def _masks(low: Lowering, op: Any) -> list[Any]:
+    """The mask of each register; None for all."""
+    if op.mask is not None:
+        return columns(low, op.mask)[0]
+    return [None] * len(columns(low, op.pointers)[0])
+
+
+def _word(e: Emitter, pointer: Value) -> tuple[Value, Value]:
+    """(the address of the word that an element of 16 bits is in, how far up in it)."""
+    address = e.pure("ptrtoint", (pointer,), lambda: llvm.PtrToInt(pointer, res=I64))
+    place = e.resized(e.constant(e.and_(address, 2, I64), I64), I32)
+    return e.constant(e.and_(address, -4, I64), I64), e.constant(e.shl(place, 3))
+
+
+def _shifted(e: Emitter, cls: Any, value: Value, distance: Value) -> Value:
+    return e.pure(cls, (value, distance), lambda: cls(value, distance))
+
+
+@lowers("nv_tileaa.multimem_load_reduce")
+def load_reduce(low: Lowering, op: nv_tileaa.MultimemLoadReduce) -> None:
+    """Copies may be combined in any order: what several threads hold is loaded once."""
+    e = low.e
+    type = op.res.type
+    element = element_type(type)
+    text = f"multimem.ld_reduce.{_order(op)}.{_operation(op.mode.value, element)} {{d}}, [{{0}}]"
+    (pointers,) = columns(low, op.pointers)
+    bits = IntegerType(bit_width(element))
+    fillers = columns(low, op.padding)[0] if op.padding is not None else None
+    masks, mine = _masks(low, op), owner(low, type)
+    found: list[Any] = [None] * len(pointers)
+    for register in owned_registers(type):
+        condition = e.both([masks[register], mine])
+        filler = e.bitcast(fillers[register], bits) if fillers is not None else e.constant(0, bits)
+        if bits is I16:
+            address, up = _word(e, pointers[register])
+            word = instruction(e, text, [address], condition, e.constant(0))
+            assert word is not None
+            value = e.resized(_shifted(e, llvm.LShr, word, up), I16)
+            if masks[register] is not None:
+                value = e.either(masks[register], value, filler)
+        else:
+            loaded = instruction(e, text, [pointers[register]], condition, filler)
+            assert loaded is not None
+            value = loaded
+        found[register] = e.bitcast(value, converted(element))
+    if isinstance(type, RankedTensorType):
+        fill_copies(layout_of(type), found)
+    define_like(low, op.res, shared_by_owners(low, op, type, found))
+    low.define(op.out_token, None)
+
+
+@lowers("nv_tileaa.multimem_reduce")
+def reduce(low: Lowering, op: nv_tileaa.MultimemReduce) -> None:
+    """Each element once."""
+    e = low.e
+    element = element_type(op.value.type)
+    text = f"multimem.red.{_order(op)}.{_operation(op.mode.value, element)} [{{0}}], {{1}}"
+
+    def pair(address: Value, value: Value) -> tuple[Value, Value]:
+        place, up = _word(e, address)
+        other = _shifted(e, llvm.Shl, e.constant(_NEGATIVE_ZERO), e.constant(e.xor(up, 16)))
+        return place, e.constant(e.xor(_shifted(e, llvm.Shl, e.resized(value, I32), up), other))
+
+    _write(low, op, text, pair if bit_width(element) == 16 else None)
+
+
+@lowers("nv_tileaa.multimem_store")
+def store(low: Lowering, op: nv_tileaa.MultimemStore) -> None:
+    """Bits, whatever the type; of 16 there is no instruction."""
+    width = bit_width(element_type(op.value.type))
+    if width == 16:
+        raise op.error(
+            "stores elements of 16 bits, of which multimem.st writes two at a time; 32 and 64 are supported"
+        )
+    _write(low, op, f"multimem.st.{_order(op)}.b{width} [{{0}}], {{1}}", None)
+
+
+def _write(low: Lowering, op: Any, text: str, pair: Any) -> None:
+    """An instruction for each element; `pair` makes the address and the value of a word for those of 16 bits."""
+    e = low.e
+    type = op.value.type
+    bits = IntegerType(bit_width(element_type(type)))
+    pointers, values = columns(low, op.pointers, op.value)
+    masks, mine = _masks(low, op), owner(low, type)
+    for register in owned_registers(type):
+        operands = pointers[register], e.bitcast(values[register], bits)
+        if pair is not None:
+            operands = pair(*operands)
+        instruction(e, text, operands, e.both([masks[register], mine]))
+    low.define(op.out_token, None)
