@@ -19,14 +19,22 @@ from tessera_tools.layout.distributed import dims_of, reduction_steps, slice_dim
 from tessera_tools.layout.f2 import Elimination, apply_columns
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 
+MANY = 64
+"""Values that a thread would load and combine from several warps, from which on warps share that work."""
+
 
 @dataclass(frozen=True, slots=True)
-class Gather:
-    """One value of each of several warps, for every thread: `before` and `after` are layouts of the tile
-    (warp of the group, element); after it, registers count the warps first, then the elements."""
+class Exchange:
+    """A conversion of layouts through shared memory."""
 
     before: LinearLayout
     after: LinearLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Exchange):
+    """One value of each of several warps: `before` and `after` are layouts of the tile (warp of the group, element);
+    after it, registers count the warps first, then the elements."""
 
     @property
     def count(self) -> int:
@@ -51,14 +59,16 @@ class Reduction:
     """How a thread makes its registers of the result.
 
     `groups[i]` are the registers of the source that its value i combines, by rising coordinate; then the lane steps in
-    order; then, unless None, `gather`, which makes value i of `values` register i of the result's layout before it.
-    `values[i]` is the value that register i of the result is.
+    order; `values[i]` is the value that is register i of the result, of one warp or of several.  In the latter case
+    `gather` gives a thread all that it combines; and if that were many values, a warp combines a part of the elements
+    only, and `spread` brings all of them to every warp.
     """
 
     groups: tuple[tuple[int, ...], ...]
     steps: tuple[LaneStep, ...]
     values: tuple[int, ...]
     gather: Gather | None
+    spread: Exchange | None
 
 
 def span(columns: Sequence[int]) -> list[int]:
@@ -99,16 +109,35 @@ def plan_reduction(source: LinearLayout, axis: int, result: LinearLayout | None 
     wanted = span(result.dim_columns("register"))
     if any(key not in index for key in wanted):
         raise LayoutError(f"{result}\nasks for elements that other threads hold: {source}")
+    own = [step["warp"].bit_length() - 1 for step in across]
+    parted = _parted(result, own)
     return Reduction(
         tuple(tuple(register for _, register in sorted(group.items())) for group in groups.values()),
         tuple(steps),
         tuple(index[key] for key in wanted),
-        _gather_partials(source, result, across) if across else None,
+        _gather_partials(source, result, parted or result, across) if across else None,
+        Exchange(parted, result) if parted is not None else None,
     )
 
 
-def _gather_partials(source: LinearLayout, result: LinearLayout, across: list[dict[str, int]]) -> Gather:
-    """The exchange of what warps have made, along the moves that need warps.
+def _parted(result: LinearLayout, own: Sequence[int]) -> LinearLayout | None:
+    """The layout in which each of the warps that differ in the bits `own`, and hold the same elements of the result,
+    has a part of them; None where all of them may as well combine everything."""
+    registers = result.bases["register"]
+    kept = len(registers) - len(own)
+    if len(own) < 2 or kept < 0 or 1 << len(registers) + len(own) < MANY:
+        return None
+    warps = list(result.bases["warp"])
+    for bit, basis in zip(own, registers[kept:], strict=True):
+        warps[bit] = basis
+    return LinearLayout({**result.bases, "register": registers[:kept], "warp": warps}, result.outs)
+
+
+def _gather_partials(
+    source: LinearLayout, result: LinearLayout, after: LinearLayout, across: list[dict[str, int]]
+) -> Gather:
+    """The exchange of what warps have made, along the moves that need warps, for threads that combine the elements
+    that they have in the layout `after`.
 
     Each move has a bit of its own, its highest, which no other move has.  So these bits tell the partial results of an
     element apart.  A redundant bit of the hardware index counts as the bits that it repeats.
@@ -128,7 +157,7 @@ def _gather_partials(source: LinearLayout, result: LinearLayout, across: list[di
         # Registers that repeat nothing are no partial results: the registers of one thread have been combined.
         own = partial[starts.get(name, position) :] if name != "register" else [0] * len(bases)
         before[name] = [(number, *basis) for number, basis in zip(own, bases, strict=False)]
-    return _gather(before, result.bases, [size for _, size in result.outs], len(across))
+    return _gather(before, after.bases, [size for _, size in result.outs], len(across))
 
 
 def _gather(

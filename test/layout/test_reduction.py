@@ -17,7 +17,15 @@ from tessera_tools.layout import (
     slice_dim,
     transpose,
 )
-from tessera_tools.layout.reduction import Gather, Reduction, is_scannable, plan_reduction, plan_scan, span
+from tessera_tools.layout.reduction import (
+    Exchange,
+    Gather,
+    Reduction,
+    is_scannable,
+    plan_reduction,
+    plan_scan,
+    span,
+)
 
 Thread = tuple[int, int]
 Element = tuple[int, ...]
@@ -32,6 +40,11 @@ def element(layout: LinearLayout, register: int, thread: Thread) -> Element:
 
 
 def gathered(gather: Gather, values: dict[Thread, list[Any]]) -> dict[Thread, list[list[Any]]]:
+    found = exchanged(gather, values)
+    return {t: [mine[w :: gather.count] for w in range(gather.count)] for t, mine in found.items()}
+
+
+def exchanged(gather: Exchange, values: dict[Thread, list[Any]]) -> dict[Thread, list[Any]]:
     """What goes through shared memory: all copies of one place must be the same."""
     memory: dict[Element, Any] = {}
     for thread, mine in values.items():
@@ -39,8 +52,7 @@ def gathered(gather: Gather, values: dict[Thread, list[Any]]) -> dict[Thread, li
             place = element(gather.before, register, thread)
             assert memory.setdefault(place, value) == value
     registers = range(gather.after.in_size("register"))
-    found = {t: [memory[element(gather.after, r, t)] for r in registers] for t in values}
-    return {t: [mine[w :: gather.count] for w in range(gather.count)] for t, mine in found.items()}
+    return {t: [memory[element(gather.after, r, t)] for r in registers] for t in values}
 
 
 def reduced(source: LinearLayout, axis: int, plan: Reduction) -> dict[Thread, list[frozenset[Element]]]:
@@ -65,7 +77,8 @@ def reduced(source: LinearLayout, axis: int, plan: Reduction) -> dict[Thread, li
     made = {t: [mine[i] for i in plan.values] for t, mine in values.items()}
     if plan.gather is None:
         return made
-    return {t: [join(list(p)) for p in zip(*w, strict=True)] for t, w in gathered(plan.gather, made).items()}
+    made = {t: [join(list(p)) for p in zip(*w, strict=True)] for t, w in gathered(plan.gather, made).items()}
+    return made if plan.spread is None else exchanged(plan.spread, made)
 
 
 def check_reduction(source: LinearLayout, axis: int) -> None:
@@ -94,6 +107,9 @@ BLOCKED = [
         {"register": [], "lane": [(0, 1)], "warp": [(1, 0), (1, 1), (1, 0)], "block": []},
         {"dim0": 2, "dim1": 2},
     ),
+    # Many elements of many warps.
+    blocked((16, 32), (2, 4), (1, 2), (8, 1), (1, 0)),
+    blocked((4, 64), (1, 2), (1, 2), (4, 1), (1, 0)),
     # More threads than elements, and more elements than threads.
     blocked((8,), (1,), (32,), (4,), (0,)),
     blocked((2, 256), (1, 1), (1, 4), (1, 2), (1, 0)),
@@ -115,6 +131,15 @@ def test_a_row_over_a_cta_takes_a_shuffle_for_each_lane_bit_and_one_exchange():
     assert [step.lanes for step in plan.steps] == [1, 2, 4, 8, 16]
     assert plan.gather is not None
     assert plan.gather.count == 4
+
+
+def test_warps_share_the_work_where_it_is_much():
+    plan = plan_reduction(blocked((16, 32), (2, 4), (1, 2), (8, 1), (1, 0)), 0)
+    assert plan.gather is not None
+    assert plan.spread is not None
+    # 8 warps of 16 elements each: a thread combines 8 values of 2 elements, and is given the others.
+    assert (plan.gather.count, plan.gather.after.in_size("register")) == (8, 16)
+    assert (plan.spread.before.in_size("register"), plan.spread.after.in_size("register")) == (2, 16)
 
 
 def test_rows_of_an_accumulator_are_reduced_by_two_shuffles():

@@ -20,7 +20,7 @@ from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.traits import Commutative
 from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
-from tessera_tools.layout.reduction import Gather, LaneStep, Reduction, Run, span
+from tessera_tools.layout.reduction import Exchange, Gather, LaneStep, Reduction, Run, span
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import (
@@ -90,19 +90,24 @@ class Combiner:
         return [tuple(flat[i : i + count]) for i in range(0, len(flat), count)]
 
     def gather(self, gather: Gather, values: Sequence[Parts]) -> list[list[Parts]]:
-        """Values by register → [warp of the group][register]: store, barrier, load."""
+        """Values by register → [warp of the group][register]."""
+        found = self.through_memory(gather, values)
+        return [found[warp :: gather.count] for warp in range(gather.count)]
+
+    def through_memory(self, exchange: Exchange, values: Sequence[Parts]) -> list[Parts]:
+        """Values by register → values by register: store, barrier, load."""
         e, op = self.e, self.op
-        trips = round_trips(op, gather)
+        trips = round_trips(op, exchange)
         pointers: list[Callable[[Any], Callable[[int], Value]]] = []
         stored: list[Tile] = []
         types: list[RankedTensorType] = []
         for i, (source, trip) in enumerate(zip(op.sources, trips, strict=True)):
-            shape = tuple(size for _, size in gather.before.outs)
+            shape = tuple(size for _, size in exchange.before.outs)
             plain = RankedTensorType(shape, source.type.element)
-            before = nv_tileas.with_layout(plain, gather.before)
+            before = nv_tileas.with_layout(plain, exchange.before)
             tile = Tile(before, [parts[i] for parts in values])
             stored.append(memory_tile(e, tile, before))
-            types.append(nv_tileas.with_layout(plain, gather.after))
+            types.append(nv_tileas.with_layout(plain, exchange.after))
             pointers.append(self._pointers(self.scratch, element_bytes(plain.element)))
             self.scratch += part_bytes(trip)
 
@@ -118,8 +123,7 @@ class Combiner:
         for trip, type, pointer in zip(trips, types, pointers, strict=True):
             loaded = load_tile(e, memory_type(type), trip.load, pointer(trip.load.address))
             columns.append(register_tile(e, loaded, type).elements(e))
-        found: list[Parts] = list(zip(*columns, strict=True))
-        return [found[warp :: gather.count] for warp in range(gather.count)]
+        return list(zip(*columns, strict=True))
 
     def _pointers(self, offset: int, scale: int) -> Callable[[Any], Callable[[int], Value]]:
         def of(address: Any) -> Callable[[int], Value]:
@@ -185,6 +189,8 @@ def reduce(low: Lowering, op: nv_tileaa.Reduce) -> None:
     if plan.gather is not None:
         warps = body.gather(plan.gather, made)
         made = [body.tree(parts) for parts in zip(*warps, strict=True)]
+    if plan.spread is not None:
+        made = body.through_memory(plan.spread, made)
     _define(low, op, made)
 
 

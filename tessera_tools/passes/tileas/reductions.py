@@ -12,7 +12,7 @@ from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, SharedRoundTrip, shared_round_trip
-from tessera_tools.layout.reduction import Gather, Reduction, Scan, plan_reduction, plan_scan
+from tessera_tools.layout.reduction import Exchange, Reduction, Scan, plan_reduction, plan_scan
 
 ALIGNMENT = 16
 """Bytes that each round trip's part of the scratch is aligned to: the widest access."""
@@ -47,18 +47,20 @@ def _one_layout(op: Operation, values: Sequence[Value]) -> LinearLayout:
     return first
 
 
-def gathers(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Gather]:
+def exchanges(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Exchange]:
     """The exchanges between warps of a reduction or scan, in order."""
     if isinstance(op, nv_tileaa.Reduce):
         plan = reduction_plan(op)
-        return [plan.gather] if plan.gather is not None else []
+        return [exchange for exchange in (plan.gather, plan.spread) if exchange is not None]
     return [run.gather for run in scan_plan(op).runs if run.gather is not None]
 
 
-def round_trips(op: nv_tileaa.Reduce | nv_tileaa.Scan, gather: Gather) -> list[SharedRoundTrip]:
+def round_trips(op: nv_tileaa.Reduce | nv_tileaa.Scan, exchange: Exchange) -> list[SharedRoundTrip]:
     """How each operand's values go through shared memory."""
     types: list[Any] = [source.type for source in op.sources]
-    return [_round_trip(gather.before, gather.after, max(8, storage_bits(type.element))) for type in types]
+    return [
+        _round_trip(exchange.before, exchange.after, max(8, storage_bits(type.element))) for type in types
+    ]
 
 
 _round_trip = lru_cache(maxsize=256)(shared_round_trip)
@@ -71,4 +73,4 @@ def part_bytes(trip: SharedRoundTrip) -> int:
 
 def scratch_bytes(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> int:
     """Bytes of shared memory that a reduction or scan needs.  Every round trip has bytes of its own."""
-    return sum(part_bytes(trip) for gather in gathers(op) for trip in round_trips(op, gather))
+    return sum(part_bytes(trip) for exchange in exchanges(op) for trip in round_trips(op, exchange))

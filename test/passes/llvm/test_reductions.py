@@ -45,7 +45,7 @@ def any_layout(rng: np.random.Generator, shape: tuple[int, ...], warps: int) -> 
 def repeating_layout(rng: np.random.Generator, shape: tuple[int, ...], warps: int) -> LinearLayout:
     """A layout whose lanes repeat each other, so that warps hold what they do not, and repeat each other too."""
     bits = int(np.log2(np.prod(shape)))
-    low = max(0, bits - warps + 1)
+    low = min(bits, max(0, bits - warps + 1))
     while True:
         narrow = [int(c) for c in rng.integers(0, 1 << low, max(5, low))]
         wide = [int(c) for c in rng.integers(0, 1 << bits, warps)]
@@ -189,3 +189,20 @@ def test_bits_of_each_kind_may_fall_and_rise(order: str):
 @pytest.mark.parametrize("turn", range(4))
 def test_a_layout_that_mixes_the_coordinate_with_others_is_converted_first(turn: int):
     check("scan", any_layout, prefixes)
+
+
+@pytest.mark.parametrize("turn", range(6))
+def test_warps_share_the_work_where_it_is_much(turn: int):
+    """Axes over many warps, with many elements beside them."""
+
+    def layout(rng: np.random.Generator, shape: tuple[int, ...], warps: int) -> LinearLayout:
+        bits = int(np.log2(np.prod(shape)))
+        rows = [1 << bit for bit in range(bits - warps, bits)]
+        columns = [1 << int(bit) for bit in rng.permutation(bits - warps)]
+        mixed = [row ^ (columns[int(rng.integers(len(columns)))] if rng.integers(2) else 0) for row in rows]
+        return laid_out([*columns[5:], *columns[:5], *mixed], warps, shape)
+
+    def expected(x: Array, axis: int) -> Array:
+        return x.sum(axis, dtype=x.dtype)
+
+    check("reduce", layout, expected, ((1 << 2 + turn % 3, 1024), 0, 2 + turn % 3))
