@@ -118,7 +118,7 @@ class Maker:
         body = self.block(depth + 1)
         self.loops.pop()
         if kind == "loop":
-            return Statement("loop", (), (int(self.rng.integers(0, 4)),), (body,))
+            return Statement("loop", (self.pick(("up", "down")),), (int(self.rng.integers(0, 4)),), (body,))
         if self.rng.random() < 0.4:
             # From one number to another, as far as their last bits say.
             words = (self.pick(NUMBERS), self.pick(("", "unsigned")), self.pick(NUMBERS), self.pick(NUMBERS))
@@ -388,9 +388,10 @@ class Writer:
         self.now = before | results
 
     def endless(self, s: Statement) -> None:
-        """A loop that counts itself, so that it ends: every `continue` passes on one iteration less."""
+        """A loop that counts itself, up or down, so that it ends: every `continue` passes on one iteration less."""
         names = assigned(s)
-        start = self.constant(s.numbers[0])
+        upwards = s.words[0] == "up"
+        start = self.constant(0 if upwards else s.numbers[0])
         before, (head, results) = dict(self.now), self.results(names)
         arguments = {n: self.new() for n in names}
         left, counter = self.new(), f"left{self.count}"
@@ -402,10 +403,11 @@ class Writer:
         self.line(f"{head}loop iter_values({pairs}) : {', '.join(TYPES[n] for n in carried)}{arrow} {{")
         self.now |= arguments
         self.depth += 1
-        zero, one = self.constant(0), self.constant(1)
-        over = self.let(f"cmpi less_than_or_equal {left}, {zero}, signed : tile<i32> -> tile<i1>")
+        end, one = self.constant(s.numbers[0] if upwards else 0), self.constant(1)
+        word = "greater_than_or_equal" if upwards else "less_than_or_equal"
+        over = self.let(f"cmpi {word} {left}, {end}, signed : tile<i32> -> tile<i1>")
         self.line(f"if {over} {{ {self.ending('break', names)} }}")
-        self.now[counter] = self.let(f"subi {left}, {one} : tile<i32>")
+        self.now[counter] = self.let(f"{'addi' if upwards else 'subi'} {left}, {one} : tile<i32>")
         self.depth -= 1
         self.block(s.bodies[0], f"continue {' '.join(carried)}", {"break": names, "continue": carried})
         self.line("}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import TARGETS, check_tools, encode, fresh_seed, run
+from programs import TARGETS, check_tools, compiled, encode, fresh_seed, run
 
 M, N, K, STEPS = 64, 32, 32, 6
 A_VIEW = f"tensor_view<{M}x{K * STEPS}xf16, strides=[{K * STEPS},1]>"
@@ -97,6 +97,20 @@ def test_a_product_is_skipped_in_one_iteration(body: str, target: str) -> None:
         kernel(body), encode("f16", a), encode("f16", b), np.zeros((M, N), np.float32), n, skip, target=target
     )
     np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
+
+
+def test_a_while_loop_is_pipelined_as_a_for_loop() -> None:
+    lines = WHILE.splitlines()
+    plain = "\n".join(line for line in lines if "skip" not in line)
+    assert compiled(kernel(WHILE)).ptx.count("cp.async.wait_group") == 0
+    assert compiled(kernel(plain)).ptx.count("cp.async.wait_group") > 0
+    rng = np.random.default_rng(fresh_seed())
+    a, b = rng.standard_normal((M, K * STEPS)), rng.standard_normal((K * STEPS, N))
+    a, b = a.astype(np.float16), b.astype(np.float16)
+    for n in (0, 1, STEPS):
+        exact = a[:, : n * K].astype(np.float64) @ b[: n * K].astype(np.float64)
+        *_, found = run(kernel(plain), encode("f16", a), encode("f16", b), np.zeros((M, N), np.float32), n, 0)
+        np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from tessera_tools.dialects import scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
+from tessera_tools.dialects.nv_tileaa.counted_loops import CountedLoop
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce
 from tessera_tools.dialects.nv_tileaa.tensors import Reshape, Unsplat
 from tessera_tools.ir.core import Block, Region, Value
@@ -164,6 +165,7 @@ canonicalizers = (
     IfThatNothingLeaves,
     LoopOfOneIteration,
     CarriedValuesThatNothingNeeds,
+    CountedLoop,
     ReductionOfSingleElements,
 )
 """The patterns of the dialect."""
