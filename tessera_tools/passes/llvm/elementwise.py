@@ -130,8 +130,8 @@ def _check_elements(op: Operation) -> None:
 def elementwise(low: Lowering, op: Operation) -> None:
     """Apply the scalar form, once or once a register."""
     _check_elements(op)
-    if not _apply_to_pairs(low, op):
-        _apply(low, op, op.results[0], hardware_cast(op, low.target) or SCALARS[op.name])
+    if not hardware_cast(low, op) and not _apply_to_pairs(low, op):
+        _apply(low, op, op.results[0], SCALARS[op.name])
 
 
 def _apply_to_pairs(low: Lowering, op: Operation) -> bool:

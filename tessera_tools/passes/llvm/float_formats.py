@@ -44,9 +44,9 @@ def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
     return e.emit(llvm.FCmp(i64(CMPF_PREDICATES.index(predicate)), a, b, res=I1)).results[0]
 
 
-def or_(e: Emitter, a: Int, b: Int) -> Value:
-    """a | b, of i32."""
-    left, right = e.constant(a), e.constant(b)
+def or_(e: Emitter, a: Int, b: Int, type: Type = I32) -> Value:
+    """a | b."""
+    left, right = e.constant(a, type), e.constant(b, type)
     return e.pure(llvm.Or, (left, right), lambda: llvm.Or(left, right))
 
 
