@@ -149,7 +149,7 @@ def test_comparisons(element: str, signed: bool) -> None:
         assert found.tolist() == [compare(a, b) for a, b in pairs], predicate
 
 
-@pytest.mark.parametrize("element", [*INTEGERS, *FLOATS])
+@pytest.mark.parametrize("element", [*INTEGERS, *FLOATS, "tf32", "f8E4M3FN", "f8E5M2", "f8E8M0FNU"])
 def test_selections(element: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     x, y = (random(element, (COUNT,), rng) for _ in range(2))
