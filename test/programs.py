@@ -49,7 +49,7 @@ class Compiled:
 
 
 @functools.cache
-def _worker() -> Worker:
+def worker() -> Worker:
     """One LLVM process for all programs of the test run."""
     worker = Worker.start()
     atexit.register(worker.close)
@@ -61,7 +61,7 @@ def compiled(text: str, target: str = "sm_80", level: int = 3) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
     module = parse_module(text, "program.mlir")
     gpu = lookup(target)
-    made = compile_module(module, Options(gpu, until="ptx", level=level), worker=_worker())
+    made = compile_module(module, Options(gpu, until="ptx", level=level), worker=worker())
     ptx = made.text("ptx")
     version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
     assert version is not None

@@ -1,0 +1,75 @@
+"""Kernels of the tile dialect, compiled and run on the simulated GPU."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from programs import Array, Compiled, fresh_seed, worker
+
+from tessera_tools.emit.driver import Options, compile_module
+from tessera_tools.emit.kernels import kernels_of_module
+from tessera_tools.emit.manifest import Manifest
+from tessera_tools.ir.printing import print_op
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
+from tessera_tools.runtime import Result, device
+from tessera_tools.target import lookup
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def example(name: str) -> str:
+    """The text of an example."""
+    return (EXAMPLES / f"{name}.mlir").read_text()
+
+
+@functools.cache
+def compiled(text: str, target: str = "sm_80", passes: tuple[str, ...] = ()) -> Compiled:
+    """Compile tile text to PTX, after some passes on the tile dialect."""
+    module = parse_module(text, "kernel.mlir", implicit_index_constants=True)
+    if passes:
+        pipeline = Pipeline("builtin.module")
+        for name in passes:
+            pipeline.add(parse_pass(name))
+        PassManager(pipeline, verify_each=True).run(module)
+    gpu = lookup(target)
+    made = compile_module(module, Options(gpu, until="ptx"), worker=worker())
+    ptx = made.text("ptx")
+    version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
+    assert version is not None
+    return Compiled(print_op(module), ptx, Manifest(gpu.cpu, version[1], tuple(kernels_of_module(module))))
+
+
+def strided(array: Array) -> list[Any]:
+    """A tensor as the parameters of a kernel: its address, extents, strides in elements."""
+    return [array, *map(np.int32, array.shape), *(np.int32(s // array.itemsize) for s in array.strides)]
+
+
+def launch(
+    text: str,
+    *args: Any,
+    target: str = "sm_80",
+    grid: Sequence[int] = (1,),
+    passes: tuple[str, ...] = (),
+    seed: int | None = None,
+    **options: Any,
+) -> tuple[list[Array], Result]:
+    """Compile and run a kernel: (the arrays afterwards, the launch's result; its findings are the caller's to see)."""
+    made = compiled(text, target, passes)
+    gpu = device("sim", gpu_name=target, processes=1)
+    buffers = [
+        gpu.buffer(a, f"argument {i}") if isinstance(a, np.ndarray) else None for i, a in enumerate(args)
+    ]
+    given = [a if b is None else b for a, b in zip(args, buffers, strict=True)]
+    result = (
+        gpu.load(made.ptx, made.manifest, file="kernel.ptx")
+        .kernel(None)
+        .launch(grid, given, seed=fresh_seed("schedule") if seed is None else seed, **options)
+    )
+    return [b.array() for b in buffers if b is not None], result
