@@ -235,6 +235,12 @@ def _bitcast(op: Operation, threads: int) -> Any:
     return lambda a: from_bytes(to_bytes(a, source), target)
 
 
+@_register("freeze")
+def _freeze(op: Operation, threads: int) -> Any:
+    """Whatever it is, it stays so."""
+    return lambda a: a
+
+
 @_register("ptrtoint inttoptr addrspacecast")
 def _pointer_cast(op: Operation, threads: int) -> Any:
     target = dtype(op.results[0].type)
