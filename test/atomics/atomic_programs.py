@@ -23,7 +23,13 @@ def spread(name: str, pointer: str, element: str, shape: str, offsets: str) -> s
 
 
 def contended(
-    count: int, element: str, op: Callable[[str], str], *, returns: bool = True, masked: bool = False
+    count: int,
+    element: str,
+    op: Callable[[str], str],
+    *,
+    returns: bool = True,
+    masked: bool = False,
+    warps: int | None = None,
 ) -> str:
     """`kernel(elements, operands, results)`: tile block b does `op` with its `count` operands, the i-th on element
     i mod 7; `masked`, only the even ones.
@@ -32,8 +38,12 @@ def contended(
     """
     types = f"tile<{count}xptr<{element}>>, tile<{count}x{element}>"
     stored = f"%t2 = store_ptr_tko weak %q, %r token=%t1 : {types} -> token" if returns else ""
+    pointer = f"tile<ptr<{element}>>"
+    hints = (
+        f"optimization_hints=<default = {{num_worker_warps_per_cta = {warps}}}>" if warps is not None else ""
+    )
     return f"""
-  entry @kernel(%elements: tile<ptr<{element}>>, %operands: tile<ptr<{element}>>, %results: tile<ptr<{element}>>) {{
+  entry @kernel(%elements: {pointer}, %operands: {pointer}, %results: {pointer}) {hints} {{
     %i = iota : tile<{count}xi32>
     %bx, %by, %bz = get_tile_block_id : tile<i32>
     %extent = constant <i32: {count}> : tile<i32>

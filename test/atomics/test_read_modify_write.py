@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from atomics.atomic_programs import contended, is_a_history, rmw
-from programs import TARGETS, Array, check_tools, decode, encode, fresh_seed, launch, program, run
+from atomics.atomic_programs import contended, is_a_history, rmw, spread
+from programs import TARGETS, Array, check_tools, compiled, decode, encode, fresh_seed, launch, program, run
 
 BLOCKS = 3
 COUNT = 64
@@ -93,12 +93,15 @@ def test_floats_are_exchanged_bit_by_bit(element: str) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 16, 64, 512])
+@pytest.mark.parametrize("warps", [1, 2, 8])
 @pytest.mark.parametrize("returns", [False, True])
-def test_each_element_is_changed_once_whatever_threads_hold_it(count: int, returns: bool) -> None:
+def test_each_element_is_changed_once_whatever_threads_hold_it(count: int, returns: bool, warps: int) -> None:
     """Tiles of fewer elements than threads, and of more; the mask leaves out the odd ones."""
     rng = np.random.default_rng(fresh_seed())
     operands = rng.integers(1, 1000, count * BLOCKS, np.int32)
-    text = contended(count, "i32", rmw(count, "i32", "add"), returns=returns, masked=True)
+    text = contended(count, "i32", rmw(count, "i32", "add"), returns=returns, masked=True, warps=warps)
+    (kernel,) = compiled(text).manifest.kernels
+    assert kernel.block == (32 * warps, 1, 1)
     last, _, seen = run(text, np.zeros(7, np.int32), operands, np.zeros_like(operands), grid=(BLOCKS,))
     place = np.arange(count * BLOCKS) % count
     for element in range(7):
@@ -162,3 +165,28 @@ def test_the_tools_take_every_kind_of_instruction(target: str) -> None:
              ("xchg", "f32", False)]  # fmt: skip
     for mode, element, returns in cases:
         check_tools(contended(64, element, rmw(64, element, mode), returns=returns, masked=True), target)
+
+
+@pytest.mark.parametrize("count", [2, 32, 64])
+def test_warps_that_hold_the_same_elements_agree_on_what_was_there(count: int) -> None:
+    """A tile that is large enough for several warps takes what a small one found."""
+    types = f"tile<{count}xptr<i32>>, tile<{count}xi32>"
+    wide = 8192 // count
+    body = f"""
+  %i = iota : tile<{count}xi32>
+  {spread("p", "%aP", "i32", str(count), "%i")}
+  %one = constant <i32: 1> : tile<{count}xi32>
+  %old, %t = atomic_rmw_tko relaxed device %p, add, %one token=%aT : {types} -> tile<{count}xi32>, token
+  %old1 = reshape %old : tile<{count}xi32> -> tile<{count}x1xi32>
+  %olds = broadcast %old1 : tile<{count}x1xi32> -> tile<{count}x{wide}xi32>
+  %y = addi %b, %olds : tile<{count}x{wide}xi32>
+"""
+    text = program(body, {"a": ("i32", (count,)), "b": ("i32", (count, wide))}, {"y": ("i32", (count, wide))})
+    (kernel,) = compiled(text).manifest.kernels
+    assert kernel.block[0] > 32
+    rng = np.random.default_rng(fresh_seed())
+    a, b = rng.integers(0, 99, count, np.int32), rng.integers(0, 99, (count, wide), np.int32)
+    for schedule in ("late", "early"):
+        (after, _, y), _ = launch(text, a, b, np.zeros_like(b), mode=schedule)
+        assert np.array_equal(after, a + 1)
+        assert np.array_equal(y, b + a[:, None])
