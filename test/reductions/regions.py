@@ -20,12 +20,11 @@ def combined(
     axis: int,
     reverse: bool = False,
     before: str = "",
-    after: str = "",
 ) -> tuple[str, tuple[int, ...]]:
     """(a program that reduces or scans its tiles `x`, … into `xR`, …; the shape of the results).
 
     what: `reduce` or `scan`. region: ops on `%xE` (an element) and `%xA` (what is before it), … that end in a yield.
-    before, after: ops around it; `after` may redefine nothing, and is for programs with results of their own.
+    before: ops before it, whose values the region may use.
     """
     scan = what == "scan"
     result = tuple(shape) if scan else (*shape[:axis], *shape[axis + 1 :])
@@ -46,7 +45,7 @@ def combined(
         part = "%r" if len(names) == 1 else f"%r#{i}"
         # The same value under the name that the program stores.
         lines.append(f"%{n}R = reshape {part} : {tile(e, result)} -> {tile(e, result)}")
-    body = "\n".join([before, *lines, after])
+    body = "\n".join([before, *lines])
     return program(body, {n: (e, shape) for n, e, _ in operands}, outputs), result
 
 

@@ -296,3 +296,21 @@ def test_formats_without_arithmetic_are_chosen_from(what: str, element: str):
     _, found = ran(text, rng, x, empty(element, result))
     function = np.minimum.reduce if what == "reduce" else np.minimum.accumulate
     assert np.array_equal(decode(element, found).reshape(result), function(decode(element, x), axis=axis))
+
+
+def test_a_region_may_divide():
+    rng = generator()
+    region = """
+    %product = muli %xE, %xA : tile<i32>
+    %c = remi %product, %modulus unsigned : tile<i32>
+    yield %c : tile<i32>
+    """
+    shape, axis = random_case(rng)
+    constant = "%modulus = constant <i32: 251> : tile<i32>"
+    text, result = combined("reduce", [("x", "i32", "1")], region, shape, axis, before=constant)
+    x = rng.integers(0, 251, shape, dtype=np.int32)
+    _, found = ran(text, rng, x, empty("i32", result))
+    expected = np.ones(result, np.int64)
+    for part in np.moveaxis(x.astype(np.int64), axis, 0):
+        expected = expected * part % 251
+    assert np.array_equal(found.reshape(result), expected)

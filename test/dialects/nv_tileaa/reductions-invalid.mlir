@@ -97,3 +97,15 @@ func.func @f(%x: tensor<8xi32>) {
   }
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<8xi32>, %p: !llvm.ptr<1>) {
+  %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
+  ^bb0(%a: i32, %b: i32):
+    // expected-error @below {{may not stand in the region of 'nv_tileaa.reduce', which has no effects}}
+    llvm.store %a, %p : i32, !llvm.ptr<1>
+    nv_tileaa.yield %a : i32
+  }
+  return
+}
