@@ -79,7 +79,7 @@ def _rounded_division(e: Emitter, op: Operation, operands: Sequence[Value], type
     signed = op.name != "arith.ceildivui"
     # The steps below are numbers: an i1 is too narrow for them.
     width = type if type.width > 1 else I8
-    a, b = (Number(e, value, here=True).resized(width, signed=signed) for value in operands)
+    a, b = (Number(e, value).resized(width, signed=signed) for value in operands)
     if not signed:
         nonzero = (~a.equals(0)).resized(width)
         return (nonzero + (a - nonzero).make(llvm.UDiv, (a - nonzero, b))).resized(type).value

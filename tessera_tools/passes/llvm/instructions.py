@@ -34,12 +34,8 @@ def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type) -> Value:
 
 
 def intrinsic(e: Emitter, name: str, operands: Sequence[Value], type: Type) -> Value:
-    """A pure LLVM intrinsic by its name, shared; an overloaded name may be left without its types."""
-
-    def make() -> Any:
-        return llvm.CallIntrinsic(StringAttr(name), list(operands), output=type)
-
-    return e.pure((name, type), operands, make)
+    """An LLVM intrinsic by its name, here; an overloaded name may be left without its types."""
+    return e.emit(llvm.CallIntrinsic(StringAttr(name), list(operands), output=type)).results[0]
 
 
 def guarded(

@@ -16,7 +16,6 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, F64, I16
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.float_formats import float_op
 from tessera_tools.passes.llvm.instructions import Scalar, intrinsic
 from tessera_tools.passes.llvm.math.numbers import Number
 
@@ -58,7 +57,7 @@ def _instruction(e: Emitter, op: Operation, mode: str, operands: Sequence[Value]
     stem = op.name.partition(".")[2].removesuffix("f")
     if stem == "sub":
         # a - b = a + (-b) in every rounding mode.
-        operands = [operands[0], float_op(e, llvm.FNeg, [operands[1]], type)]
+        operands = [operands[0], (-Number(e, operands[1])).value]
         stem = "add"
     flush = ".ftz" if "flush_to_zero" in op.attributes else ""
     suffix = "" if mode == "full" else ".f" if type is F32 else ".d"
@@ -68,8 +67,8 @@ def _instruction(e: Emitter, op: Operation, mode: str, operands: Sequence[Value]
 def _exp(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
     """2^(x · log2 e)."""
     (x,) = operands
-    scaled = float_op(e, llvm.FMul, [x, e.constant(1 / math.log(2), F32)], F32)
-    return intrinsic(e, "llvm.nvvm.ex2.approx.f32", [scaled], type)
+    scaled = Number(e, x) * (1 / math.log(2))
+    return intrinsic(e, "llvm.nvvm.ex2.approx.f32", [scaled.value], type)
 
 
 def _tanh(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:

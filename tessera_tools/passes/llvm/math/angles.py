@@ -114,7 +114,7 @@ def reduced(x: Number, most: float) -> Angle:
     fallback = [near.q.value, near.r.high.value, near.r.low.value]
 
     def body() -> list[Value]:
-        angle = _far(x.moved())
+        angle = _far(x)
         return [angle.q.value, angle.r.high.value, angle.r.low.value]
 
     q, high, low = (Number(x.e, value) for value in guarded(x.e, far.value, fallback, body))

@@ -3,8 +3,8 @@
     x = Number(e, value)
     y = (x < 0).choose(-x, x * x + 1)      # llvm.fcmp, llvm.fneg, llvm.fmul, llvm.fadd, llvm.select
 
-Python's numbers beside a Number become constants of its type. Equal formulas are shared and hoisted, unless the Number
-was made with `here`, as in a branch that is seldom taken: then they stay where they are written.
+Python's numbers beside a Number become constants of its type. Formulas stay where they are written: in a branch they
+cost nothing where it is not taken. LLVM shares what is equal, and moves out of loops what does not change there.
 """
 
 from __future__ import annotations
@@ -50,12 +50,11 @@ FORMATS = {F32: Format(F32, I32, 24, 127), F64: Format(F64, I64, 53, 1023)}
 class Number:
     """A value with operators, each one llvm op.  Integers are signed; a comparison gives an i1, false for a NaN."""
 
-    __slots__ = ("e", "here", "value")
+    __slots__ = ("e", "value")
 
-    def __init__(self, e: Emitter, value: Value, *, here: bool = False) -> None:
+    def __init__(self, e: Emitter, value: Value) -> None:
         self.e = e
         self.value = value
-        self.here = here
 
     @property
     def type(self) -> Any:
@@ -69,28 +68,14 @@ class Number:
 
     def of(self, constant: float) -> Number:
         """A constant of this type."""
-        return self._as(self.e.constant(constant, self.type))
-
-    def moved(self) -> Number:
-        """The same value, whose formulas stay where they are written."""
-        return Number(self.e, self.value, here=True)
-
-    def _as(self, value: Value) -> Number:
-        return Number(self.e, value, here=self.here)
+        return Number(self.e, self.e.constant(constant, self.type))
 
     def make(
         self, cls: Any, operands: Sequence[Number | float], type: Type | None = None, **attributes: Any
     ) -> Number:
         """An op of a class; numbers of Python among the operands are constants of this type."""
         values = [v.value if isinstance(v, Number) else self.e.constant(v, self.type) for v in operands]
-        result = type or self.type
-
-        def build() -> Any:
-            return cls.create(values, [result], attributes)
-
-        if self.here:
-            return self._as(self.e.emit(build()).results[0])
-        return self._as(self.e.pure((cls, result, *attributes.values()), values, build))
+        return Number(self.e, self.e.emit(cls.create(values, [type or self.type], attributes)).results[0])
 
     @property
     def _floats(self) -> bool:
