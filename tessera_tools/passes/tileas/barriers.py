@@ -40,14 +40,20 @@ class Access:
     """The alloc_tensor that is accessed; None for scratch and global memory."""
     loops: frozenset[Operation] = frozenset()
     """The loops around the op in an earlier iteration of which it was made."""
+    groups: int = 0
+    """Of a copy under way: the groups committed since it began, its own among them; no more than `_MOST_GROUPS`."""
 
     @property
     def is_global(self) -> bool:
         return self.end == 0
 
-    def landed(self) -> Access:
-        """The same access when it is complete."""
-        return replace(self, under_way=False)
+    def landed(self, pending: int) -> Access:
+        """The same access behind a wait that leaves the latest `pending` groups."""
+        return replace(self, under_way=False, groups=0) if self.groups > pending else self
+
+    def committed(self) -> Access:
+        """The same access when one more group has been committed."""
+        return replace(self, groups=min(self.groups + 1, _MOST_GROUPS)) if self.under_way else self
 
     def again(self, loop: Operation) -> Access:
         """The same access as the next iteration of a loop sees it."""
@@ -68,9 +74,14 @@ class Effects:
     behind: tuple[Access, ...] = ()
     """With barriers of its own: the accesses that may be behind the last one."""
     is_barrier: bool = False
-    waits: bool = False
+    commits: bool = False
+    """Whether the op commits a group of copies."""
+    pending: int | None = None
+    """Of a wait: how many groups may be incomplete behind it."""
 
 
+_MOST_GROUPS = 16
+"""More groups than any wait leaves incomplete; what is older is as good as this old."""
 Pending = frozenset[Access]
 _NONE: Pending = frozenset()
 
@@ -149,7 +160,9 @@ class _Analysis:
         if isinstance(op, nv_tileas.Barrier):
             return Effects(is_barrier=True)
         if isinstance(op, nv_tileas.AsyncWaitGroup):
-            return Effects(waits=True)
+            return Effects(pending=op.pending.value)
+        if isinstance(op, nv_tileas.AsyncCommitGroup):
+            return Effects(commits=True)
         accesses: list[Access] = []
         kinds = memory_kinds(op)
         copies = isinstance(op, nv_tileas.AsyncTiledCopy)
@@ -261,8 +274,11 @@ class _Analysis:
         effects = self.effects[op]
         if effects.is_barrier:
             return pending if op is self.ignored else _after_barrier(pending)
-        if effects.waits:
-            return frozenset(access.landed() for access in pending)
+        left = effects.pending
+        if left is not None:
+            return frozenset(access.landed(left) for access in pending)
+        if effects.commits:
+            return frozenset(access.committed() for access in pending)
         reasons = [
             earlier for access in effects.accesses for earlier in pending if self.conflict(earlier, access)
         ]
@@ -291,12 +307,16 @@ class _Analysis:
             return False
         if not earlier.under_way:
             return True
-        if earlier.buffer is later.buffer:
+        if earlier.buffer is later.buffer and not _has_one_stage(earlier.buffer):
             # The stages of a pipeline: what is read was waited for, what is filled was read before the last barrier.
             return False
         raise later.op.error(
             "uses shared memory that a copy under way may still fill; an nv_tileas.async.wait_group must stand before"
         )
+
+
+def _has_one_stage(buffer: Operation | None) -> bool:
+    return isinstance(buffer, nv_tileas.AllocTensor) and buffer.res.type.stages == 1
 
 
 def _either(a: Pending | None, b: Pending | None) -> Pending | None:
