@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
+from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
+from tessera_tools.emit.llvmir.debug import subprogram
 
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)\s*(?://[^@]*(@\[.*\]))?")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"(.*)"')
@@ -54,8 +53,8 @@ def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> s
         found.append(f"\t.loc\t{places[-1]}")
         here = [f"{file} {number} {column}", *places]
         for level in reversed(range(len(places))):
-            scope = frames[level].scope
-            name = names.setdefault(_function(scope), len(names))
+            function = subprogram(frames[level].scope)
+            name = names.setdefault(function.linkage_name or function.label, len(names))
             found.append(f"\t.loc\t{here[level]}, function_name $L__name{name}, inlined_at {here[level + 1]}")
     found += [f'\t.file\t{index} "{path}"' for path, index in files.items() if index > known]
     if names:
@@ -67,12 +66,6 @@ def _without_comment(line: str) -> list[str]:
     """The line without LLVM's comment: none where nothing else is in it. The head of the file has no other."""
     code = line if '"' in line else _COMMENT.sub("", line)
     return [code] if code or not line.strip() else []
-
-
-def _function(scope: object) -> str:
-    while hasattr(scope, "scope"):
-        scope = scope.scope  # pyright: ignore[reportAttributeAccessIssue]
-    return scope.linkage_name or scope.label  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _strings(names: Mapping[str, int]) -> list[str]:

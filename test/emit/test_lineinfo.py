@@ -143,6 +143,22 @@ def test_text_has_its_own_lines(worker: Worker) -> None:
     assert {5, 6, 9, 10} <= {line for _, line in found} <= set(range(1, 12))
 
 
+def test_scopes_of_text_may_be_blocks_and_shared(worker: Worker) -> None:
+    text = """
+#f = #cuda_tile.di_file<"k.py" in "/here">
+#u = #cuda_tile.di_compile_unit<file = #f>
+#s = #cuda_tile.di_subprogram<file = #f, line = 3, name = "k", linkageName = "k", compileUnit = #u, scopeLine = 3>
+#b = #cuda_tile.di_lexical_block<scope = #s, file = #f, line = 4, column = 2>
+#l4 = loc("/here/k.py":4:2)
+#l5 = loc("/here/k.py":5:2)
+#l9 = loc("other.py":9:2)
+entry @one() { return loc(#cuda_tile.di_loc<#l5 in #b>) } loc(#cuda_tile.di_loc<#l4 in #b>)
+entry @two() { return loc(#cuda_tile.di_loc<#l9 in #s>) } loc(#cuda_tile.di_loc<#l4 in #s>)
+"""
+    ptx = compiled(parse_module(text, "k.mlir"), worker, level=0)
+    assert directives(ptx) == [("/here/k.py", 5), ("other.py", 9)]
+
+
 def test_a_call_site_that_nothing_is_known_of_is_left_out() -> None:
     head, tail = ".version 8.0\n\t.loc\t1 4 2", '\n\t.file\t1 "a.py"\n'
     ptx = f"{head}      // a.py:4:2 @[ b.py:9:1 ]\n\tret; // done{tail}"

@@ -46,8 +46,10 @@ class DebugInfo:
         self._attributes: dict[Any, str] = {}
         self._scope = ""
         self._file = ""
-        # The function's own scope, where cuda_tile gives it one.
-        self._own: ct.DILocalScopeAttr | None = None
+        # The function's own scope, where cuda_tile gives it one, and the nodes of scopes that its positions name: LLVM
+        # takes a subprogram for one function only.
+        self._own: ct.DISubprogramAttr | None = None
+        self._tile_scopes: dict[ct.DILocalScopeAttr, str] = {}
         self._suffixes: dict[Location, str] = {}
         self.inlined: dict[str, tuple[ct.DILocAttr, ...]] = {}
         """Positions in functions that were inlined, as `chain_text` has them: that one, and where each was called."""
@@ -55,7 +57,7 @@ class DebugInfo:
     def function(self, name: str, location: Location) -> str:
         """Begin a function: its scope, as ` !dbg !4` for the header."""
         self._suffixes = {}
-        given, self._own = _subprogram_of(location), _tile_scope(location)
+        given, self._own, self._tile_scopes = _subprogram_of(location), _tile_subprogram(location), {}
         start = location.start() or ("<unknown>", 0, 0)
         self._file = start[0]
         if self._own is not None:
@@ -102,7 +104,7 @@ class DebugInfo:
     def _in_scopes(self, location: Location) -> str | None:
         """The position in the scopes that a location names; None where it names none that leads to the function."""
         frames = frames_of(location)
-        if not frames or subprogram(frames[-1].scope) is not subprogram(self._own):
+        if not frames or subprogram(frames[-1].scope) is not self._own:
             return None
         node: str | None = None
         for frame in reversed(frames):
@@ -119,7 +121,7 @@ class DebugInfo:
 
     def _tile_scope(self, scope: ct.DILocalScopeAttr) -> str:
         """The node of a scope of cuda_tile."""
-        known = self._attributes.get(scope)
+        known = self._tile_scopes.get(scope)
         if known is not None:
             return known
         if isinstance(scope, ct.DISubprogramAttr):
@@ -136,7 +138,7 @@ class DebugInfo:
                 f"distinct !DILexicalBlock(scope: {self._tile_scope(scope.scope)}, "
                 f"file: {self._tile_file(scope.file)}, line: {scope.line}, column: {min(scope.column, 0xFFFF)})"
             )
-        known = self._attributes[scope] = self.metadata.distinct(text)
+        known = self._tile_scopes[scope] = self.metadata.distinct(text)
         return known
 
     def _tile_file(self, file: ct.DIFileAttr) -> str:
@@ -223,17 +225,17 @@ def _subprogram_of(location: Location) -> DISubprogramAttr | None:
     return None
 
 
-def _tile_scope(location: Location) -> ct.DILocalScopeAttr | None:
-    """The scope of cuda_tile that a function's location lies in."""
-    while isinstance(location, NameLoc):
-        location = location.child
-    return location.scope if isinstance(location, ct.DILocAttr) else None
+def _tile_subprogram(location: Location) -> ct.DISubprogramAttr | None:
+    """The function of cuda_tile's debug information that a function's location lies in."""
+    frames = frames_of(location)
+    return subprogram(frames[-1].scope) if frames else None
 
 
-def subprogram(scope: ct.DILocalScopeAttr | None) -> ct.DILocalScopeAttr | None:
+def subprogram(scope: ct.DILocalScopeAttr) -> ct.DISubprogramAttr:
     """The function that a scope belongs to."""
     while isinstance(scope, ct.DILexicalBlockAttr):
         scope = scope.scope
+    assert isinstance(scope, ct.DISubprogramAttr)
     return scope
 
 

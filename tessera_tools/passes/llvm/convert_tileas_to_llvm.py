@@ -146,7 +146,8 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
         )
     low.block(function.body.entry)
     if low.reachable:
-        emitter.location = function.location
+        end = function.body.entry.last_op.location
+        emitter.location = end if end.start() is not None else function.location
         emitter.emit(llvm.Return())
     attributes = {
         k: v
