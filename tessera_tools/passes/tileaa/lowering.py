@@ -155,14 +155,6 @@ class Lowering:
 
 def refusal(op: Operation, what: str = "") -> DiagnosticError:
     """As `Lowering.refuse`."""
-    return op.error(f"is not supported by {PASS} in this version: {what or _instead(op)}")
-
-
-_INSTEAD = {
-    "mmai": "there is no integer matrix multiplication yet; mmaf is supported",
-    "mmaf_scaled": "there is no block-scaled matrix multiplication yet; mmaf is supported",
-}
-
-
-def _instead(op: Operation) -> str:
-    return _INSTEAD.get(op.name.partition(".")[2], "it has no counterpart in nv_tileaa yet")
+    return op.error(
+        f"is not supported by {PASS} in this version: {what or 'it has no counterpart in nv_tileaa yet'}"
+    )
