@@ -77,7 +77,7 @@ def test_buffers_that_do_not_fit_are_listed() -> None:
     with pytest.raises(
         DiagnosticError, match="needs 768 bytes of shared memory for one stage.*512 bytes for tile 16x16xf16"
     ):
-        MaterializePipeline().run_on_kernel(function, target, PassContext())
+        MaterializePipeline(num_stages=1).run_on_kernel(function, target, PassContext())
 
 
 def test_too_many_stages_are_refused() -> None:
