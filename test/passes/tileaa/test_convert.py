@@ -59,6 +59,11 @@ entry @good() {
 }
 entry @bad() {
   %0 = iota : tile<8xi32>
+  %1 = reduce %0 dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%a: tile<i32>, %b: tile<i32>) {
+    %t = iota : tile<4xi32>
+    yield %a : tile<i32>
+  }
   return
 }
 """
