@@ -66,15 +66,12 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
   // CHECK: nvvm.barrier0
   // CHECK: %[[ADDRESS:.+]] = llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<3> -> i64
   // CHECK: llvm.and %{{.+}}, %{{.+}} : i64
+  // CHECK-NOT: nvvm.barrier0
   // CHECK: llvm.intr.trap
-  // CHECK: llvm.store %x
-  // CHECK: nvvm.barrier0
   // CHECK: %[[GIVEN:.+]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr
   // CHECK: llvm.call @free(%[[GIVEN]]) : (!llvm.ptr) -> ()
-  nv_tileaa.func @memory(%x: i32) attributes {nv_tileaa.kernel_spec = #spec} {
+  nv_tileaa.func @memory() attributes {nv_tileaa.kernel_spec = #spec} {
     %p = nv_tileaa.heap_alloc {bytes = 256 : i64, alignment = 64 : i64} : !llvm.ptr<1>
-    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
-    %s = nv_tileaa.store %p, %x, %t {copy_atom = #cute.copy_atom<sm80_stg_32_i32>} : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
     nv_tileaa.heap_free %p : !llvm.ptr<1>
     nv_tileaa.return
   }
