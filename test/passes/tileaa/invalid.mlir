@@ -45,16 +45,6 @@ entry @unsigned_floats(%x: tile<f32>) {
 
 // -----
 
-entry @batched() {
-  %a = constant <f16: 1.0> : tile<2x16x16xf16>
-  %c = constant <f32: 0.0> : tile<2x16x16xf32>
-  // expected-error @+1 {{'cuda_tile.mmaf' op is not supported by convert-cuda-tile-to-tileaa in this version: no batch of matrices}}
-  %0 = mmaf %a, %a, %c : tile<2x16x16xf16>, tile<2x16x16xf16>, tile<2x16x16xf32>
-  return
-}
-
-// -----
-
 cuda_tile.module @first {
   // expected-note @+1 {{the other one is here}}
   entry @same() {
