@@ -45,7 +45,7 @@ class Angle(NamedTuple):
 def _near(x: Number) -> Angle:
     """The reduction of |x| up to the limit."""
     first, second, third = split(pi() / 2, x.format.precision, 3)
-    whole, q = rounded_to_integer(x * (2 / math.pi))
+    whole, q = rounded_to_integer(x, 2 / math.pi)
     # The first difference is exact, because the product is within a factor of two of x, or 0.
     product = two_product(whole, first)
     one = two_difference(x - product.high, product.low)

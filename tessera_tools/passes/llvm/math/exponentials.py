@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from tessera_tools.dialects import llvm
+from tessera_tools.ir.types import F32
 from tessera_tools.passes.llvm.math import coefficients
 from tessera_tools.passes.llvm.math.constants import ln2
 from tessera_tools.passes.llvm.math.numbers import (
@@ -21,23 +23,25 @@ from tessera_tools.passes.llvm.math.numbers import (
 
 def clamped(x: Number, limit: float) -> Number:
     """x between -limit and limit; a NaN stays."""
+    if x.type is F32:
+        # One instruction each, of which f64 has none that keeps a NaN.
+        return x.make(llvm.Maximum, (x.make(llvm.Minimum, (x, limit)), -limit))
     x = (x > limit).choose(limit, x)
     return (x < -limit).choose(-limit, x)
 
 
 def near_one(r: Number, low: Number | None = None) -> Number:
     """e^(r + low) for |r| ≤ 0.36 and a tiny `low`."""
-    tail = (r * r) * polynomial(coefficients.EXP, r)
-    if low is not None:
-        tail = tail + low
-    return (r + tail) + 1.0
+    square, series = r * r, polynomial(coefficients.EXP, r)
+    rest = square.fma(series, r) if low is None else r + square.fma(series, low)
+    return rest + 1.0
 
 
 def _reduced(x: Number) -> tuple[Number, Number]:
     """(r, n): x = n · log 2 + r. The product with the first part of log 2 is exact in the fused operation, and what
     that leaves is so small that one rounding does no harm."""
     high, low = constant_pair(ln2(), x.format.precision)
-    whole, n = rounded_to_integer(x * (1 / math.log(2)))
+    whole, n = rounded_to_integer(x, 1 / math.log(2))
     return (-whole).fma(low, (-whole).fma(high, x)), n
 
 

@@ -305,7 +305,9 @@ def scaled(x: Number, exponent: Number) -> Number:
     return x * power_of_two(half, x.format) * power_of_two(exponent - half, x.format)
 
 
-def rounded_to_integer(x: Number) -> tuple[Number, Number]:
-    """The nearest integer as a float, and as an integer of the format's width; |x| < 2^(mantissa - 1)."""
-    shifted = x + x.format.magic
-    return shifted - x.format.magic, shifted.bits() - x.of(x.format.magic).bits()
+def rounded_to_integer(x: Number, factor: float = 1.0) -> tuple[Number, Number]:
+    """The integer nearest to x · factor as a float, and as an integer of the format's width; its magnitude is less than
+    2^(mantissa - 1)."""
+    magic = x.format.magic
+    shifted = x + magic if factor == 1.0 else x.fma(factor, magic)
+    return shifted - magic, shifted.bits() - x.of(magic).bits()
