@@ -12,6 +12,7 @@ extent and fits 32 bits where that does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -350,10 +351,13 @@ def padding_bits(word: str, element: Type) -> int | None:
     """The bits of the padding value of that name; None where the format has none."""
     if not isinstance(element, FloatType):
         return 0
+    number = _NUMBERS[word]
     try:
-        return floats.encode(_NUMBERS[word], element.keyword)
+        bits = floats.encode(number, element.keyword)
     except ValueError:
         return None
+    # Formats without infinity round it to something else.
+    return bits if math.isinf(floats.decode(bits, element.keyword)) == math.isinf(number) else None
 
 
 def _load(op: ct.LoadViewTko, to: Lowering) -> None:

@@ -20,23 +20,6 @@ entry @no_zero(%p: tile<ptr<f8E8M0FNU>>, %i: tile<i32>) {
 
 // -----
 
-entry @indices() {
-  // expected-error @+1 {{'cuda_tile.iota' op is not supported by convert-cuda-tile-to-tileaa in this version: there is no tile of indices yet}}
-  %i = iota : tile<8xi32>
-  return
-}
-
-// -----
-
-entry @repeated(%p: tile<f32>) {
-  %a = constant <f32: [1.0, 2.0]> : tile<2xf32>
-  // expected-error @+1 {{'cuda_tile.reshape' op is not supported by convert-cuda-tile-to-tileaa in this version: tiles of several different elements keep their shape}}
-  %b = reshape %a : tile<2xf32> -> tile<2x1xf32>
-  return
-}
-
-// -----
-
 entry @unsigned_floats(%x: tile<f32>) {
   // expected-error @+1 {{'cuda_tile.ftof' op is not supported by convert-cuda-tile-to-tileaa in this version: rounding to 'fnv8E5M3FNU', which has no negative numbers; the other formats are supported}}
   %0 = ftof %x : tile<f32> -> tile<fnv8E5M3FNU>
