@@ -8,7 +8,7 @@ What passes ask of an op beside its fields are plain methods, each documented wh
 
     callable ops     callable_region, function_type, arg_attrs, res_attrs        func.func, gpu.func
     calls            callee, call_operands                                       func.call, gpu.launch_func
-    loops            is_loop, loop_body, induction, inits, iter_args             scf.for, scf.while, nv_tileaa.loop
+    loops            is_loop, loop_body, induction, inits, iter_args             scf.for, nv_tileaa.loop, cuda_tile.for
     control flow     flow                                                        scf.for, scf.if, nv_tileaa.if, …
     branches         branch_operands(i), set_branch_operands(i, values)          cf.br, cf.cond_br, cf.switch
     views            view_source                                                 memref.cast, memref.subview, …

@@ -237,12 +237,18 @@ class For(_Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEM
     body = region()
     default_dialect = "cuda_tile"
     implicit = Continue
+    is_loop: ClassVar[bool] = True
     assembly = "custom<ForSyntax>"
 
     @property
     def induction(self) -> Any:
         """The value that counts."""
         return self.body.entry.arguments[0]
+
+    @property
+    def iter_args(self) -> list[Any]:
+        """The carried values inside the body."""
+        return self.body.entry.arguments[1:]
 
     def verify_op(self) -> None:
         arguments = self.body.entry.arguments if self.body.blocks else []
@@ -300,7 +306,13 @@ class Loop(_Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS,
     body = region()
     default_dialect = "cuda_tile"
     implicit = Continue
+    is_loop: ClassVar[bool] = True
     assembly = "custom<LoopSyntax>"
+
+    @property
+    def iter_args(self) -> list[Any]:
+        """The carried values inside the body."""
+        return self.body.entry.arguments
 
     def verify_op(self) -> None:
         _check_carried(self, self.body.entry.arguments if self.body.blocks else [])

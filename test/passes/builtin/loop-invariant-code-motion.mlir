@@ -123,3 +123,31 @@ func.func @left_early(%a: i32, %b: i32) {
   }
   return
 }
+
+// The loops of cuda_tile: what has no effect leaves, but not a division, and not what a continue passes on.
+// CHECK-LABEL: entry @tiles
+entry @tiles(%a: tile<i32>, %n: tile<i32>) {
+  // CHECK-NEXT: %[[S:.*]] = addi
+  // CHECK-NEXT: %[[T:.*]] = muli %[[S]], %[[S]]
+  // CHECK-NEXT: %[[LESS:.*]] = cmpi less_than
+  // CHECK-NEXT: for %{{.*}} in
+  // CHECK-NEXT: divi
+  // CHECK-NEXT: loop {
+  // CHECK-NEXT: if %[[LESS]] {
+  // CHECK-NEXT: break
+  // CHECK-NEXT: }
+  // CHECK-NEXT: print_tko "%d", %[[T]]
+  for %i in (%n to %n, step %n) : tile<i32> {
+    %q = divi %a, %a signed : tile<i32>
+    loop {
+      %s = addi %a, %a : tile<i32>
+      %t = muli %s, %s : tile<i32>
+      %less = cmpi less_than %n, %n, signed : tile<i32> -> tile<i1>
+      if %less { break }
+      %tok = print_tko "%d", %t : tile<i32> -> token
+      continue
+    }
+    continue
+  }
+  return
+}
