@@ -38,8 +38,8 @@ def near_one(r: Number, low: Number | None = None) -> Number:
 
 
 def _reduced(x: Number) -> tuple[Number, Number]:
-    """(r, n): x = n · log 2 + r. By fused operations with log 2 in two parts, r is wrong by a unit of its last place, at
-    most a quarter of one of e^r."""
+    """(r, n): x = n · log 2 + r. By fused operations with log 2 in two parts, r is wrong by a unit of its last place,
+    at most a quarter of one of e^r."""
     high, low = constant_pair(ln2(), x.format.precision)
     whole, n = rounded_to_integer(x, 1 / math.log(2))
     return (-whole).fma(low, (-whole).fma(high, x)), n
