@@ -227,7 +227,11 @@ def _select(m: Machine, op: Any) -> None:
 def _float_to_float(m: Machine, op: Any) -> None:
     if word(op.rounding_mode) not in ("", "nearest_even"):
         raise UnsupportedError(f"rounding<{word(op.rounding_mode)}>")
-    m.set(op, rounded(m.get(op.operands[0]), element_of(op.to)))
+    found = np.asarray(rounded(m.get(op.operands[0]), element_of(op.to)))
+    if str(element_of(op.to)) == "f8E5M2":
+        # Formats of 8 bits saturate; this one has infinities that rounding would otherwise give.
+        found = np.where(np.isinf(found), np.copysign(57344.0, found), found)
+    m.set(op, found)
 
 
 @on(ct.IToF)

@@ -1,0 +1,162 @@
+"""The programs of the corpus on the simulated GPU, against float64: aligned and ragged, every generation of target,
+both modes of the simulator, eight schedules; and no register spilled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import TARGETS, Array, check_tools, decode, empty, fresh_seed, launch, random
+
+from oracles import require_tool
+from tessera_tools.emit.driver import Options, compile_module
+from tessera_tools.parser import parse_module
+from tessera_tools.target import lookup
+
+CORPUS = Path(__file__).parent
+NAMES = sorted(path.stem for path in CORPUS.glob("*.mlir"))
+
+
+def strided(array: Array) -> list[Any]:
+    """A cuTile array's parameters: its address, extents, strides in elements."""
+    return [array, *map(np.int32, array.shape), *(np.int32(s // array.itemsize) for s in array.strides)]
+
+
+def padded(array: Array, multiple: int) -> Array:
+    """The same numbers in rows that begin at multiples of so many elements."""
+    width = -(-array.shape[-1] // multiple) * multiple
+    room = np.zeros((*array.shape[:-1], width), array.dtype)
+    room[..., : array.shape[-1]] = array
+    return room[..., : array.shape[-1]]
+
+
+Case = tuple[list[Any], Sequence[int], Callable[[list[Array]], tuple[Array, Array]], float]
+"""(arguments, grid, arrays afterwards → (found, expected), tolerance)."""
+
+
+def gemm(shape: tuple[int, int, int]) -> Callable[[np.random.Generator, bool], Case]:
+    def case(rng: np.random.Generator, ragged: bool) -> Case:
+        tm, tn, tk = shape
+        m, n, k = tm, tn, 2 * tk
+        if ragged:
+            m, n, k = (
+                int(rng.integers(1, tm)),
+                8 * int(rng.integers(1, tn // 8)),
+                8 * int(rng.integers(1, tk // 4)),
+            )
+        a, b, d = random("f16", (m, k), rng), random("f16", (k, n), rng), empty("f16", (m, n))
+        args = [x for array in (a, b, d) for x in strided(array)]
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+        return args, (1, 1), lambda found: (found[2].astype(np.float64), expected), 1e-2
+
+    return case
+
+
+def gemm_nt_bias(rng: np.random.Generator, ragged: bool) -> Case:
+    m, n, k = 128, 128, 128
+    if ragged:
+        m, n, k = int(rng.integers(1, 128)), 8 * int(rng.integers(1, 16)), 8 * int(rng.integers(1, 12))
+    a, b, c = random("f16", (m, k), rng), random("f16", (n, k), rng), random("f32", (m, n), rng)
+    args = [x for array in (a, b, c, empty("f32", (m, n))) for x in strided(array)]
+    expected = a.astype(np.float64) @ b.astype(np.float64).T + c
+    return args, (1, 1), lambda found: (found[3].astype(np.float64), expected), 1e-3
+
+
+def vector_add(rng: np.random.Generator, ragged: bool) -> Case:
+    n = 8 * int(rng.integers(1, 300)) if ragged else 2048
+    a, b = random("f32", (n,), rng), random("f32", (n,), rng)
+    args = [x for array in (a, b, empty("f32", (n,))) for x in strided(array)]
+    return args, (-(-n // 1024),), lambda found: (found[2], a + b), 0.0
+
+
+def softmax(rng: np.random.Generator, ragged: bool) -> Case:
+    n = int(rng.integers(1, 1024)) if ragged else 1024
+    x = random("f32", (3, n), rng)
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    args = [v for array in (x, empty("f32", (3, n))) for v in strided(array)]
+    return args, (3,), lambda found: (found[1], e / e.sum(1, keepdims=True)), 1e-5
+
+
+def layer_norm(rng: np.random.Generator, ragged: bool) -> Case:
+    # The program divides by 1024, so that rows are whole; the number of rows may be any.
+    rows = int(rng.integers(1, 5)) if ragged else 4
+    x, w, b = random("bf16", (rows, 1024), rng), random("bf16", (1024,), rng), random("bf16", (1024,), rng)
+    args = [v for array in (x, w, b, empty("bf16", (rows, 1024))) for v in strided(array)]
+    x, w, b = (decode("bf16", v) for v in (x, w, b))
+    normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    expected = normal * w + b
+    return [*args, np.float32(1e-5)], (rows,), lambda found: (decode("bf16", found[3]), expected), 2e-2
+
+
+def attention(element: str, block: int, width: int) -> Callable[[np.random.Generator, bool], Case]:
+    def case(rng: np.random.Generator, ragged: bool) -> Case:
+        length = int(rng.integers(1, 2 * block)) if ragged else 2 * block
+        q, k, v = (random(element, (1, length, width), rng) for _ in range(3))
+        args = [a for array in (q, k, v, empty(element, (1, length, width))) for a in strided(array)]
+        scale = np.float32(np.log2(np.e) / np.sqrt(width))
+        q, k, v = (decode(element, a)[0] for a in (q, k, v))
+        scores = np.where(np.tri(length, dtype=bool), q @ k.T * float(scale), -np.inf)
+        weights = np.exp2(scores - scores.max(1, keepdims=True))
+        expected = weights / weights.sum(1, keepdims=True) @ v
+        grid = (-(-length // block), 1)
+        return [*args, scale], grid, lambda found: (decode(element, found[3])[0], expected), 2e-2
+
+    return case
+
+
+CASES: dict[str, Callable[[np.random.Generator, bool], Case]] = {
+    "gemm_f16_64x64x32": gemm((64, 64, 32)),
+    "gemm_f16_128x256x64": gemm((128, 256, 64)),
+    "gemm_nt_bias_f16_128x128x64": gemm_nt_bias,
+    "vector_add_f32": vector_add,
+    "softmax_f32_1024": softmax,
+    "layer_norm_bf16_1024": layer_norm,
+    "attention_causal_f16_d64": attention("f16", 64, 64),
+    "attention_causal_bf16_d128": attention("bf16", 128, 128),
+}
+
+
+def check(name: str, ragged: bool, target: str, **options: Any) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    args, grid, compare, tolerance = CASES[name](rng, ragged)
+    arrays, _ = launch((CORPUS / f"{name}.mlir").read_text(), *args, target=target, grid=grid, **options)
+    found, expected = compare(arrays)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_every_program_has_a_case() -> None:
+    assert sorted(CASES) == NAMES
+
+
+@pytest.mark.parametrize("ragged", [False, True], ids=["aligned", "ragged"])
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("name", CASES)
+def test_results(name: str, mode: str, ragged: bool) -> None:
+    check(name, ragged, str(np.random.default_rng().choice(TARGETS)), mode=mode)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gemm_f16_64x64x32", "softmax_f32_1024", "attention_causal_f16_d64"])
+def test_eight_schedules_agree(name: str) -> None:
+    for seed in range(8):
+        check(name, True, "sm_90a", seed=seed, mode="late" if seed % 2 else "early")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_spilled(name: str, target: str) -> None:
+    module = parse_module((CORPUS / f"{name}.mlir").read_text(), f"{name}.mlir")
+    made = compile_module(module, Options(lookup(target), ptxas=require_tool("ptxas")))
+    assert made.report is not None
+    for resources in made.report.entries.values():
+        assert (resources.spill_stores, resources.spill_loads) == (0, 0), resources
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_upstream_tools_take_every_program(target: str) -> None:
+    for name in CASES:
+        check_tools((CORPUS / f"{name}.mlir").read_text(), target)
