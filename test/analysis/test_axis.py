@@ -71,6 +71,36 @@ def test_a_bound_that_blocks_divide_cuts_no_block() -> None:
     assert runs_of(anywhere + bound.format(8, "slt"))[0].length == 1
 
 
+def test_a_comparison_that_bounds_decide_is_one_constant() -> None:
+    body = """
+    %x = nv_tileaa.iota : tensor<16xi32>
+    %k = nv_tileaa.constant_tensor dense<16> : tensor<16xi32>
+    %c = arith.cmpi PREDICATE, %x, %k : tensor<16xi32>
+    """
+    for predicate, known in (
+        ("slt", -1),
+        ("ult", -1),
+        ("sge", 0),
+        ("ne", -1),
+        ("eq", 0),
+        ("sle", -1),
+        ("ugt", 0),
+    ):
+        value = function(body.replace("PREDICATE", predicate))[-1].results[0]
+        fact = Facts().fact(value)
+        assert (fact.lower, fact.upper) == (known, known)
+        assert Axes(Facts()).of(value)[0][:2] == (16, 0)
+
+
+def test_a_pointer_moves_by_whole_elements() -> None:
+    body = """
+    %q = nv_tileaa.assume %p {divisor = 64 : i64} : !llvm.ptr<1>
+    %o = nv_tileaa.assume %i {divisor = 12 : i64} : i32
+    %r = nv_tileaa.offset %q, %o, f16 : !llvm.ptr<1>, i32
+    """
+    assert Facts().divisor(function(body)[-1].results[0]) == 8
+
+
 def test_rows_and_columns_of_a_tile() -> None:
     body = """
     %x = nv_tileaa.iota : tensor<8xi32>
@@ -287,6 +317,7 @@ def check(value: Value, numbers: Array, axes: Axes) -> None:
         whole = -whole
     fact = axes.facts.fact(value)
     assert fact.lower <= whole.min() and whole.max() <= fact.upper
+    assert not any(int(number) % fact.divisor for number in whole.reshape(-1))
     for axis, run in enumerate(axes.of(value)):
         blocks = np.moveaxis(whole, axis, -1).reshape(-1, run.length)
         for block in blocks:
