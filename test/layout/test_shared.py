@@ -178,3 +178,15 @@ def test_the_derived_layout_is_free_of_conflicts(
         plan = vector_access(tile, memory, bits, max_bits=bits)
         assert plan.banks.is_conflict_free
         assert simulated(plan, bits) == plan.banks.total
+
+
+def test_a_copy_of_several_elements_keeps_them_together() -> None:
+    """Where registers hold neighbours of both axes, reading alone would choose the other order of axes."""
+    registers = blocked((4, 64), (4, 2), (1, 32), (1, 1), (1, 0))
+    read = Access(blocked((4, 64), (4, 1), (1, 32), (1, 1), (0, 1)))
+    for axis in (0, 1):
+        chosen = choose_swizzle((4, 64), 64, Access(registers), read, modes_only=True, fastest=axis)
+        assert chosen.order is not None and chosen.order[0] == axis
+    cube = Access(blocked((2, 4, 64), (1, 1, 1), (1, 1, 32), (1, 1, 1), (2, 1, 0)))
+    with pytest.raises(LayoutError, match="no memory layout"):
+        choose_swizzle((2, 4, 64), 64, cube, cube, modes_only=True, fastest=0)
