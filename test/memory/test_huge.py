@@ -112,3 +112,37 @@ def test_shapes_are_unsigned(kind: str, size: int) -> None:
     passed = np.array(size).astype(f"int{kind[1:]}")[()]
     got = run(text, np.zeros(1, np.int8), np.zeros(8, np.int64), passed)[1]
     assert got.tolist() == [size, 100, -(-size // 32), 2, 20, -(-size // 99), size, 100]
+
+
+PRODUCT = """
+entry @kernel(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %m: tile<i64>, %n: tile<i64>, %k: tile<i64>) {
+  %av = make_tensor_view %a, shape = [%m, %k], strides = [%k, 1] : tile<i64> -> tensor_view<?x?xf16, strides=[?,1]>
+  %bv = make_tensor_view %b, shape = [%k, %n], strides = [%n, 1] : tile<i64> -> tensor_view<?x?xf16, strides=[?,1]>
+  %cv = make_tensor_view %c, shape = [%m, %n], strides = [%n, 1] : tile<i64> -> tensor_view<?x?xf32, strides=[?,1]>
+  %ap = make_partition_view %av : partition_view<tile=(32x32), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
+  %bp = make_partition_view %bv : partition_view<tile=(32x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
+  %cp = make_partition_view %cv : partition_view<tile=(32x64), tensor_view<?x?xf32, strides=[?,1]>>
+  %x, %y, %z = get_tile_block_id : tile<i32>
+  %steps:2 = get_index_space_shape %ap : partition_view<tile=(32x32), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>> -> tile<i32>
+  %zero = constant <i32: 0> : tile<i32>
+  %one = constant <i32: 1> : tile<i32>
+  %none = constant <f32: 0.0> : tile<32x64xf32>
+  %sum = for %i in (%zero to %steps#1, step %one) : tile<i32> iter_values(%s = %none) -> (tile<32x64xf32>) {
+    %at, %t0 = load_view_tko weak %ap[%x, %i] : partition_view<tile=(32x32), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<32x32xf16>, token
+    %bt, %t1 = load_view_tko weak %bp[%i, %y] : partition_view<tile=(32x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>, tile<i32> -> tile<32x64xf16>, token
+    %w = mmaf %at, %bt, %s : tile<32x32xf16>, tile<32x64xf16>, tile<32x64xf32>
+    continue %w : tile<32x64xf32>
+  }
+  %t2 = store_view_tko weak %sum, %cp[%x, %y] : tile<32x64xf32>, partition_view<tile=(32x64), tensor_view<?x?xf32, strides=[?,1]>>, tile<i32> -> token
+  return
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_a_matrix_product_of_tensors_of_any_extent(target: str) -> None:
+    m, n, k = 40, 100, 70
+    generator = np.random.default_rng(fresh_seed())
+    a, b = (generator.standard_normal(shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    got = run(PRODUCT, a, b, empty("f32", (m, n)), *map(np.int64, (m, n, k)), target=target, grid=(2, 2))[2]
+    np.testing.assert_allclose(got, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-3)

@@ -229,9 +229,10 @@ def _moved(op: Any, view: TileView, to: Lowering) -> Value:
         memref = view.memref
         if any(promised):
             shape = [UNBOUNDED if safe else extent for safe, extent in zip(promised, extents, strict=True)]
-            memref = _make_memref(
-                source.base, shape, source.strides(), source.res.type.element, Builder.after(source)
-            )
+            # Beside the view, so that it is as far outside of loops.
+            builder = Builder.after(source)
+            builder.location = source.location
+            memref = _make_memref(source.base, shape, source.strides(), source.res.type.element, builder)
         return to.emit(aa.AddPtr(memref, places)).res
     shape = [
         size if safe else rest(extent, place, size, to)
