@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileas import SmemType, layout_of
 from tessera_tools.ir.attributes import Attribute, Type
@@ -64,8 +65,11 @@ def without_high_bits(e: Emitter, value: Value, element: Type) -> Value:
 
 
 def stored(type: Type) -> Type:
-    """The llvm type that an element has in memory: whole bytes, so that an i1 is an i8 of 0 or 1."""
+    """The llvm type that an element has in memory: whole bytes, so that an i1 is an i8 of 0 or 1; of a pointer its
+    address."""
     register = converted(type)
+    if isinstance(register, PointerType):
+        return I64
     return I8 if isinstance(register, IntegerType) and register.width < 8 else register
 
 
@@ -85,6 +89,8 @@ def scalar_attribute(attribute: Attribute) -> Attribute:
 def into_memory(e: Emitter, value: Value, element: Type) -> Value:
     """An element as it is stored."""
     in_memory = stored(element)
+    if isinstance(value.type, PointerType):
+        return e.pure("ptrtoint", (value,), lambda: llvm.PtrToInt(value, res=I64))
     return value if value.type is in_memory else e.resized(value, in_memory)  # type: ignore[arg-type]
 
 
@@ -93,6 +99,8 @@ def from_memory(e: Emitter, value: Value, element: Type) -> Value:
     register = converted(element)
     if value.type is register:
         return value
+    if isinstance(register, PointerType):
+        return e.pure(("inttoptr", register), (value,), lambda: llvm.IntToPtr(value, res=register))
     return e.icmp("ne", value, 0, value.type) if register is I1 else e.resized(value, register)  # type: ignore[arg-type]
 
 

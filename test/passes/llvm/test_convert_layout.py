@@ -198,3 +198,19 @@ def blocked_rows(shape: tuple[int, int], vector: int) -> LinearLayout:
     """A tile of 16 warps, vectors along its rows."""
     element = F32 if vector == 4 else F64
     return coalesced(RankedTensorType(shape, element), vector, 16)
+
+
+def test_pointers_go_through_shared_memory() -> None:
+    n = 64
+    body = f"""%one = reshape %base : tile<ptr<f32>> -> tile<1x1xptr<f32>>
+  %all = broadcast %one : tile<1x1xptr<f32>> -> tile<{n}x{n}xptr<f32>>
+  %moved = offset %all, %x : tile<{n}x{n}xptr<f32>>, tile<{n}x{n}xi32> -> tile<{n}x{n}xptr<f32>>
+  %turned = permute %moved [1, 0] : tile<{n}x{n}xptr<f32>> -> tile<{n}x{n}xptr<f32>>
+  %y, %last = load_ptr_tko weak %turned : tile<{n}x{n}xptr<f32>> -> tile<{n}x{n}xf32>, token"""
+    text = tile_program(body, {"x": ("i32", (n, n))}, {"y": ("f32", (n, n))}, {"base": "ptr<f32>"})
+    rng = np.random.default_rng(fresh_seed())
+    places = rng.permutation(n * n).astype(np.int32).reshape(n, n)
+    data = rng.standard_normal(n * n).astype(np.float32)
+    [_, y, _] = run_program(text, places, empty("f32", (n, n)), data)
+    assert np.array_equal(y, data[places.T])
+    check_tools(text, "sm_90a")
