@@ -42,6 +42,16 @@ def test_each_element_that_is_false_is_printed_once_in_order(shape: tuple[int, .
     assert finding.message == f"program.mlir:{line}: kernel: `100% wrong` failed"
 
 
+def test_a_large_tile_is_looked_through_part_by_part() -> None:
+    conditions = np.ones((128, 128), np.uint8)
+    places = [(0, 0), (63, 127), (64, 0), (127, 127)]
+    for place in places:
+        conditions[place] = 0
+    text = program('  assert %a, "m" : tile<128x128xi1>', {"a": ("i1", (128, 128))}, {})
+    shown = [line.partition("element ")[2] for line in _launch(text, conditions).output.splitlines()]
+    assert shown == [f"{list(place)}: m" for place in places]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_is_true_says_nothing(target: str) -> None:
     text = program(

@@ -1,7 +1,7 @@
 """nv_tileaa.assert: a line for each element that is false, then the driver's __assertfail.
 
 every thread   is one of my elements false?  ─▶ bar.red.or ─▶ no: that was all
-yes:           the tile to shared memory, row by row; barrier
+yes:           the tile to shared memory, row by row, in parts; barrier
 first thread   for each element that is false: vprintf("file:line: tile block [x, y, z], element [i, j]: message\\n")
                __assertfail(message, file, line, kernel, 1)
 """
@@ -19,9 +19,8 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I1, I32, I64, RankedTensorType
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Int
-from tessera_tools.passes.llvm.first_thread import by_first, counted, load_element, vprintf
+from tessera_tools.passes.llvm.first_thread import by_first, each_element, vprintf
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.owners import store_rows
 
 
 @lowers("nv_tileaa.assert")
@@ -39,18 +38,12 @@ def assert_(low: Lowering, op: nv_tileaa.Assert) -> None:
     reduced = e.emit(Barrier(reduction_op=ReductionAttr("or"), reduction_predicate=mine, res=I32))
     offset = low.allocation.offsets[op]
 
-    def report(index: Value) -> None:
-        is_true = load_element(low, offset, I1, index)
+    def report(index: Value, is_true: Value) -> None:
         _where(low, _not(low, is_true), lambda: _print_line(low, op, _coordinates(low, index, type.shape)))
 
-    def fail() -> None:
-        counted(low, type.num_elements, report)
-        _end(low, op)
-
     def failed() -> None:
-        store_rows(low, low.tile(op.condition), type, offset)
-        e.nvvm("barrier0")
-        by_first(low, fail)
+        each_element(low, low.tile(op.condition), type, offset, report)
+        by_first(low, lambda: _end(low, op))
 
     _where(low, e.icmp("ne", reduced.results[0], 0), failed)
 

@@ -10,13 +10,15 @@ from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I32, bit_width
+from tessera_tools.ir.types import I32, RankedTensorType, bit_width
 from tessera_tools.passes.llvm.control import branch, branch_if, guarded
+from tessera_tools.passes.llvm.emitter import Int
 from tessera_tools.passes.llvm.lowering import Lowering
+from tessera_tools.passes.llvm.owners import store_rows
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
-from tessera_tools.passes.llvm.tiles import from_memory, stored
-from tessera_tools.passes.tileas.effects import element_bytes
+from tessera_tools.passes.llvm.tiles import Tile, from_memory, stored
+from tessera_tools.passes.tileas.effects import element_bytes, part_elements
 
 
 def by_first(low: Lowering, body: Callable[[], None]) -> None:
@@ -44,8 +46,43 @@ def counted(low: Lowering, count: int, body: Callable[[Value], None]) -> None:
     e.block = after
 
 
-def load_element(low: Lowering, offset: int, element: Type, index: Value) -> Value:
-    """An element of what `owners.store_rows` stored at a byte offset."""
+def each_element(
+    low: Lowering,
+    tile: Tile,
+    type: RankedTensorType,
+    offset: int,
+    body: Callable[[Value, Value], None],
+) -> None:
+    """Run `body(index, element)` in the first thread for the elements of a tile, in row-major order.
+
+    All threads of the CTA must come here; they hand the elements over in parts, through `PART_BYTES` of shared memory
+    at a byte offset, where the first thread may still read when they go on.
+    """
+    e = low.e
+    count = part_elements(type)
+    parts = type.num_elements // count
+
+    def part(number: Int) -> None:
+        store_rows(low, tile, type, offset, (number, count) if parts > 1 else None)
+        e.nvvm("barrier0")
+
+        def element(index: Value) -> None:
+            loaded = _element(low, offset, type.element, index)
+            body(e.constant(e.add(e.mul(number, count), index)), loaded)
+
+        by_first(low, lambda: counted(low, count, element))
+
+    def next_part(number: Value) -> None:
+        e.nvvm("barrier0")
+        part(number)
+
+    if parts > 1:
+        counted(low, parts, next_part)
+    else:
+        part(0)
+
+
+def _element(low: Lowering, offset: int, element: Type, index: Value) -> Value:
     e, size = low.e, element_bytes(element)
     place = e.gep(e.gep(e.address_of(GLOBAL_SMEM), offset), e.mul(index, size))
     loaded = e.emit(llvm.Load(place, i64(size), res=stored(element))).results[0]

@@ -17,6 +17,7 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import VectorAccess, vector_access
 from tessera_tools.layout.shared import row_major
 from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.emitter import Int
 from tessera_tools.passes.llvm.lowering import Lowering
 from tessera_tools.passes.llvm.shared_memory import (
     GLOBAL_SMEM,
@@ -24,7 +25,6 @@ from tessera_tools.passes.llvm.shared_memory import (
     memory_tile,
     memory_type,
     register_tile,
-    store_tile,
     thread_pointer,
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
@@ -83,30 +83,54 @@ def _through_memory(low: Lowering, offset: int, type: Type, values: list[Value])
     return [from_memory(e, loaded, type)]
 
 
-def store_rows(low: Lowering, tile: Tile, type: RankedTensorType, offset: int) -> None:
-    """Store a tile at a byte offset of shared memory in row-major order, each element by its owner."""
-    plan, pointer = _rows(low, type, offset)
-    held = memory_tile(low.e, tile, type)
+def store_rows(
+    low: Lowering, tile: Tile, type: RankedTensorType, offset: int, part: tuple[Int, int] | None = None
+) -> None:
+    """Store a tile at a byte offset of shared memory in row-major order, each element by its owner.
 
-    def store() -> list[Value]:
-        store_tile(low.e, held, plan, pointer)
+    part: (number, size) stores only the part of that number, of parts of `size` elements, a power of two.
+    """
+    e = low.e
+    plan = _plan(type)
+    values = memory_tile(e, tile, type).elements(e)
+    size = element_bytes(type.element)
+    conditions: dict[Any, tuple[Value | None, list[int]]] = {}
+    for i in range(len(plan.groups)):
+        condition = owner(low, type)
+        if part is not None:
+            index = e.xor(e.thread_part(plan.address), plan.address.constants[i])
+            mine = e.icmp("eq", e.lshr(index, part[1].bit_length() - 1), part[0])
+            condition = e.both([condition, mine])
+        conditions.setdefault(condition, (condition, []))[1].append(i)
+
+    def store(accesses: list[int]) -> list[Value]:
+        for i in accesses:
+            packed = e.vector([values[r] for r in plan.groups[i]], stored(type.element))
+            if part is None:
+                base, immediate = thread_pointer(e, offset, plan.address, i, size)
+            else:
+                index = e.xor(e.thread_part(plan.address), plan.address.constants[i])
+                place = e.mul(e.and_(index, part[1] - 1), size)
+                base, immediate = e.gep(e.address_of(GLOBAL_SMEM), place), offset
+            e.emit(llvm.Store(packed, e.gep(base, immediate, shared=False), i64(plan.bits // 8)))
         return []
 
-    guarded(low, owner(low, type), [], store)
+    for condition, accesses in conditions.values():
+        guarded(low, condition, [], lambda accesses=accesses: store(accesses))
 
 
 def load_rows(low: Lowering, type: RankedTensorType, offset: int) -> Tile:
     """Load what `store_rows` stored there."""
-    plan, pointer = _rows(low, type, offset)
-    return register_tile(low.e, load_tile(low.e, memory_type(type), plan, pointer), type)
-
-
-def _rows(low: Lowering, type: RankedTensorType, offset: int) -> tuple[VectorAccess, Any]:
-    size = element_bytes(type.element)
-    plan = vector_access(nv_tileas.layout_of(type), row_major(type.shape), 8 * size)
+    e = low.e
+    plan, size = _plan(type), element_bytes(type.element)
 
     def pointer(i: int) -> Value:
-        base, immediate = thread_pointer(low.e, offset, plan.address, i, size)
-        return low.e.gep(base, immediate, shared=False)
+        base, immediate = thread_pointer(e, offset, plan.address, i, size)
+        return e.gep(base, immediate, shared=False)
 
-    return plan, pointer
+    return register_tile(e, load_tile(e, memory_type(type), plan, pointer), type)
+
+
+def _plan(type: RankedTensorType) -> VectorAccess:
+    """How a thread accesses its elements of a tile that lies row by row."""
+    return vector_access(nv_tileas.layout_of(type), row_major(type.shape), 8 * element_bytes(type.element))

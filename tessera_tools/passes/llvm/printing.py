@@ -18,11 +18,9 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F64, I1, I32, I64, FloatType, IntegerType, RankedTensorType
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.first_thread import by_first, counted, load_element, vprintf
+from tessera_tools.passes.llvm.first_thread import by_first, each_element, vprintf
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.owners import store_rows
 from tessera_tools.passes.llvm.symbols import GENERIC
-from tessera_tools.passes.tileas.effects import printed_offsets
 
 MOST_ARGUMENTS = 32
 """That vprintf takes (CUDA C++ Programming Guide, "Formatted Output")."""
@@ -34,28 +32,16 @@ _LONG = ("l", "ll", "j", "z", "t")
 @lowers("nv_tileaa.print")
 def print_(low: Lowering, op: nv_tileaa.Print) -> None:
     """Tiles go to shared memory first, so that one thread has them all."""
-    offsets, _ = printed_offsets(op)
-    start = low.allocation.offsets[op] if offsets else 0
-    for number, offset in offsets.items():
-        value = op.args[number]
-        store_rows(low, low.tile(value), value.type, start + offset)
-    if offsets:
-        low.e.nvvm("barrier0")
+    writer = _Writer(low, op)
     texts, conversions = pieces(op.format.value)
-
-    def write() -> None:
-        writer = _Writer(low, op)
-        for number, (text, conversion, value) in enumerate(zip(texts, conversions, op.args, strict=False)):
-            writer.format += text
-            if number in offsets:
-                assert isinstance(value.type, RankedTensorType)
-                writer.tile(conversion, value.type, start + offsets[number])
-            else:
-                writer.value(conversion, low.scalar(value), value.type)
-        writer.format += texts[-1]
-        writer.flush()
-
-    by_first(low, write)
+    for text, conversion, value in zip(texts, conversions, op.args, strict=False):
+        writer.format += text
+        if isinstance(value.type, RankedTensorType):
+            writer.tile(conversion, value)
+        else:
+            writer.value(conversion, low.scalar(value), value.type)
+    writer.format += texts[-1]
+    writer.flush()
     low.define(op.out_token, None)
 
 
@@ -67,6 +53,8 @@ class _Writer:
         self.op = op
         self.format = ""
         self.arguments: list[Value] = []
+        self.shared = False
+        """Whether the scratch has held a tile."""
 
     def value(self, conversion: Conversion, value: Value, type: Type) -> None:
         """A scalar by its conversion."""
@@ -78,17 +66,20 @@ class _Writer:
 
     def flush(self) -> None:
         """Print what has come together."""
-        if self.format:
-            vprintf(self.low, self.op, self.format, self.arguments)
+        format, arguments = self.format, self.arguments
+        if format:
+            by_first(self.low, lambda: vprintf(self.low, self.op, format, arguments))
         self.format, self.arguments = "", []
 
-    def tile(self, conversion: Conversion, type: RankedTensorType, offset: int) -> None:
-        """A tile from shared memory, its rows in brackets."""
+    def tile(self, conversion: Conversion, value: Value) -> None:
+        """A tile, its rows in brackets."""
         self.flush()
         e, text = self.low.e, self.low.symbols.text
+        type = value.type
+        assert isinstance(type, RankedTensorType)
         rank = len(type.shape)
 
-        def body(index: Value) -> None:
+        def body(index: Value, element: Value) -> None:
             before = text(e, ", ")
             # A row begins where the index is a multiple of its elements; so do the parts of rows.
             for axis in range(rank - 1, 0, -1):
@@ -96,11 +87,14 @@ class _Writer:
                 between = "]" * (rank - axis) + ", " + "[" * (rank - axis)
                 before = e.either(begins, text(e, between), before)
             before = e.either(e.icmp("eq", index, 0), text(e, "[" * rank), before)
-            element = load_element(self.low, offset, type.element, index)
             spelled, argument = promoted(e, conversion, element, type.element)
             vprintf(self.low, self.op, f"%s{spelled}", [before, argument])
 
-        counted(self.low, type.num_elements, body)
+        if self.shared:
+            # The first thread may still read what was there.
+            e.nvvm("barrier0")
+        self.shared = True
+        each_element(self.low, self.low.tile(value), type, self.low.allocation.offsets[self.op], body)
         self.format = "]" * rank
 
 

@@ -1,14 +1,14 @@
 """Shared memory that ops with effects need while they run.
 
 heap_alloc   the address that one thread gets, for all threads
-print        the tiles that one thread prints, one behind the other, in row-major order
-assert       the tile of conditions, of which one thread reports those that are false
+print        a part of the tile that one thread prints, in row-major order
+assert       a part of the tile of conditions, of which one thread reports those that are false
 atomic_…     what was in memory, for threads of other warps that hold the same elements
 """
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.analysis.access import storage_bits
@@ -19,8 +19,8 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import RankedTensorType, Type
 
 ADDRESS_BYTES = 8
-_ALIGNMENT = 16
-"""Bytes to which the tiles of a print are aligned, for the widest stores."""
+PART_BYTES = 8192
+"""Bytes of a tile that one thread gets to see at a time."""
 
 
 def element_bytes(type: Type) -> int:
@@ -28,31 +28,23 @@ def element_bytes(type: Type) -> int:
     return ADDRESS_BYTES if isinstance(type, PointerType) else max(8, storage_bits(type)) // 8
 
 
-def tile_bytes(type: RankedTensorType) -> int:
-    """Bytes of a tile in shared memory, so that what follows is aligned."""
-    return -(-prod(type.shape) * element_bytes(type.element) // _ALIGNMENT) * _ALIGNMENT
+def part_elements(type: RankedTensorType) -> int:
+    """How many elements of a tile one thread gets to see at a time."""
+    return min(type.num_elements, PART_BYTES // element_bytes(type.element))
 
 
-def printed_offsets(op: nv_tileaa.Print) -> tuple[dict[int, int], int]:
-    """({number of an argument that is a tile: its byte offset in the scratch}, bytes of all)."""
-    offsets: dict[int, int] = {}
-    end = 0
-    for number, value in enumerate(op.args):
-        if isinstance(value.type, RankedTensorType):
-            offsets[number] = end
-            end += tile_bytes(value.type)
-    return offsets, end
+def _seen_bytes(values: Sequence[Value]) -> int:
+    """Bytes of the largest part of a tile that one thread sees, of some values."""
+    tiles = [value.type for value in values if isinstance(value.type, RankedTensorType)]
+    return max((part_elements(type) * element_bytes(type.element) for type in tiles), default=0)
 
 
 def effect_bytes(op: Any) -> int:
     """Bytes of scratch that an op needs; 0 for none."""
     if isinstance(op, nv_tileaa.HeapAlloc):
         return ADDRESS_BYTES
-    if isinstance(op, nv_tileaa.Print):
-        return printed_offsets(op)[1]
-    if isinstance(op, nv_tileaa.Assert):
-        type = op.condition.type
-        return tile_bytes(type) if isinstance(type, RankedTensorType) else 0
+    if isinstance(op, nv_tileaa.Print | nv_tileaa.Assert):
+        return _seen_bytes(op.operands)
     return _returned_bytes(op.res)
 
 
@@ -63,4 +55,5 @@ def _returned_bytes(result: Value) -> int:
         return 0
     if not isinstance(type, RankedTensorType):
         return element_bytes(type)
-    return tile_bytes(type) if layout_of(type).free_variable_masks().get("warp", 0) else 0
+    is_shared = layout_of(type).free_variable_masks().get("warp", 0)
+    return type.num_elements * element_bytes(type.element) if is_shared else 0
