@@ -459,3 +459,21 @@ def test_what_a_mask_leaves_open_decides_nothing() -> None:
     expected = np.zeros(64, np.float32)
     expected[:40] = np.where(places < 40, given[np.minimum(places, 39)], 0)
     assert run(text, places, given, empty("f32", shape), np.int32(40))[2].tolist() == expected.tolist()
+
+
+def test_what_is_known_of_a_product_makes_it_wide() -> None:
+    head, body = product(64, 64, 32).split("{\n", 1)
+    assumed = ""
+    for name, divisor, kind in (
+        ("a", 16, "ptr<f16>"), ("b", 16, "ptr<f16>"), ("c", 16, "ptr<f32>"), ("N", 8, "i32"), ("K", 8, "i32"),
+    ):  # fmt: skip
+        assumed += f"%{name}A = assume div_by<{divisor}>, %{name} : tile<{kind}>\n"
+        body = re.sub(rf"%{name}(?![A-Za-z0-9_])", f"%{name}A", body)
+    text = f"{head}{{\n{assumed}{body}"
+    found = re.findall(r"\bld\.global\.(\S+)", compiled(text).ptx)
+    assert set(found) == {"v4.b32"}
+    m, n, k = 70, 104, 72
+    generator = rng()
+    a, b = random("f16", (m, k), generator), random("f16", (k, n), generator)
+    got = run(text, a, b, empty("f32", (m, n)), *map(np.int32, (m, n, k)), grid=(2, 2))[2]
+    np.testing.assert_allclose(got, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-3)
