@@ -477,3 +477,32 @@ def test_what_is_known_of_a_product_makes_it_wide() -> None:
     a, b = random("f16", (m, k), generator), random("f16", (k, n), generator)
     got = run(text, a, b, empty("f32", (m, n)), *map(np.int32, (m, n, k)), grid=(2, 2))[2]
     np.testing.assert_allclose(got, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-3)
+
+
+def test_pointers_out_of_a_table_go_from_thread_to_thread() -> None:
+    shape, turned = (32, 64), (64, 32)
+    p, q = tile("ptr<f32>", shape), tile("ptr<f32>", turned)
+    text = entry(
+        "%t: tile<ptr<i64>>, %i: tile<ptr<f32>>, %o: tile<ptr<f32>>",
+        f"""{line("r", 0, shape)}{line("c", 1, shape)}{line("r2", 0, turned)}{line("c2", 1, turned)}
+%k = constant <i32: 64> : tile<32x64xi32>
+%rm = muli %r, %k : tile<32x64xi32>
+%at = addi %rm, %c : tile<32x64xi32>
+{spread("tp", "%t", "ptr<i64>", shape)}{spread("ip", "%i", "ptr<f32>", shape)}{spread("op", "%o", "ptr<f32>", turned)}
+%ts = offset %tp, %at : tile<32x64xptr<i64>>, tile<32x64xi32> -> tile<32x64xptr<i64>>
+%v, %x = load_ptr_tko weak %ts : tile<32x64xptr<i64>> -> tile<32x64xi64>, token
+%is = offset %ip, %v : {p}, tile<32x64xi64> -> {p}
+%it = permute %is [1, 0] : {p} -> {q}
+%w, %y = load_ptr_tko weak %it : {q} -> tile<64x32xf32>, token
+%k2 = constant <i32: 32> : tile<64x32xi32>
+%rm2 = muli %r2, %k2 : tile<64x32xi32>
+%at2 = addi %rm2, %c2 : tile<64x32xi32>
+%os = offset %op, %at2 : {q}, tile<64x32xi32> -> {q}
+%z = store_ptr_tko weak %os, %w : {q}, tile<64x32xf32> -> token
+""",
+    )
+    generator = rng()
+    table = generator.integers(0, 500, shape, dtype=np.int64)
+    given = random("f32", (500,), generator)
+    got = run(text, table, given, empty("f32", turned))[2]
+    assert got.tobytes() == np.ascontiguousarray(given[table].T).tobytes()
