@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nv_tileaa.base import TOKEN, OrderingAttr, ScopeAttr
+from tessera_tools.dialects.nv_tileaa.base import TOKEN, OrderingAttr, ScopeAttr, scalar_or_tile
 from tessera_tools.dialects.nv_tileaa.pointers import POINTERS, check_shapes, mask_of
 from tessera_tools.ir.types import (
     BF16,
@@ -23,7 +23,6 @@ from tessera_tools.opdef import (
     attribute,
     derived,
     enum,
-    like,
     of,
     operand,
     optional_operand,
@@ -31,7 +30,7 @@ from tessera_tools.opdef import (
     same_as,
 )
 
-NUMBERS = like(of(IntegerType, FloatType, summary="number"), "number or tile of numbers")
+NUMBERS = scalar_or_tile(of(IntegerType, FloatType, summary="number"))
 
 
 class AtomicModeAttr(EnumAttr, name="nv_tileaa.atomic_mode"):

@@ -10,10 +10,13 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.types import (
     IndexType,
     IntegerType,
+    RankedTensorType,
     ShapedType,
 )
 from tessera_tools.opdef import (
     EnumAttr,
+    TypeConstraint,
+    container_of,
     exactly,
     of,
     of_class,
@@ -103,6 +106,13 @@ class ScopeAttr(EnumAttr, name="nv_tileaa.scope"):
 
 POINTER = of(PointerType, summary="LLVM pointer")
 VIEW = of(MemRefType, summary="nv_tileaa.memref")
+
+
+def scalar_or_tile(element: TypeConstraint) -> TypeConstraint:
+    """A scalar that `element` accepts, or a tile of such."""
+    return element | container_of(RankedTensorType, element, f"tile of {element.summary}")
+
+
 INTEGER_SCALAR = of(IntegerType, IndexType, summary="integer or index")
 TOKEN = exactly(MEM_TOKEN)
 COPY_ATOM = of_class(CopyAtomAttr)

@@ -10,11 +10,10 @@ nv_tileaa.assert %ok, "out of range" : tensor<8xi1>
 from __future__ import annotations
 
 from tessera_tools.dialects.llvm.types import PointerType
-from tessera_tools.dialects.nv_tileaa.base import POINTER, TOKEN
+from tessera_tools.dialects.nv_tileaa.base import POINTER, TOKEN, scalar_or_tile
 from tessera_tools.dialects.nv_tileaa.formats import pieces
 from tessera_tools.ir.types import I1, FloatType, IntegerType, Type, element_type
 from tessera_tools.opdef import (
-    ANY_TYPE,
     I64_ATTR,
     READ_WRITE,
     STRING_ATTR,
@@ -22,10 +21,15 @@ from tessera_tools.opdef import (
     MemoryEffects,
     Op,
     attribute,
+    exactly,
+    of,
     operand,
     result,
     variadic_operand,
 )
+
+CONDITIONS = scalar_or_tile(exactly(I1))
+PRINTED = scalar_or_tile(of(IntegerType, FloatType, PointerType, summary="number or pointer"))
 
 
 class HeapAlloc(Op, name="nv_tileaa.heap_alloc", traits=(READ_WRITE,)):
@@ -67,7 +71,7 @@ class Print(Op, name="nv_tileaa.print", traits=(WRITE,)):
     """
 
     format = attribute(STRING_ATTR)
-    args = variadic_operand(ANY_TYPE)
+    args = variadic_operand(PRINTED)
     token = operand(TOKEN)
     out_token = result(TOKEN)
     assembly = "$format (`,` $args^)? `token` $token attr-dict (`:` type($args)^)? `->` type($out_token)"
@@ -96,13 +100,9 @@ def _is_wide_float(type: Type) -> bool:
 class Assert(Op, name="nv_tileaa.assert", traits=(MemoryEffects("write"),)):
     """Prints the message for each false element, with its place in the tile, and ends the kernel if there is one."""
 
-    condition = operand(ANY_TYPE)
+    condition = operand(CONDITIONS)
     message = attribute(STRING_ATTR)
     assembly = "$condition `,` $message attr-dict `:` type($condition)"
-
-    def verify_op(self) -> None:
-        if element_type(self.condition.type) is not I1:
-            raise self.error(f"expects conditions of type i1, got {self.condition.type}")
 
 
 class _Ordered(Op):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.nv_tileaa.atomics import NUMBERS
 from tessera_tools.dialects.nv_tileaa.base import TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.dialects.nv_tileaa.pointers import POINTERS, check_shapes, mask_of
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, FloatType, Type, element_type
 from tessera_tools.opdef import (
-    ANY_TYPE,
     READ_WRITE,
     EnumAttr,
     Op,
@@ -56,7 +56,7 @@ class MultimemLoadReduce(_Multimem, name="nv_tileaa.multimem_load_reduce", trait
     mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
     padding = optional_operand(same_as("res"))
     token = operand(TOKEN)
-    res = result(ANY_TYPE)
+    res = result(NUMBERS)
     out_token = result(TOKEN)
     assembly = (
         "$mode $ordering (`scope` $scope^)? $pointers (`mask` $mask^)? (`padding` $padding^)? `,` $token attr-dict `:` "
@@ -75,7 +75,7 @@ class MultimemReduce(_Multimem, name="nv_tileaa.multimem_reduce", traits=(READ_W
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr))
     pointers = operand(POINTERS)
-    value = operand(ANY_TYPE)
+    value = operand(NUMBERS)
     mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
     token = operand(TOKEN)
     out_token = result(TOKEN)
@@ -95,7 +95,7 @@ class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(READ_WRI
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr), optional=True)
     pointers = operand(POINTERS)
-    value = operand(ANY_TYPE)
+    value = operand(NUMBERS)
     mask = optional_operand(derived("i1 for each pointer", mask_of, "pointers"))
     token = operand(TOKEN)
     out_token = result(TOKEN)

@@ -41,7 +41,7 @@ func.func @narrow(%p: !llvm.ptr<1>, %x: f16, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @pointers(%p: !llvm.ptr<1>, %x: !llvm.ptr<1>, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{must be number or tile of numbers}}
+  // expected-error @below {{must be number or tile of number}}
   %r, %u = nv_tileaa.atomic_rmw xchg relaxed gpu %p, %x, %t : !llvm.ptr<1>, !llvm.ptr<1>, !nv_tileaa.mem_token
   return
 }

@@ -49,7 +49,15 @@ func.func @narrow(%x: f16, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @number(%x: tensor<8xi32>) {
-  // expected-error @below {{expects conditions of type i1, got tensor<8xi32>}}
+  // expected-error @below {{must be i1 or tile of i1}}
   nv_tileaa.assert %x, "m" : tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @vector(%x: vector<4xi32>, %t: !nv_tileaa.mem_token) {
+  // expected-error @below {{must be variadic of number or pointer or tile of number or pointer}}
+  %0 = nv_tileaa.print "%d", %x token %t : vector<4xi32> -> !nv_tileaa.mem_token
   return
 }
