@@ -31,16 +31,6 @@ def divisor_of(item: int | Value, facts: Facts) -> int:
     return facts.divisor(item) if isinstance(item, Value) else abs(item) or ZERO_DIVISOR
 
 
-def lower_of(item: int | Value, facts: Facts) -> int | None:
-    """The lower bound of a number or a value; None if none is known."""
-    return facts.lower(item) if isinstance(item, Value) else item
-
-
-def upper_of(item: int | Value, facts: Facts) -> int | None:
-    """The upper bound of a number or a value; None if none is known."""
-    return facts.upper(item) if isinstance(item, Value) else item
-
-
 def unsigned_range(item: int | Value, facts: Facts) -> tuple[int, int]:
     """The least and the greatest number that an item may be, read as unsigned (extents, strides, offsets of views)."""
     if not isinstance(item, Value):

@@ -8,7 +8,10 @@ from tessera_tools.ir.types import FloatType, IntegerType
 
 
 def storage_bits(element: Type) -> int:
-    """Bits that an element takes in memory: an i1 takes a byte, a tf32 four, a pointer eight.  ValueError for others."""
+    """Bits that an element takes in memory: an i1 takes a byte, a tf32 four, a pointer eight.
+
+    ValueError for what is no number and no pointer.
+    """
     if isinstance(element, IntegerType):
         return max(8, element.width) if element.width == 1 else element.width
     if isinstance(element, FloatType):

@@ -13,10 +13,8 @@ from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES, IntegerOverflowFlagsAttr
-from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT, i64
-from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import bit_width
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Handler, Handlers, Lowering
 
@@ -180,12 +178,3 @@ def _compare_integers(op: ct.CmpI, to: Lowering) -> None:
     if word not in ("eq", "ne"):
         word = ("s" if is_signed(op) else "u") + word
     to.replace(op, to.emit(arith.CmpI(i64(CMPI_PREDICATES.index(word)), to[op.lhs], to[op.rhs])).result)
-
-
-def resized(value: Value, type: Type, to: Lowering) -> Value:
-    """A scalar integer sign-extended or truncated to a type."""
-    old, new = bit_width(value.type), bit_width(type)
-    if old == new:
-        return value
-    kind: type[Operation] = arith.ExtSI if old < new else arith.TruncI
-    return to.emit(kind(value, out=type)).results[0]
