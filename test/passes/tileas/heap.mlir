@@ -50,4 +50,25 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     }
     nv_tileaa.return
   }
+
+  // A return leaves every block.
+  // CHECK-LABEL: nv_tileaa.func @returned
+  nv_tileaa.func @returned(%c: i1, %n: i32) {
+    %zero = arith.constant 0 : i32
+    // CHECK: %[[P:.+]] = nv_tileaa.heap_alloc
+    %p = nv_tileaa.heap_alloc {bytes = 8 : i64, alignment = 8 : i64} : !llvm.ptr<1>
+    // CHECK-NEXT: nv_tileaa.if
+    // CHECK-NEXT: %[[Q:.+]] = nv_tileaa.heap_alloc
+    // CHECK-DAG: nv_tileaa.heap_free %[[P]]
+    // CHECK-DAG: nv_tileaa.heap_free %[[Q]]
+    // CHECK: nv_tileaa.return
+    // CHECK-NEXT: }
+    nv_tileaa.if %c {
+      %q = nv_tileaa.heap_alloc {bytes = 8 : i64, alignment = 8 : i64} : !llvm.ptr<1>
+      nv_tileaa.return
+    }
+    // CHECK-NEXT: nv_tileaa.heap_free %[[P]]
+    // CHECK-NEXT: nv_tileaa.return
+    nv_tileaa.return
+  }
 }
