@@ -33,7 +33,7 @@ from tessera_tools.passes.llvm import (
     shapes,
     shared_ops,
 )
-from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.emitter import SHARED_POINTER, Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
@@ -103,8 +103,13 @@ def _is_kernel(op: Operation) -> bool:
 
 
 def _defines_smem(op: Operation) -> bool:
+    """Whether an op is the kernels' shared memory; an error for anything else of that name."""
     name = op.attributes.get("sym_name")
-    return isinstance(name, StringAttr) and name.value == GLOBAL_SMEM
+    if not isinstance(name, StringAttr) or name.value != GLOBAL_SMEM:
+        return False
+    if not isinstance(op, llvm.Global) or op.addr_space.value != SHARED_POINTER.address_space:
+        raise op.error(f"has the name @{GLOBAL_SMEM}, which is that of the kernels' shared memory; rename it")
+    return True
 
 
 def _global_smem(module: Operation) -> Operation:
