@@ -39,6 +39,7 @@ bench: $(STAMP)
 	$(BIN)/python tools/bench/startup.py
 	$(BIN)/python tools/bench/parse.py $(if $(XDSL_OPT),--xdsl-opt=$(XDSL_OPT))
 	$(BIN)/python tools/bench/compile.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS)) $(if $(BYTECODE),--bytecode=$(BYTECODE))
+	$(BIN)/python tools/bench/corpus.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS))
 	$(BIN)/python tools/bench/simulator.py
 
 fuzz: $(STAMP)
