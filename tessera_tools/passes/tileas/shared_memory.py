@@ -45,6 +45,9 @@ ALIGNMENT = 1024
 BUFFER_ALIGNMENT = 16
 """Bytes; the widest access of one thread (128 bits, ldmatrix rows, cp.async).  Banks need no more: every address of an
 access moves by the same number of banks."""
+APART_BYTES = 4096
+"""Shared memory that a kernel may take only so that its uses lie apart and need no barrier between; too little for a
+multiprocessor to run fewer CTAs."""
 OFFSET = "nv_tileas.offset"
 """The attribute of an op that needs shared memory: at which byte of the CTA's it has it."""
 PARTS = "nv_tileas.parts"
@@ -232,21 +235,36 @@ def _span(
 
 
 def _place(lives: list[_Life]) -> Allocation:
-    """First fit, largest first, among buffers whose lives meet."""
+    """Place all lives: apart where that takes no more bytes, or few, else on bytes of others that they do not meet."""
+    shared = _first_fit(lives, 0)
+    room = max(shared.total, APART_BYTES)
+    apart = _first_fit(lives, room)
+    return apart if apart.total <= room else _first_fit(lives, 0)
+
+
+def _first_fit(lives: list[_Life], room: int) -> Allocation:
+    """First fit, largest first: apart from all others if that ends within `room`, else from those whose lives meet."""
     allocation = Allocation()
     placed: list[_Life] = []
     for life in sorted(lives, key=lambda v: (-v.bytes, v.first)):
-        offset = 0
-        for other in sorted(filter(life.meets, placed), key=lambda o: o.offset):
-            if offset + life.bytes <= other.offset:
-                break
-            offset = max(offset, _aligned(other.end, life.alignment))
-        life.offset = offset
+        life.offset = _fit(life, placed)
+        if life.end > room:
+            life.offset = _fit(life, [other for other in placed if life.meets(other)])
         placed.append(life)
-        allocation.add(life.op, offset, life.bytes)
+        allocation.add(life.op, life.offset, life.bytes)
         if life.parts > 1:
             allocation.parts[life.op] = life.parts
     return allocation
+
+
+def _fit(life: _Life, others: list[_Life]) -> int:
+    """The first offset at which a life overlaps none of the others."""
+    offset = 0
+    for other in sorted(others, key=lambda o: o.offset):
+        if offset + life.bytes <= other.offset:
+            break
+        offset = max(offset, -(-other.end // life.alignment) * life.alignment)
+    return offset
 
 
 def _split(lives: list[_Life], target: Target) -> bool:
@@ -265,10 +283,6 @@ def _split(lives: list[_Life], target: Target) -> bool:
             life.need = _conversion(op, plan.scratch_bytes)
             return True
     return False
-
-
-def _aligned(offset: int, alignment: int) -> int:
-    return (offset + alignment - 1) // alignment * alignment
 
 
 @scratch("nv_tileas.convert_layout")

@@ -11,14 +11,16 @@ from slice.test_dots import product_program
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import pipeline_for
+from tessera_tools.passes.tileas.insert_barriers import InsertBarriers
 from tessera_tools.passes.tileas.materialize_pipeline import MaterializePipeline
-from tessera_tools.passes.tileas.shared_memory import BUFFER_ALIGNMENT, allocate
+from tessera_tools.passes.tileas.shared_memory import BUFFER_ALIGNMENT, OFFSET, allocate
 from tessera_tools.target import lookup
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -112,3 +114,27 @@ nv_tileaa.func @k() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<n
         allow_unregistered=True,
     )
     assert sorted(allocate(kernel(module), SM_80).offsets.values()) == [0, 2048]
+
+
+LANES = "lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]], block = []"
+TURNED = "lane = [[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 8]], block = []"
+SPEC = "#nv_tileaa.kernel_spec<num_warps = 2, cluster = [1, 1, 1]>"
+CONVERSIONS = f"""
+#a = #nv_tileas.linear<{{register = [[0, 1], [0, 2]], {LANES}}}>
+#b = #nv_tileas.linear<{{register = [[1, 0], [2, 0]], {TURNED}}}>
+nv_tileaa.func @k(%x: tensor<16x16xELEMENT, #a>) attributes {{nv_tileaa.kernel_spec = {SPEC}}} {{
+  %0 = nv_tileas.convert_layout %x : tensor<16x16xELEMENT, #a> -> tensor<16x16xELEMENT, #b>
+  %1 = nv_tileas.convert_layout %0 : tensor<16x16xELEMENT, #b> -> tensor<16x16xELEMENT, #a>
+  %2 = nv_tileas.convert_layout %1 : tensor<16x16xELEMENT, #a> -> tensor<16x16xELEMENT, #b>
+  nv_tileaa.return
+}}"""
+
+
+@pytest.mark.parametrize(("element", "offsets"), [("f16", [0, 512, 1024]), ("f64", [0, 2048, 0])])
+def test_what_is_small_lies_apart_and_needs_no_barrier(element: str, offsets: list[int]) -> None:
+    # The third of the large ones comes behind the barrier in the second.
+    module = parse_module(CONVERSIONS.replace("ELEMENT", element), "conversions.mlir")
+    InsertBarriers().run_on_kernel(kernel(module), SM_80, PassContext())
+    conversions = [op for op in module.walk() if isinstance(op, nv_tileas.ConvertLayout)]
+    assert [op.attributes[OFFSET] for op in conversions] == [i64(offset) for offset in offsets]
+    assert not any(isinstance(op, nv_tileas.Barrier) for op in module.walk())
