@@ -36,6 +36,7 @@ FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
     "implicit-index-constants": "read an undefined %cN as the index constant N",
     "cuda-tile-module": "with --cudatilebc-to-mlir: print the `cuda_tile.module` around the kernels",
+    "debug-info": "put DWARF for debuggers into PTX and cubin; with -O0, which it implies",
     "lineinfo": "keep source locations down to the SASS",
     "mlir-print-ir-after-all": "print the IR after each pass",
     "mlir-print-ir-before-all": "print the IR before each pass",

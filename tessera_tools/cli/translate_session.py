@@ -181,11 +181,17 @@ class Session:
         verify = (given["verify_each"] or "true").lower()
         if verify not in ("true", "false", "1", "0"):
             raise error(None, f"--verify-each takes true or false, found '{verify}'")
+        if given["debug_info"] and given["level"] not in (None, "0"):
+            raise error(
+                None, f"--debug-info describes code as it is without optimization, and -O{given['level']} asks for it",
+                "give -O0, or --lineinfo instead, which goes with every level",
+            )  # fmt: skip
         return Options(
             target,
             self.until,
-            level=int(given["level"] or 3),
+            level=int(given["level"] or (0 if given["debug_info"] else 3)),
             lineinfo=given["lineinfo"],
+            debug_info=given["debug_info"],
             ptxas=given["ptxas"],
             ptxas_options=tuple(extra),
             ptxas_timeout=given["ptxas_timeout"] or 300.0,

@@ -67,6 +67,8 @@ class Options:
     level: int = 3
     """Of LLVM and of ptxas, 0 to 3."""
     lineinfo: bool = False
+    debug_info: bool = False
+    """DWARF for debuggers; at level 0 only, as ptxas has it."""
     ptxas: str | None = None
     """Path of ptxas; None to find it."""
     ptxas_options: tuple[str, ...] = ()
@@ -257,7 +259,9 @@ class _Run:
                         self.timing.add(_LLVM_STEPS.get(step, step), seconds)
         self.result.warnings += reply.warnings
         ptx = reply.texts["ptx"]
-        return with_call_sites(ptx, self.inlined) if "inlinedAt:" in ir else ptx
+        # DWARF tells of inlined calls itself.
+        told = self.options.debug_info or "inlinedAt:" not in ir
+        return ptx if told else with_call_sites(ptx, self.inlined)
 
     def locate(self, again: Callable[[], str], version: int, assembler: Ptxas) -> None:
         """Assemble once more from IR with locations; raises ptxas's error if it now has a place."""
@@ -296,7 +300,8 @@ class _Run:
             ptx,
             arch=options.target.ptx_target,
             level=options.level,
-            lineinfo=options.lineinfo,
+            lineinfo=options.lineinfo and not options.debug_info,
+            debug_info=options.debug_info,
             options=options.ptxas_options,
             time_limit=options.ptxas_timeout,
             ptx_name=self.saved.get("ptx"),
@@ -328,7 +333,9 @@ class _Run:
 
         try:
             with self.scope("nvdisasm"):
-                sass = Nvdisasm.find().disassemble(made.cubin, lineinfo=options.lineinfo)
+                sass = Nvdisasm.find().disassemble(
+                    made.cubin, lineinfo=options.lineinfo or options.debug_info
+                )
         except ToolError as failure:
             if options.until == "sass":
                 raise
@@ -369,8 +376,9 @@ def compile_module(
             check_names(module)
         run.kernels = kernels_of_module(module)
         # Directives alone: a line table makes LLVM write `.target …, debug`, which ptxas refuses to optimize.
-        ir = run.llvm_ir(module, "directives" if options.lineinfo else "none")
-        run.from_llvm_ir(ir, None if options.lineinfo else lambda: run.llvm_ir(module, "directives"))
+        debug: DebugLevel = "full" if options.debug_info else "directives" if options.lineinfo else "none"
+        ir = run.llvm_ir(module, debug)
+        run.from_llvm_ir(ir, None if debug != "none" else lambda: run.llvm_ir(module, "directives"))
     finally:
         if worker is None and run._worker is not None:
             run._worker.close()

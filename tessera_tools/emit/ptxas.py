@@ -127,6 +127,7 @@ class Ptxas:
         arch: str,
         level: int = 3,
         lineinfo: bool = False,
+        debug_info: bool = False,
         options: Sequence[str] = (),
         time_limit: float = 300.0,
         ptx_name: str | None = None,
@@ -141,6 +142,7 @@ class Ptxas:
             output = os.path.join(folder.path, "kernel.cubin")
             command = [self.path, "-v", f"-arch={arch}", f"-O{level}"]
             command += ["-lineinfo"] if lineinfo else []
+            command += ["-g"] if debug_info else []
             command += [*options, source, "-o", output]
             finished = self._run(command, time_limit)
             if not finished.succeeded:

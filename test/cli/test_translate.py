@@ -158,3 +158,27 @@ def test_ptx_cannot_be_raised() -> None:
 def test_broken_ir_is_refused_at_its_place() -> None:
     _, err = translate("--mlir-to-ptx", stdin=b"func.func @f() {\n  nonsense\n}\n", status=1)
     assert err.startswith("<stdin>:2:3: error: ")
+
+
+def test_debug_info_is_dwarf_of_functions_calls_and_lines(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    source = str(Path(__file__).resolve().parents[1] / "cutile" / "13.1" / "inlined.tileirbc")
+    ptx, _ = translate("--mlir-to-ptx", "--debug-info", source)
+    assert re.search(rb"^\.target sm_80, debug$", ptx, re.MULTILINE)
+    for word in (b".section\t.debug_info", b"DW_TAG_subprogram", b"DW_TAG_inlined_subroutine", b"\t.loc\t"):
+        assert word in ptx
+    translate("--mlir-to-cubin", "--debug-info", source, "-o", "a.cubin", cwd=tmp_path)
+    assert b".debug_info" in (tmp_path / "a.cubin").read_bytes()
+
+
+def test_without_it_there_is_none() -> None:
+    ptx, _ = translate("--mlir-to-ptx", "--lineinfo")
+    assert b", debug" not in ptx
+    assert b".debug_info" not in ptx
+
+
+def test_debug_info_is_of_code_that_is_not_optimized() -> None:
+    _, err = translate("--mlir-to-ptx", "--debug-info", "-O2", status=1)
+    assert "--debug-info describes code as it is without optimization, and -O2 asks for it" in err
+    ptx, _ = translate("--mlir-to-ptx", "--debug-info", "-O0")
+    assert b".target sm_80" in ptx

@@ -6,8 +6,9 @@
         ─▶ !DILocation(line: 9, column: 2, scope: !7, inlinedAt: !5), with !7 the subprogram #f
 
 Debug levels: "none"; "directives", a compile unit of kind DebugDirectivesOnly, from which LLVM writes `.loc` lines
-and nothing else; "lines", LineTablesOnly.  A function whose location carries a `#llvm.di_subprogram` or lies in a
-`#cuda_tile.di_subprogram` keeps that scope.
+and nothing else; "lines", LineTablesOnly; "full", FullDebug: DWARF sections of functions, calls and lines (no
+variables: what a tile has become lies in registers of many threads).  A function whose location carries a
+`#llvm.di_subprogram` or lies in a `#cuda_tile.di_subprogram` keeps that scope.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.names import quoted
 from tessera_tools.ir.location import CallSiteLoc, FusedLoc, Location, NameLoc
 
-EMISSION_KINDS = {"directives": "DebugDirectivesOnly", "lines": "LineTablesOnly"}
+EMISSION_KINDS = {"directives": "DebugDirectivesOnly", "lines": "LineTablesOnly", "full": "FullDebug"}
 PRODUCER = "tessera-tools"
 
 

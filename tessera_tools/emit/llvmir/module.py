@@ -25,7 +25,7 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr
 from tessera_tools.ir.core import Operation
 
-DebugLevel = Literal["none", "directives", "lines"]
+DebugLevel = Literal["none", "directives", "lines", "full"]
 MODULES = ("builtin.module", "gpu.module")
 COMDAT_WORDS = ("any", "exactmatch", "largest", "nodeduplicate", "samesize")
 
@@ -34,7 +34,8 @@ def emit_llvm_ir(module: Operation, *, debug: DebugLevel = "none") -> str:
     """LLVM IR text of a `builtin.module` or `gpu.module` whose ops are all of the llvm and nvvm dialects.
 
     debug: "none"; "directives", positions for `.loc` lines only, so that what is said of a PTX line maps back;
-    "lines", a line table.  Raises DiagnosticError at the first op without translation, naming the pass to run.
+    "lines", a line table; "full", DWARF for debuggers.  Raises DiagnosticError at the first op without translation,
+    naming the pass to run.
     """
     return ModuleEmitter(debug).run(module)
 
