@@ -6,12 +6,13 @@ what one thread holds of a tile; the tile's extents follow from the product that
 
 from __future__ import annotations
 
-from tessera_tools.dialects.tile import asynchronous, collectives, compute, memory, threads
+from tessera_tools.dialects.tile import asynchronous, collectives, compute, memory, mesh, threads
 from tessera_tools.dialects.tile.asynchronous import *  # noqa: F403
 from tessera_tools.dialects.tile.base import FRAGMENT, REGISTERS, SHARED, rows_of, space_of
 from tessera_tools.dialects.tile.collectives import *  # noqa: F403
 from tessera_tools.dialects.tile.compute import *  # noqa: F403
 from tessera_tools.dialects.tile.memory import *  # noqa: F403
+from tessera_tools.dialects.tile.mesh import MeshAttr, ShardingAttr, mesh_of
 from tessera_tools.dialects.tile.threads import *  # noqa: F403
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
@@ -21,7 +22,17 @@ DIALECT = Dialect(
     "tile",
     "the Tessera tile dialect: shared memory, registers and warps by hand",
     ops_of(*FAMILIES),
-    attributes=by_word(compute.ReductionKindAttr),
+    attributes=by_word(compute.ReductionKindAttr, mesh.MeshAttr, mesh.ShardingAttr),
 )
 
-__all__ = ["DIALECT", "FRAGMENT", "REGISTERS", "SHARED", "rows_of", "space_of"]
+__all__ = [
+    "DIALECT",
+    "FRAGMENT",
+    "REGISTERS",
+    "SHARED",
+    "MeshAttr",
+    "ShardingAttr",
+    "mesh_of",
+    "rows_of",
+    "space_of",
+]
