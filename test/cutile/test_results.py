@@ -24,6 +24,8 @@ sys.path.insert(0, str(HERE))
 from arguments import Parameter, make, parameters_of  # noqa: E402
 
 NAMES = sorted({path.stem for path in HERE.glob("*/*.tileirbc")})
+SINCE_SM_90 = {"bf16_atomics"}
+"""Kernels that older targets cannot run."""
 ONE_BLOCK = {"atomics", "bf16_atomics", "float_atomics", "view_atomics"}
 """Kernels whose results depend on the order of tile blocks."""
 ALIGNED = {"unchecked", "signed_division"}
@@ -57,7 +59,7 @@ def test_results(name: str, ragged: bool) -> None:
     rng = np.random.default_rng(fresh_seed())
     args = prepared(name, make(groups, 2, ragged, rng), groups)
     grid = (1, 1, 1) if name in ONE_BLOCK else (2, 2, 2)
-    target = str(rng.choice(TARGETS))
+    target = str(rng.choice(TARGETS[1:] if name in SINCE_SM_90 else TARGETS))
     print(f"target: {target}")
     found = run(print_op(module), *args, target=target, grid=grid, mode=str(rng.choice(["late", "early"])))
     try:
@@ -78,4 +80,6 @@ def test_results(name: str, ragged: bool) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_upstream_tools_take_every_kernel(target: str) -> None:
     for name in NAMES:
+        if name in SINCE_SM_90 and target == TARGETS[0]:
+            continue
         check_tools(print_op(read_bytecode(newest(name).read_bytes(), name)), target)
