@@ -97,6 +97,9 @@ def fragments_of(function: Operation) -> Fragments:
                     f"makes a tile of {_text(shape)}, but its fragment is part of one of {_text(known[root])}"
                 )
             count = prod(shape) // prod(op.res.type.shape)
+            if shape == op.res.type.shape:
+                # The tile itself: as many threads hold it as the others need, or the function says.
+                continue
             if prod(shape) % prod(op.res.type.shape) or count & (count - 1) or not 32 <= count <= 1024:
                 raise op.error(
                     f"makes a tile of {_text(shape)} in fragments of {_text(op.res.type.shape)}; expected those of a "

@@ -79,6 +79,11 @@ PASSES: dict[str, Row] = {
     "convert-tileaa-to-tileas": Row(
         "tileas.convert_tileaa_to_tileas:ConvertTileAAToTileAS", "lower nv_tileaa to nv_tileas"
     ),
+    # On tile
+    "tile-intrinsic-lowering": Row(
+        "tile.intrinsic_lowering:TileIntrinsicLowering",
+        "name the target's instructions for products, copies and reductions of the tile dialect",
+    ),
     # tile to nv_tileas
     "convert-tile-to-tileas": Row(
         "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
@@ -109,6 +114,11 @@ PASSES: dict[str, Row] = {
 """Every pass, by its name."""
 
 ORDER: Sequence[tuple[str, str, str]] = (
+    (
+        "tile-intrinsic-lowering",
+        "convert-tile-to-tileas",
+        "it names instructions in the tile dialect, which the conversion leaves",
+    ),
     ("convert-cuda-tile-to-tileaa", "convert-tileaa-to-tileas", "a stage is lowered from the one before it"),
     ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are given to nv_tileas ops"),
     (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from tessera_tools.dialects.tile.base import CHANGES, GLOBAL_BUFFER, SHARED_BUFFER
 from tessera_tools.ir.types import DYNAMIC
 from tessera_tools.opdef import (
     BOOL_ATTR,
+    I64_ARRAY,
     I64_ATTR,
     STRING_ATTR,
     Op,
@@ -43,15 +44,37 @@ class CpAsync(CopyLike, name="tile.cp_async", traits=(CHANGES,)):
 
 
 class CpAsyncCg(CopyLike, name="tile.cp_async_cg", traits=(CHANGES,)):
-    """As `tile.cp_async`, by cp.async.cg: 16 bytes at a time, around the L1 cache."""
+    """As `tile.cp_async`, by cp.async.cg: 16 bytes at a time, around the L1 cache (`cache_level` is "L2")."""
 
     cache_level = attribute(STRING_ATTR, optional=True)
 
+    def verify_op(self) -> None:
+        super().verify_op()
+        if self.cache_level is not None and self.cache_level.value != "L2":
+            raise self.error(f'has cache_level "{self.cache_level.value}"; cp.async.cg caches in "L2" only')
+
 
 class TmaLoad(CopyLike, name="tile.tma_load", traits=(CHANGES,)):
-    """As `tile.cp_async`, by the Tensor Memory Accelerator."""
+    """As `tile.cp_async`, by the Tensor Memory Accelerator, in boxes of `tile_size` elements (the whole unless given).
 
-    tile_size = attribute(STRING_ATTR, optional=True)
+    PTX ISA, "cp.async.bulk.tensor": a box has at most 256 elements along an axis, and rows of a multiple of 16 bytes.
+    """
+
+    tile_size = attribute(I64_ARRAY, optional=True)
+
+    def verify_op(self) -> None:
+        super().verify_op()
+        box, whole = self.box, self.dest.type.shape
+        if len(box) != len(whole) or any(n < 1 or extent % n for n, extent in zip(box, whole, strict=False)):
+            raise self.error(f"has tile_size {list(box)}, which does not divide {self.dest.type}")
+        problem = box_problem(box, self.dest.type.element.width)
+        if problem is not None:
+            raise self.error(f"has a box of {list(box)} elements: {problem}")
+
+    @property
+    def box(self) -> tuple[int, ...]:
+        """The extents of what one instruction copies."""
+        return tuple(self.tile_size.values) if self.tile_size is not None else tuple(self.dest.type.shape)
 
 
 class CpCommitGroup(Op, name="tile.cp_commit_group", traits=(CHANGES,)):
@@ -85,6 +108,16 @@ class AsyncWait(Op, name="tile.async_wait", traits=(CHANGES,)):
     assembly = "attr-dict"
 
 
-def tile_size_of(op: Any) -> tuple[int, ...]:
-    """The box of a copy by TMA."""
-    return tuple(op.dest.type.shape)
+MOST_OF_A_BOX = 256
+"""Elements of a box along an axis, at most (PTX ISA, "Tensors: bounding box")."""
+
+
+def box_problem(box: Sequence[int], bits: int) -> str | None:
+    """Why the Tensor Memory Accelerator cannot copy a box of elements of so many bits; None if it can."""
+    if len(box) > 5:
+        return "it has at most 5 axes"
+    if any(n > MOST_OF_A_BOX for n in box):
+        return f"an axis has at most {MOST_OF_A_BOX}"
+    if box[-1] * bits % 128:
+        return "its rows must have a multiple of 16 bytes"
+    return None

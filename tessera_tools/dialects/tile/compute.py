@@ -44,7 +44,8 @@ class Product(Op):
     """The base of matrix products: A (MxK) by B (KxN, or NxK with `transpose_b`) and, if given, plus C.
 
     Operands lie in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
-    divide it: (M/m) · (N/n) threads hold fragments of m by n elements.
+    divide it: (M/m) · (N/n) threads hold fragments of m by n elements.  A result of M by N elements is the tile itself,
+    of which nobody has said yet how many threads hold it.
     """
 
     lhs = operand(ANY_BUFFER)
@@ -88,7 +89,7 @@ class Product(Op):
                     f"has fragments of {res.shape[0]}x{res.shape[1]}, which do not divide {m}x{n}"
                 )
             threads = m // res.shape[0] * (n // res.shape[1])
-            if threads & (threads - 1) or not 32 <= threads <= 1024:
+            if threads != 1 and (threads & (threads - 1) or not 32 <= threads <= 1024):
                 raise self.error(
                     f"has fragments of {res.shape[0]}x{res.shape[1]} of {m}x{n} elements: {threads} threads, expected "
                     "a power of two from 32 to 1024"
@@ -100,15 +101,35 @@ class Mma(Product, name="tile.mma", traits=(MAKES,)):
 
 
 class Wgmma(Product, name="tile.wgmma", traits=(MAKES,)):
-    """A matrix product by Hopper's warpgroup instruction."""
+    """A matrix product by Hopper's warpgroup instruction, `intrinsic`: 128 threads make 64 rows at a time.
+
+    A tile of fewer rows is covered by one instruction, whose further rows nobody sees.
+    """
 
     intrinsic = attribute(STRING_ATTR)
+
+    def verify_op(self) -> None:
+        super().verify_op()
+        check_intrinsic(self, "wgmma.mma_async.sync.aligned.m64n")
 
 
 class Wmma(Product, name="tile.wmma", traits=(MAKES,)):
-    """A matrix product by mma.sync."""
+    """A matrix product by the warp instruction `intrinsic`, a shape of mma.sync; a smaller tile is filled up with
+    zeros."""
 
     intrinsic = attribute(STRING_ATTR)
+
+    def verify_op(self) -> None:
+        super().verify_op()
+        check_intrinsic(self, "mma.sync.aligned.m")
+
+
+def check_intrinsic(op: Any, start: str) -> None:
+    """The instruction of a product is one of the op's family."""
+    if not op.intrinsic.value.startswith(start):
+        raise op.error(
+            f'names the instruction "{op.intrinsic.value}"; expected one that begins with "{start}"'
+        )
 
 
 # -- reductions

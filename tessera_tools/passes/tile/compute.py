@@ -7,6 +7,7 @@ from typing import Any
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.dialects import arith, math, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.dialects.nv_tileaa.arithmetic import DivF, RoundingAttr
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.builtin_attributes import (
@@ -29,6 +30,7 @@ from tessera_tools.passes.tileas.shared_memory import (
     memory_bits,
     slice_plan,
 )
+from tessera_tools.target import Target
 
 APPROXIMATE = arith.FastMathFlagsAttr("afn")
 """Exponentials and quotients of the softmax are the hardware's approximations."""
@@ -49,11 +51,7 @@ def product(low: Lowering, op: Any) -> None:
         c = low.tile(op, into.dest)
     else:
         c = _accumulator(low, op, RankedTensorType((m, n), element))
-    whole_a, whole_b = (
-        RankedTensorType((m, k), op.lhs.type.element),
-        RankedTensorType((k, n), op.rhs.type.element),
-    )
-    atom = mma_atom(_Shaped(op, whole_a, whole_b, c), low.target)  # type: ignore[arg-type]
+    atom = product_atom(op, low.target)
     warps = low.fragments.threads // 32
     # Rows in one warp: reductions by row stay within warps, and an accumulator is the next product's left operand.
     grid = warp_grid((m, n), warps, along_rows=_wants_rows(op))
@@ -70,23 +68,19 @@ def product(low: Lowering, op: Any) -> None:
     low.tiles[op.res] = result
 
 
-class _Shaped:
+def product_atom(op: Any, target: Target) -> MmaAtomAttr:
+    """The instruction for the element types of a product; an error that lists what there is if there is none."""
+    return mma_atom(_Product(op), target)  # type: ignore[arg-type]
+
+
+class _Product:
     """What the choice of an instruction asks of a product: the types of its operands."""
 
     unsigned_a = unsigned_b = None
 
-    def __init__(self, op: Product, a: RankedTensorType, b: RankedTensorType, c: Value) -> None:
-        self.op = op
-        self.a, self.b = _Typed(a), _Typed(b)
-        self.c = c
-
-    def error(self, message: str) -> Any:
-        return self.op.error(message)
-
-
-class _Typed:
-    def __init__(self, type: RankedTensorType) -> None:
-        self.type = type
+    def __init__(self, op: Product) -> None:
+        self.a, self.b, self.c = op.lhs, op.rhs, op.res
+        self.error = op.error
 
 
 def _depth(low: Lowering, op: Any) -> int:

@@ -112,6 +112,11 @@ def copy_async(low: Lowering, op: Any) -> None:
             f"copies elements of {atom.bits} bits one by one, and cp.async moves 32 bits or more; state a greater "
             "tessera.alignment"
         )
+    if isinstance(op, tile.CpAsyncCg) and atom.bits != 128:
+        raise op.error(
+            f"copies {atom.bits // 8} bytes at a time, and cp.async.cg moves 16; state a greater tessera.alignment, or "
+            "use tile.cp_async"
+        )
     low.copies = True
     low.insert(nv_tileas.AsyncTiledCopy(matrix.view, matrix.offsets, shared.buffer, shared.stage, None, atom))
 

@@ -1,0 +1,25 @@
+"""What the author of a kernel promises about its tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+
+ALIGNMENT = "tessera.alignment"
+"""Attribute of a function: bytes by which addresses, rows and the last extents of its tensors can be divided."""
+DEFAULT_ALIGNMENT = 16
+
+
+def alignment_of(function: Any) -> int:
+    """The alignment of a function's tensors in bytes; an error where it is no power of two."""
+    attribute = function.attributes.get(ALIGNMENT)
+    if attribute is None:
+        return DEFAULT_ALIGNMENT
+    if (
+        not isinstance(attribute, IntegerAttr)
+        or attribute.value < 1
+        or attribute.value & (attribute.value - 1)
+    ):
+        raise function.error(f"has {ALIGNMENT} = {attribute}; expected a power of two")
+    return attribute.value
