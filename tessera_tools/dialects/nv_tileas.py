@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
     COPY_ATOM,
     MEM_TOKEN,
@@ -19,7 +20,17 @@ from tessera_tools.dialects.nv_tileaa import (
     verify_dot,
 )
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.types import I1, I32, IntegerType, RankedTensorType, ShapedType
+from tessera_tools.ir.types import (
+    I1,
+    I32,
+    I64,
+    FloatType,
+    IntegerType,
+    RankedTensorType,
+    ShapedType,
+    VectorType,
+    element_type,
+)
 from tessera_tools.layout import LinearLayout, from_text, to_text
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -28,6 +39,7 @@ from tessera_tools.opdef import (
     PURE,
     READ,
     READ_WRITE,
+    UNIT_ATTR,
     WRITE,
     Dialect,
     MemoryEffects,
@@ -112,6 +124,8 @@ class SmemType(ShapedType, name="nv_tileas.smem"):
 
 
 SMEM = of(SmemType, summary="nv_tileas.smem")
+ELEMENT = of(FloatType, IntegerType, VectorType, summary="number, or vector of numbers")
+POINTER = of(PointerType, summary="pointer")
 
 
 def layout_of(type: Type) -> LinearLayout:
@@ -221,6 +235,44 @@ class AsyncWaitGroup(Op, name="nv_tileas.async.wait_group", traits=(READ_WRITE,)
     assembly = "$pending attr-dict"
 
 
+class _OnMBarrier(Op):
+    """The base of ops on an mbarrier: an i64 in shared memory, `!nv_tileas.smem<stages x 1 x i64>`."""
+
+    mbarrier = operand(SMEM)
+    stage = operand(exactly(I32))
+
+    def verify_op(self) -> None:
+        type = self.mbarrier.type
+        if type.element is not I64 or type.tile != (1,):
+            raise self.error(f"takes {type}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>")
+
+
+class MBarrierInit(_OnMBarrier, name="nv_tileas.async.mbarrier_init", traits=(WRITE,)):
+    """Make an mbarrier that completes a phase after `count` arrivals; one thread does it, and all see it after."""
+
+    count = attribute(I32_ATTR)
+    assembly = "$mbarrier `[` $stage `]` `,` $count attr-dict `:` type($mbarrier)"
+
+    def verify_op(self) -> None:
+        super().verify_op()
+        if not 1 <= self.count.value < 1 << 20:
+            raise self.error(f"expects {self.count.value} arrivals; an mbarrier counts from 1 to 1048575")
+
+
+class MBarrierArrive(_OnMBarrier, name="nv_tileas.async.mbarrier_arrive", traits=(READ_WRITE,)):
+    """Every thread arrives; with `copies`, when the copies that it has started are complete."""
+
+    copies = attribute(UNIT_ATTR, optional=True)
+    assembly = "$mbarrier `[` $stage `]` (`copies` $copies^)? attr-dict `:` type($mbarrier)"
+
+
+class MBarrierWait(_OnMBarrier, name="nv_tileas.async.mbarrier_wait", traits=(READ_WRITE,)):
+    """Every thread waits until the phase of a parity (0 or 1) is complete."""
+
+    parity = operand(exactly(I32))
+    assembly = "$mbarrier `[` $stage `]` `,` $parity attr-dict `:` type($mbarrier)"
+
+
 class Barrier(Op, name="nv_tileas.barrier", traits=(READ_WRITE,)):
     """Wait for all threads of the CTA; their accesses of memory before it are then visible."""
 
@@ -266,6 +318,71 @@ class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
             or self.value.type.element is not self.buffer.type.element
         ):
             raise self.error(f"stores {self.value.type} into {self.buffer.type}")
+
+
+class LoadElement(Op, name="nv_tileas.load_element", traits=(READ,)):
+    """One element of a stage of a buffer, or a vector of neighbours along its last dimension, at indices of each
+    thread's own.  Indices outside the tile, and vectors that do not start at a multiple of their length, are undefined.
+    """
+
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    indices = variadic_operand(exactly(I32))
+    res = result(ELEMENT)
+    assembly = "$buffer `[` $stage `]` `[` $indices `]` attr-dict `:` type($buffer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        _verify_element(self, self.res.type)
+
+
+class StoreElement(Op, name="nv_tileas.store_element", traits=(WRITE,)):
+    """As `nv_tileas.load_element`, from a thread to the buffer.  Where several threads store to one place, one of them
+    wins."""
+
+    value = operand(ELEMENT)
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    indices = variadic_operand(exactly(I32))
+    assembly = (
+        "$value `,` $buffer `[` $stage `]` `[` $indices `]` attr-dict `:` type($value) `,` type($buffer)"
+    )
+
+    def verify_op(self) -> None:
+        _verify_element(self, self.value.type)
+
+
+def _verify_element(op: Any, moved: Any) -> None:
+    buffer = op.buffer.type
+    if element_type(moved) is not buffer.element:
+        raise op.error(f"moves {moved} between a thread and {buffer}: the element types must agree")
+    if len(op.indices) != len(buffer.tile):
+        raise op.error(f"expected {len(buffer.tile)} indices for {buffer}, got {len(op.indices)}")
+    if isinstance(moved, VectorType) and (moved.rank != 1 or moved.shape[0] & (moved.shape[0] - 1)):
+        raise op.error(f"moves {moved}; expected a vector of a power of two of elements")
+
+
+class LoadGlobal(Op, name="nv_tileas.load_global", traits=(READ,)):
+    """What lies at each thread's own place of global memory: an element, or a vector of neighbours, whose address is
+    then a multiple of its size."""
+
+    pointer = operand(POINTER)
+    res = result(ELEMENT)
+    assembly = "$pointer attr-dict `:` type($pointer) `->` type($res)"
+
+
+class StoreGlobal(Op, name="nv_tileas.store_global", traits=(WRITE,)):
+    """As `nv_tileas.load_global`, from the thread to memory."""
+
+    value = operand(ELEMENT)
+    pointer = operand(POINTER)
+    assembly = "$value `,` $pointer attr-dict `:` type($value) `,` type($pointer)"
+
+
+class Prefetch(Op, name="nv_tileas.prefetch", traits=(READ_WRITE,)):
+    """Bring the line of each thread's own place of global memory into the L2 cache."""
+
+    pointer = operand(POINTER)
+    assembly = "$pointer attr-dict `:` type($pointer)"
 
 
 class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):

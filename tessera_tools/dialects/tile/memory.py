@@ -141,7 +141,8 @@ class ComputeTensorSlice(Op, name="tile.compute_tensor_slice", traits=(PURE,)):
 
 
 class _Indexed(Op):
-    """The base of accesses to single elements (or vectors of neighbours) by indices."""
+    """The base of accesses to single elements (or vectors of neighbours) by indices.  Indices outside the buffer are
+    undefined: nothing is checked."""
 
     @classmethod
     def check(cls, op: Any, buffer: MemRefType) -> None:
@@ -150,7 +151,7 @@ class _Indexed(Op):
 
 
 class LoadShared(_Indexed, name="tile.load_shared", traits=(READS,)):
-    """One element of a buffer in shared memory, chosen by each thread."""
+    """One element of a buffer in shared memory, chosen by each thread; undefined where an index is outside."""
 
     buffer = operand(SHARED_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -162,7 +163,8 @@ class LoadShared(_Indexed, name="tile.load_shared", traits=(READS,)):
 
 
 class StoreShared(_Indexed, name="tile.store_shared", traits=(WRITES,)):
-    """One element to a buffer in shared memory, chosen by each thread."""
+    """One element to a buffer in shared memory, chosen by each thread; undefined where an index is outside.  Of
+    threads that choose one place, one wins."""
 
     value = operand(derived("element type", _element, "buffer"))
     buffer = operand(SHARED_BUFFER)
@@ -174,7 +176,8 @@ class StoreShared(_Indexed, name="tile.store_shared", traits=(WRITES,)):
 
 
 class LoadGlobal(_Indexed, name="tile.load_global", traits=(READS,)):
-    """One element of global memory, chosen by each thread."""
+    """One element of global memory, chosen by each thread; undefined where an index is outside the tensor: nothing is
+    checked."""
 
     buffer = operand(GLOBAL_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -189,7 +192,8 @@ class LoadGlobal(_Indexed, name="tile.load_global", traits=(READS,)):
 
 
 class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(WRITES,)):
-    """One element to global memory, chosen by each thread."""
+    """One element to global memory, chosen by each thread; undefined where an index is outside the tensor: nothing is
+    checked."""
 
     value = operand(derived("element type", _element, "buffer"))
     buffer = operand(GLOBAL_BUFFER)
@@ -236,7 +240,8 @@ class LoadGlobalTile(Op, name="tile.load_global_tile", traits=(CHANGES,)):
 
 
 class _Vector(_Indexed):
-    """The base of accesses to neighbours along the last dimension."""
+    """The base of accesses to neighbours along the last dimension, whose address is a multiple of their size: what
+    other addresses do is undefined."""
 
     def verify_op(self) -> None:
         self.check(self, self.buffer.type)  # type: ignore[attr-defined]
@@ -246,10 +251,13 @@ class _Vector(_Indexed):
             raise self.error(
                 f"moves {bits} bits at a time; expected 2 or more elements, a power of two, up to 128 bits"
             )
+        row = self.buffer.type.shape[-1]  # type: ignore[attr-defined]
+        if row != DYNAMIC and row % width:
+            raise self.error(f"moves {width} neighbours, which do not divide rows of {row} elements")
 
 
 class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(READS,)):
-    """`vector_width` neighbours of a buffer in shared memory."""
+    """`vector_width` neighbours of a buffer in shared memory; the first is at a multiple of them."""
 
     buffer = operand(SHARED_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -259,7 +267,7 @@ class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(READS,))
 
 
 class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(WRITES,)):
-    """`vector_width` neighbours to a buffer in shared memory."""
+    """`vector_width` neighbours to a buffer in shared memory; the first is at a multiple of them."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
     buffer = operand(SHARED_BUFFER)
@@ -269,7 +277,7 @@ class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(WRITES
 
 
 class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(READS,)):
-    """`vector_width` neighbours of global memory."""
+    """`vector_width` neighbours of global memory; the address is a multiple of their size."""
 
     buffer = operand(GLOBAL_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -281,7 +289,7 @@ class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(READS,))
 
 
 class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(WRITES,)):
-    """`vector_width` neighbours to global memory."""
+    """`vector_width` neighbours to global memory; the address is a multiple of their size."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
     buffer = operand(GLOBAL_BUFFER)

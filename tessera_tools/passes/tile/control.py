@@ -17,6 +17,7 @@ _BY_THREAD = (
     tile.LoadShared,
     tile.LoadSharedVector,
     tile.LoadGlobal,
+    tile.LoadGlobalVector,
 )
 
 

@@ -19,19 +19,17 @@ from tessera_tools.analysis.fragments import Fragments, fragments_of
 from tessera_tools.dialects import func, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, TypeAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
 from tessera_tools.ir.types import I32, FloatType, FunctionType, IndexType, IntegerType, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
-from tessera_tools.passes.tile import compute, control, copies  # noqa: F401 - they register their handlers
+from tessera_tools.passes.tile import compute, control, copies, elements  # noqa: F401 - they register their handlers
+from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.control import divergent_values
 from tessera_tools.passes.tile.lowering import HANDLERS, Lowering, Matrix, index_of
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 TARGET = "tessera.target"
-ALIGNMENT = "tessera.alignment"
-"""Attribute of a function: bytes by which addresses, rows and the last extents of its tensors can be divided."""
-DEFAULT_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ def _convert(function: Any, target: Target) -> Any:
     entry = Block()
     low = Lowering(Builder.at_end(entry, function.location), target, fragments, divergent_values(function))
     names: list[Type] = []
-    alignment = _alignment(function)
+    alignment = alignment_of(function)
     for argument in function.arguments:
         _parameter(low, entry, argument, alignment)
     low.start()
@@ -119,19 +117,6 @@ def _convert(function: Any, target: Target) -> Any:
 
 
 _OWN = ("sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility")
-
-
-def _alignment(function: Any) -> int:
-    attribute = function.attributes.get(ALIGNMENT)
-    if attribute is None:
-        return DEFAULT_ALIGNMENT
-    if (
-        not isinstance(attribute, IntegerAttr)
-        or attribute.value < 1
-        or attribute.value & (attribute.value - 1)
-    ):
-        raise function.error(f"has {ALIGNMENT} = {attribute}; expected a power of two")
-    return attribute.value
 
 
 def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> None:

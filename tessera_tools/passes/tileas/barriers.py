@@ -40,6 +40,9 @@ class Access:
     """The alloc_tensor that is accessed; None for scratch and global memory."""
     loops: frozenset[Operation] = frozenset()
     """The loops around the op in an earlier iteration of which it was made."""
+    by_element: bool = False
+    """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of the
+    program do."""
     groups: int = 0
     """Of a copy under way: the groups committed since it began, its own among them; no more than `_MOST_GROUPS`."""
 
@@ -83,6 +86,8 @@ class Effects:
 _MOST_GROUPS = 16
 """More groups than any wait leaves incomplete; what is older is as good as this old."""
 Pending = frozenset[Access]
+_Pair = tuple[Operation, Operation, frozenset[Operation]]
+"""An access, a later one, and the loops in an earlier iteration of which the first was made."""
 _NONE: Pending = frozenset()
 
 
@@ -138,6 +143,8 @@ class _Analysis:
         """The ops that have one with effects inside."""
         self.insert: Callable[[Operation], None] | None = None
         self.ignored: Operation | None = None
+        self.unordered: set[_Pair] = set()
+        """Accesses of global memory that threads may make in any order, as far as the last walk saw."""
         self.breaks: dict[Operation, Pending | None] = {}
         self.continues: dict[Operation, Pending | None] = {}
         for op in function.walk():
@@ -166,7 +173,11 @@ class _Analysis:
         accesses: list[Access] = []
         kinds = memory_kinds(op)
         copies = isinstance(op, nv_tileas.AsyncTiledCopy)
-        if kinds:
+        if isinstance(op, nv_tileas.LoadGlobal | nv_tileas.StoreGlobal):
+            accesses.append(Access(op, isinstance(op, nv_tileas.StoreGlobal), by_element=True))
+        elif copies and not kinds:
+            accesses.append(Access(op, False))
+        elif kinds:
             # What a copy writes is shared memory.  It has read global memory before the barrier that its readers need,
             # so that no later access has to wait for it.
             accesses.append(Access(op, "write" in kinds and not copies))
@@ -197,8 +208,14 @@ class _Analysis:
 
     def without(self, barrier: Operation) -> bool:
         """Whether there is no conflict without a barrier."""
+        before: set[_Pair] = set()
+        if any(a.by_element for effects in self.effects.values() for a in effects.accesses):
+            self.unordered.clear()
+            self.walk(None)
+            before |= self.unordered
         self.ignored = barrier
-        free = self.walk(None)
+        self.unordered.clear()
+        free = self.walk(None) and self.unordered <= before
         self.ignored = None
         return free
 
@@ -301,6 +318,9 @@ class _Analysis:
         if isinstance(later.op, nv_tileaa.HeapFree):
             # Nobody is still at the memory, whatever tokens say.
             return True
+        if earlier.by_element or later.by_element:
+            self.unordered.add((earlier.op, later.op, earlier.loops))
+            return False
         if earlier.is_global:
             return self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
         if earlier.end <= later.first or later.end <= earlier.first:

@@ -1,0 +1,113 @@
+"""Accesses of single elements, which every thread chooses for itself, in shared and in global memory.
+
+buffer: offset → (i, j), linear over F2       its inverse, as_xor_expression      address of [%i, %j]
+offset bit 4 ↦ j bit 1 and i bit 0, …    ──▶  (j & 6) << 3 ^ (i & 7) << 4 …   ──▶ global_smem + its value
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import VectorType, element_type
+from tessera_tools.layout import as_xor_expression
+from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.inline_asm import instruction
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.passes.llvm.tiles import Buffer, element_bytes, from_memory, into_memory, stored
+
+
+def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[Value], count: int) -> Value:
+    """The address of `count` neighbours along the last dimension of one stage, from given indices on.  ValueError where
+    the layout does not keep so many together."""
+    e = low.e
+    scale = element_bytes(buffer.type.element)
+    places = buffer.layout.invert()
+    last = f"dim{len(indices) - 1}"
+    if count > buffer.type.tile[-1] or not _together(places, last, count):
+        raise ValueError(f"the layout of {buffer.type} does not keep {count} neighbours of a row together")
+    expression = as_xor_expression(places, constant_dim="")
+    up = scale.bit_length() - 1
+    parts: list[Int] = []
+    for shift in expression.shifts():
+        axis = int(shift.dim.removeprefix("dim"))
+        index: Int = low.scalar(indices[axis])
+        if shift.mask != buffer.type.tile[axis] - 1:
+            index = e.and_(index, shift.mask)
+        distance = shift.shift + up
+        parts.append(e.shl(index, distance) if distance >= 0 else e.lshr(index, -distance))
+    combine = e.add if expression.terms_are_disjoint else e.xor
+    offset: Int = 0
+    for part in parts:
+        offset = combine(offset, part)
+    pointer = e.gep(e.address_of(GLOBAL_SMEM), offset)
+    if buffer.type.stages > 1:
+        pointer = e.gep(pointer, e.mul(low.scalar(stage), buffer.stage_bytes))
+    return e.gep(pointer, buffer.offset, shared=False)
+
+
+def _together(places: Any, last: str, count: int) -> bool:
+    """Whether each `count` aligned neighbours along a dimension are neighbours in memory, in their order."""
+    inside = count.bit_length() - 1
+    own = places.dim_columns(last)
+    others = [c for dim in places.in_dims if dim != last for c in places.dim_columns(dim)]
+    return list(own[:inside]) == [1 << bit for bit in range(inside)] and not any(
+        column % count for column in (*own[inside:], *others)
+    )
+
+
+def _load(e: Emitter, pointer: Value, type: Type) -> Value:
+    """An element or a vector, as it is computed with."""
+    element = element_type(type)
+    count = _count(type)
+    in_memory = stored(element)
+    moved = VectorType((count,), in_memory) if count > 1 else in_memory
+    align = i64(count * element_bytes(element))
+    value = e.emit(llvm.Load(pointer, align, res=moved)).results[0]
+    return value if count > 1 else from_memory(e, value, element)
+
+
+def _store(e: Emitter, value: Value, pointer: Value, type: Type) -> None:
+    """The inverse of `_load`."""
+    element = element_type(type)
+    count = _count(type)
+    held = value if count > 1 else into_memory(e, value, element)
+    e.emit(llvm.Store(held, pointer, i64(count * element_bytes(element))))
+
+
+def _count(type: Type) -> int:
+    return type.shape[0] if isinstance(type, VectorType) else 1
+
+
+@lowers("nv_tileas.load_element")
+def load_element(low: Lowering, op: nv_tileas.LoadElement) -> None:
+    type = op.res.type
+    pointer = element_pointer(low, low.buffer(op.buffer), op.stage, list(op.indices), _count(type))
+    low.define(op.res, _load(low.e, pointer, type))
+
+
+@lowers("nv_tileas.store_element")
+def store_element(low: Lowering, op: nv_tileas.StoreElement) -> None:
+    type = op.value.type
+    pointer = element_pointer(low, low.buffer(op.buffer), op.stage, list(op.indices), _count(type))
+    _store(low.e, low.scalar(op.value), pointer, type)
+
+
+@lowers("nv_tileas.load_global")
+def load_global(low: Lowering, op: nv_tileas.LoadGlobal) -> None:
+    low.define(op.res, _load(low.e, low.scalar(op.pointer), op.res.type))
+
+
+@lowers("nv_tileas.store_global")
+def store_global(low: Lowering, op: nv_tileas.StoreGlobal) -> None:
+    _store(low.e, low.scalar(op.value), low.scalar(op.pointer), op.value.type)
+
+
+@lowers("nv_tileas.prefetch")
+def prefetch(low: Lowering, op: nv_tileas.Prefetch) -> None:
+    """LLVM has an intrinsic, and selects it from sm_90 on only."""
+    instruction(low.e, "prefetch.global.L2 [{0}]", [low.scalar(op.pointer)], None)

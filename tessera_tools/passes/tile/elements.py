@@ -1,0 +1,129 @@
+"""Accesses that every thread makes for itself: elements and vectors of shared and global memory, by its own indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import arith, llvm, nv_tileaa, nv_tileas, tile, vector
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.memref import DYNAMIC_INDEX
+from tessera_tools.ir.builtin_attributes import TypeAttr
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I32, I64, INDEX, VectorType
+from tessera_tools.passes.tile.lowering import Lowering, handles
+
+
+def _indices(low: Lowering, op: Any) -> list[Value]:
+    return [low.narrow(low.scalar(op, v)) for v in op.indices]
+
+
+def _whole_bytes(op: Any) -> None:
+    element = op.buffer.type.element
+    if element.width % 8:
+        raise op.error(
+            f"accesses single elements of {element.width} bits; those of whole bytes are supported"
+        )
+
+
+@handles("tile.load_shared", "tile.load_shared_vector")
+def load_shared(low: Lowering, op: Any) -> None:
+    """One element, or neighbours, of a buffer."""
+    _whole_bytes(op)
+    shared = low.shared[op.buffer]
+    load = nv_tileas.LoadElement(shared.buffer, shared.stage, _indices(low, op), res=op.res.type)
+    low.values[op.res] = low.insert(load).res
+
+
+@handles("tile.store_shared", "tile.store_shared_vector")
+def store_shared(low: Lowering, op: Any) -> None:
+    """The inverse of a load."""
+    _whole_bytes(op)
+    shared = low.shared[op.buffer]
+    low.insert(
+        nv_tileas.StoreElement(low.scalar(op, op.value), shared.buffer, shared.stage, _indices(low, op))
+    )
+
+
+def _wide(low: Lowering, value: Value) -> Value:
+    if value.type is I64:
+        return value
+    if value.type is INDEX:
+        return low.insert(arith.IndexCast(value, out=I64)).results[0]
+    return low.insert(arith.ExtSI(value, out=I64)).out
+
+
+def _place(low: Lowering, op: Any) -> Value:
+    """The address of an element of a parameter, or of a matrix cut from one: base + the sum of index · stride."""
+    _whole_bytes(op)
+    indices = [low.scalar(op, v) for v in op.indices]
+    matrix = low.matrices.get(op.buffer)
+    if matrix is not None:
+        view: Any = matrix.view.defining_op
+        base = view.base
+        strides: list[int | Value] = list(view.strides())
+        own = [low.insert(arith.IndexCast(v, out=I32)).results[0] for v in indices]
+        indices = [
+            low.insert(arith.AddI(offset, v)).result for offset, v in zip(matrix.offsets, own, strict=True)
+        ]
+    elif op.buffer in low.tensors:
+        base, _, dynamic, _ = low.tensors[op.buffer]
+        strides = [*dynamic[:-1], 1] if dynamic else []
+    else:
+        raise op.error("accesses a tensor that is neither a parameter of the kernel nor a matrix of one")
+    total: Value | None = None
+    for index, stride in zip(indices, strides, strict=True):
+        part = _wide(low, index)
+        if isinstance(stride, Value):
+            part = low.insert(arith.MulI(part, _wide(low, stride))).result
+        elif stride != 1:
+            part = low.insert(arith.MulI(part, low.number(stride, I64))).result
+        total = part if total is None else low.insert(arith.AddI(total, part)).result
+    if total is None:
+        return base
+    element = TypeAttr(op.buffer.type.element)
+    return low.insert(nv_tileaa.Offset(base, total, element, res=PointerType(1))).res
+
+
+@handles("tile.load_global", "tile.load_global_vector")
+def load_global(low: Lowering, op: Any) -> None:
+    """One element, or neighbours, of global memory."""
+    low.values[op.res] = low.insert(nv_tileas.LoadGlobal(_place(low, op), res=op.res.type)).res
+
+
+@handles("tile.store_global_element", "tile.store_global_vector")
+def store_global(low: Lowering, op: Any) -> None:
+    """The inverse of a load."""
+    low.insert(nv_tileas.StoreGlobal(low.scalar(op, op.value), _place(low, op)))
+
+
+@handles("tile.prefetch")
+def prefetch(low: Lowering, op: tile.Prefetch) -> None:
+    low.insert(nv_tileas.Prefetch(_place(low, op)))
+
+
+# -- vectors of what a thread has loaded
+
+
+@handles("vector.extract")
+def extract(low: Lowering, op: vector.Extract) -> None:
+    """One element, at a constant place."""
+    position = op.static_position.values
+    if len(position) != 1 or position[0] in (DYNAMIC_INDEX, -1) or isinstance(op.result.type, VectorType):
+        raise op.error(
+            "takes something else than one element at a constant place, which is what is supported"
+        )
+    place = low.number(position[0], I32)
+    low.values[op.result] = low.insert(
+        llvm.ExtractElement(low.scalar(op, op.source), place, res=op.result.type)
+    ).results[0]
+
+
+@handles("vector.from_elements")
+def from_elements(low: Lowering, op: vector.FromElements) -> None:
+    """Elements as a vector."""
+    type: Any = op.dest.type
+    made = low.insert(llvm.Poison(res=type)).results[0]
+    for number, value in enumerate(op.elements):
+        place = low.number(number, I32)
+        made = low.insert(llvm.InsertElement(made, low.scalar(op, value), place, res=type)).results[0]
+    low.values[op.dest] = made

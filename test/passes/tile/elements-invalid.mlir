@@ -1,0 +1,30 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics --convert-tile-to-tileas
+
+func.func @vectors() attributes {tessera.kernel, tessera.threads = 32} {
+  %c0 = arith.constant 0 : index
+  %s = tile.alloc_shared : memref<6xf32, 3>
+  // expected-error @below {{moves 4 neighbours, which do not divide rows of 6 elements}}
+  %x = tile.load_shared_vector %s[%c0] {vector_width = 4} : memref<6xf32, 3>
+  return
+}
+
+// -----
+
+func.func @bits() attributes {tessera.kernel, tessera.threads = 32} {
+  %c0 = arith.constant 0 : index
+  %s = tile.alloc_shared : memref<64xi1, 3>
+  // expected-error @below {{accesses single elements of 1 bits; those of whole bytes are supported}}
+  %x = tile.load_shared %s[%c0] : memref<64xi1, 3>
+  return
+}
+
+// -----
+
+func.func @rows(%A: memref<?x?xf32>) attributes {tessera.kernel, tessera.threads = 32} {
+  %c0 = arith.constant 0 : index
+  %t = tile.thread_id : index
+  %x = tile.load_global_vector %A[%t, %c0] {vector_width = 4} : memref<?x?xf32>
+  // expected-error @below {{takes something else than one element at a constant place}}
+  %y = vector.extract %x[%t] : f32 from vector<4xf32>
+  return
+}
