@@ -1,0 +1,58 @@
+"""mbarriers in shared memory: init, arrive, wait (PTX ISA, "mbarrier")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.ir.builtin_attributes import TRUE
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I64
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.target import Feature
+
+_LONGEST_WAIT = 0x989680
+"""Ticks that one try may take; the wait is a loop of tries."""
+_BYTES = 8
+
+
+def _address(low: Lowering, op: Any) -> Value:
+    """The mbarrier of a stage."""
+    e, buffer = low.e, low.buffer(op.mbarrier)
+    pointer = e.gep(e.address_of(GLOBAL_SMEM), buffer.offset)
+    return e.gep(pointer, e.mul(low.scalar(op.stage), _BYTES))
+
+
+@lowers("nv_tileas.async.mbarrier_init")
+def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
+    """By one thread; the barrier that the others need is inserted like that of any write."""
+    e = low.e
+
+    def body() -> list[Value]:
+        e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])
+        return []
+
+    guarded(low, e.icmp("eq", e.special_register("tid.x"), 0), [], body)
+
+
+@lowers("nv_tileas.async.mbarrier_arrive")
+def arrive(low: Lowering, op: nv_tileas.MBarrierArrive) -> None:
+    """mbarrier.arrive, or cp.async.mbarrier.arrive.noinc: when this thread's copies are complete."""
+    e = low.e
+    if op.copies is not None:
+        e.nvvm("cp.async.mbarrier.arrive", [_address(low, op)], noinc=TRUE)
+    else:
+        e.nvvm("mbarrier.arrive", [_address(low, op)], [I64])
+
+
+@lowers("nv_tileas.async.mbarrier_wait")
+def wait(low: Lowering, op: nv_tileas.MBarrierWait) -> None:
+    """Tries until the phase is complete."""
+    e = low.e
+    if not low.target.has(Feature.MBARRIER_TRY_WAIT):
+        raise op.error(
+            f"waits by mbarrier.try_wait, which {low.target.name} does not have; sm_90 and later have it"
+        )
+    e.nvvm("mbarrier.try_wait.parity", [_address(low, op), low.scalar(op.parity), e.constant(_LONGEST_WAIT)])
