@@ -20,8 +20,8 @@ from tessera_tools.target import lookup
 KERNEL = """
 #rows = #nv_tileas.shared<{offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0],
   [8, 0], [16, 0], [32, 0]]}>
-#threads = #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]],
-  warp = [[16, 0], [32, 0]], block = []}>
+#threads = #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0]], 
+  lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[16, 0], [32, 0]], block = []}>
 !smem = !nv_tileas.smem<1x64x32xf32, #rows>
 !tile = tensor<64x32xf32, #threads>
 !view = !nv_tileaa.memref<64x32xf32>
@@ -39,13 +39,15 @@ module attributes {nv_tileaa.compute_capability = CAPABILITY : i32, nv_tileaa.ta
     %tile = nv_tileas.alloc_tensor : !smem
     nv_tileas.async.mbarrier_init %bar[%zero], 128 : !nv_tileas.smem<1x1xi64>
     nv_tileas.barrier
-    nv_tileas.async.tiled_copy %from[%zero, %zero], %tile[%zero] {atom = #cute.copy_atom<sm80_cp_async_128_f32>} : !view, !smem
+    nv_tileas.async.tiled_copy %from[%zero, %zero], %tile[%zero]
+      {atom = #cute.copy_atom<sm80_cp_async_128_f32>} : !view, !smem
     nv_tileas.async.mbarrier_arrive %bar[%zero] copies : !nv_tileas.smem<1x1xi64>
     WAIT
     nv_tileas.async.commit_group
     nv_tileas.async.wait_group 0
     %x = nv_tileas.load %tile[%zero] offsets = [0, 0] {atom = #cute.copy_atom<sm80_lds_32_f32>} : !smem -> !tile
-    %s = nv_tileas.tiled_store %to[%zero, %zero], %x, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !tile, !view, !nv_tileaa.mem_token
+    %s = nv_tileas.tiled_store %to[%zero, %zero], %x, %t
+      {atom = #cute.copy_atom<sm80_stg_32_f32>} : !tile, !view, !nv_tileaa.mem_token
     nv_tileaa.return
   }
 }
