@@ -80,6 +80,10 @@ PASSES: dict[str, Row] = {
         "tileas.convert_tileaa_to_tileas:ConvertTileAAToTileAS", "lower nv_tileaa to nv_tileas"
     ),
     # On tile
+    "tile-collective-insertion": Row(
+        "tile.collective_insertion:CollectiveInsertion",
+        "cut tensors along the axes of a mesh, and exchange what ranks need of each other",
+    ),
     "tile-intrinsic-lowering": Row(
         "tile.intrinsic_lowering:TileIntrinsicLowering",
         "name the target's instructions for products, copies and reductions of the tile dialect",

@@ -1,0 +1,124 @@
+"""How tensors are cut along the axes of a mesh, and by which exchanges one way becomes another.
+
+    Sharding((None, "x"))                 cut along its second dimension: each rank of axis x has a part
+    Sharding((None, None), {"x"})         each rank of axis x has a summand; the tensor is their sum
+    steps(source, target)  ─▶  [Step("all_to_all", "x", split=0, gather=1, after=…), …]
+
+The five exchanges between states of one axis (S_d: cut along d, R: whole on every rank, P: summands):
+
+    P ─all_reduce─▶ R      P ─reduce_scatter─▶ S_d      S_d ─all_gather─▶ R
+    S_i ─all_to_all─▶ S_j      R ─all_slice─▶ S_d
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+__all__ = ["Sharding", "Step", "bytes_received", "cost", "local_shape", "steps"]
+
+Axes = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """For each dimension the axis along which it is cut, if any; and the axes whose ranks have summands."""
+
+    axes: Axes
+    partial: frozenset[str] = frozenset()
+
+    @classmethod
+    def whole(cls, rank: int) -> Sharding:
+        """Every rank has all of a tensor of so many dimensions."""
+        return cls((None,) * rank)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.partial and not any(self.axes)
+
+    def cut(self, dim: int, axis: str | None) -> Sharding:
+        """The same, with one dimension cut along another axis."""
+        return replace(self, axes=(*self.axes[:dim], axis, *self.axes[dim + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One exchange between the ranks of an axis: which dimension is split and which gathered, and what holds after."""
+
+    kind: str
+    axis: str
+    after: Sharding
+    split: int | None = None
+    gather: int | None = None
+
+
+def steps(source: Sharding, target: Sharding) -> list[Step]:
+    """The exchanges that lead from one sharding to another, in order. `target` has no summands."""
+    found: list[Step] = []
+    current = source
+    while current != target:
+        step = _next(current, target)
+        found.append(step)
+        current = step.after
+    return found
+
+
+def _next(now: Sharding, target: Sharding) -> Step:
+    for dim, (have, want) in enumerate(zip(now.axes, target.axes, strict=True)):
+        if want is None or have is not None:
+            continue
+        # What makes the tensor smaller goes first.
+        if want in now.partial:
+            after = replace(now.cut(dim, want), partial=now.partial - {want})
+            return Step("reduce_scatter", want, after, split=dim)
+        if want not in now.axes:
+            return Step("all_slice", want, now.cut(dim, want), split=dim)
+        other = now.axes.index(want)
+        return Step("all_to_all", want, now.cut(other, None).cut(dim, want), split=dim, gather=other)
+    for axis in sorted(now.partial):
+        if axis not in target.axes:
+            return Step("all_reduce", axis, replace(now, partial=now.partial - {axis}))
+    # No dimension can be cut further: one that is cut otherwise than it shall be is gathered.
+    dim, axis = next(
+        (dim, have)
+        for dim, (have, want) in enumerate(zip(now.axes, target.axes, strict=True))
+        if have is not None and have != want
+    )
+    return Step("all_gather", axis, now.cut(dim, None), gather=dim)
+
+
+def local_shape(shape: Sequence[int], sharding: Sharding, mesh: Mapping[str, int]) -> tuple[int, ...]:
+    """What one rank has of a tensor. ValueError where an extent cannot be divided."""
+    found: list[int] = []
+    for dim, (extent, axis) in enumerate(zip(shape, sharding.axes, strict=True)):
+        ranks = mesh[axis] if axis is not None else 1
+        if extent % ranks:
+            raise ValueError(
+                f"dimension {dim} has {extent} elements, which {ranks} ranks of '{axis}' do not divide"
+            )
+        found.append(extent // ranks)
+    return tuple(found)
+
+
+def bytes_received(step: Step, size: float, ranks: int) -> float:
+    """Bytes that a rank receives in an exchange, by a ring; `size` is what the rank has of the tensor before it."""
+    factor = {
+        "all_reduce": 2 * (ranks - 1) / ranks,
+        "reduce_scatter": (ranks - 1) / ranks,
+        "all_gather": ranks - 1,
+        "all_to_all": (ranks - 1) / ranks,
+        "all_slice": 0,
+    }
+    return size * factor[step.kind]
+
+
+def cost(source: Sharding, target: Sharding, size: int, mesh: Mapping[str, int]) -> float:
+    """Bytes that a rank receives on the way from one sharding to another, of a tensor of `size` bytes as a whole."""
+    held = size / math.prod(mesh[axis] for axis in source.axes if axis is not None)
+    total = 0.0
+    for step in steps(source, target):
+        ranks = mesh[step.axis]
+        total += bytes_received(step, held, ranks)
+        held *= (ranks if step.gather is not None else 1) / (ranks if step.split is not None else 1)
+    return total

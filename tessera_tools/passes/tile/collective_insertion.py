@@ -1,0 +1,539 @@
+"""tile-collective-insertion: a program of whole tensors becomes that of one rank of a mesh.
+
+    %A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {x}]>}    ──▶  memref<128x16xf16>, if 4 ranks lie along x
+    a product with summands on every rank                            ──▶  tile.allreduce, or tile.reduce_scatter
+    a tensor that an op needs otherwise                              ──▶  tile.allgather, tile.all_to_all, …
+
+Types before it are those of whole tensors; after it those of what a rank has, and the function says `tile.per_rank`.
+How ops may be cut: sharding_rules.py.  How one sharding becomes another: analysis/sharding.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.sharding import Sharding, Step, cost, local_shape, steps
+from tessera_tools.diagnostics import error
+from tessera_tools.dialects import arith, memref
+from tessera_tools.dialects.func import Call, Func, Return
+from tessera_tools.dialects.tile import collectives as exchange
+from tessera_tools.dialects.tile.compute import Product
+from tessera_tools.dialects.tile.mesh import (
+    MESH,
+    PER_RANK,
+    SHARDING,
+    WHOLE,
+    MeshAttr,
+    ShardingAttr,
+    is_kernel,
+)
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import UNIT, ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+from tessera_tools.ir.builtin_attributes import index as index_attribute
+from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.effects import EffectsOf
+from tessera_tools.ir.symbols import lookup_symbol
+from tessera_tools.ir.types import DYNAMIC, MemRefType, bit_width
+from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, is_fresh, is_zero, rule_of
+
+IMPLEMENTATION = StringAttr("nccl")
+SUM = StringAttr("sum")
+
+
+@dataclass(frozen=True)
+class CollectiveInsertion(Pass):
+    """Cut tensors as their sharding says, and insert the exchanges between ranks that this needs."""
+
+    name: ClassVar = "tile-collective-insertion"
+    title: ClassVar = "CollectiveInsertion"
+    summary: ClassVar = "cut tensors along the axes of a mesh, and exchange what ranks need of each other"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "types of whole tensors; arguments and results say how they are cut"
+    ensures: ClassVar = "functions of what one rank does (tile.per_rank), if anything is cut"
+    statistics: ClassVar = {
+        "allreduce": "tile.allreduce inserted",
+        "allgather": "tile.allgather inserted",
+        "reduce_scatter": "tile.reduce_scatter inserted",
+        "all_to_all": "tile.all_to_all inserted",
+        "all_slice": "tile.all_slice inserted",
+    }
+
+    mesh: str = option(
+        "", "the mesh, as in tensor_parallel=4, of a module that has none (one rank along each axis)"
+    )
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        functions = [f for f in op.regions[0].entry if isinstance(f, Func) and not is_kernel(f)]
+        given = [f for f in functions if _is_cut(f) and PER_RANK not in f.attributes]
+        if not given:
+            return False
+        mesh = self._mesh(op, given)
+        op.attributes[MESH] = mesh
+        _Partition(mesh, context).run(functions, given)
+        return True
+
+    def _mesh(self, module: Operation, given: list[Func]) -> MeshAttr:
+        """The module's mesh, the option's, or one rank along each axis that is named."""
+        found = module.attributes.get(MESH)
+        if found is not None:
+            if not isinstance(found, MeshAttr):
+                raise module.error(
+                    f"has {MESH} = {found}; expected a mesh, as in #tile.mesh<tensor_parallel = 4>"
+                )
+            return found
+        if self.mesh:
+            try:
+                pairs = [part.split("=") for part in self.mesh.replace(" ", "").split(",")]
+                return MeshAttr(tuple(name for name, _ in pairs), tuple(int(extent) for _, extent in pairs))
+            except ValueError:
+                raise PassFailure(
+                    f"option 'mesh' is '{self.mesh}'; expected axes and extents, as in tensor_parallel=4"
+                ) from None
+        names: dict[str, None] = {}
+        for function in given:
+            for spec in [*_specs(function, True), *_specs(function, False)]:
+                if isinstance(spec, StringAttr):
+                    names[spec.value] = None
+                elif isinstance(spec, ShardingAttr):
+                    names.update(dict.fromkeys(axis for axis in spec.axes if axis is not None))
+        if not names:
+            return MeshAttr(("ranks",), (1,))
+        return MeshAttr(tuple(names), (1,) * len(names))
+
+
+def _specs(function: Func, arguments: bool) -> list[Attribute | None]:
+    """What is said about each argument, or each result."""
+    if arguments:
+        return [function.argument_attributes(i).get(SHARDING) for i in range(len(function.signature.inputs))]
+    return [function.result_attributes(i).get(SHARDING) for i in range(len(function.signature.results))]
+
+
+def _is_cut(function: Func) -> bool:
+    return any(spec is not None for spec in [*_specs(function, True), *_specs(function, False)])
+
+
+class _Partition:
+    """The functions of one module on their way to those of one rank."""
+
+    def __init__(self, mesh: MeshAttr, context: PassContext) -> None:
+        self.mesh = mesh
+        self.extents: Mapping[str, int] = dict(zip(mesh.names, mesh.extents, strict=True))
+        self.context = context
+        self.states: dict[Value, Sharding] = {}
+        """How each tensor is cut; those that are not here are whole."""
+        self.shapes: dict[Value, tuple[int, ...]] = {}
+        """The extents of each whole tensor."""
+        self.bare: set[Value] = set()
+        """Arguments that say the axis of the contraction alone, as the listing's do."""
+        self.made: dict[tuple[Value, Sharding, Block | None], Value] = {}
+        """What exchanges have given so far, while nothing is written."""
+        self.results: dict[Func, list[Sharding]] = {}
+        """Of the functions that are done."""
+        self.within: list[Func] = []
+        self.effects = EffectsOf()
+
+    def run(self, functions: list[Func], given: list[Func]) -> None:
+        """Partition what is given, with all that calls it."""
+        calls = {
+            function: [
+                callee
+                for op in function.walk()
+                if isinstance(op, Call) and isinstance(callee := lookup_symbol(op, op.callee), Func)
+            ]
+            for function in functions
+        }
+        chosen = dict.fromkeys(given)
+        while more := [f for f in functions if f not in chosen and any(c in chosen for c in calls[f])]:
+            chosen.update(dict.fromkeys(more))
+        called = {callee for function in chosen for callee in calls[function]}
+        for function in [*(f for f in chosen if f not in called), *chosen]:
+            if function not in self.results:
+                self.function(function, None)
+
+    # -- functions
+
+    def function(self, function: Func, given: Sequence[Sharding] | None) -> list[Sharding]:
+        """Partition a function whose arguments are cut as given by a call, where they say nothing themselves."""
+        if function in self.within:
+            raise function.error("calls itself; tensors of functions without recursion are cut")
+        if PER_RANK in function.attributes:
+            raise function.error(
+                "is called with tensors of all ranks, and is written for one rank (tile.per_rank)"
+            )
+        self.within.append(function)
+        types = function.signature.inputs
+        cut: list[Sharding] = []
+        for number, spec in enumerate(_specs(function, True)):
+            type, argument = types[number], function.arguments[number] if function.arguments else None
+            location = argument.location if argument is not None else function.location
+            said = self.said(
+                spec, type, f"argument {number} of @{function.sym_name.value}", location, argument
+            )
+            if said is None:
+                said = given[number] if given is not None else Sharding.whole(_rank(type))
+            cut.append(said)
+            if argument is not None and isinstance(type, MemRefType):
+                self.shapes[argument] = type.shape
+                self.states[argument] = said
+        inputs = [
+            self.local(function, type, state, f"argument {number} of @{function.sym_name.value}")
+            for number, (type, state) in enumerate(zip(types, cut, strict=True))
+        ]
+        for argument, type in zip(function.arguments, inputs, strict=False):
+            argument.type = type
+        wanted = [
+            self.said(spec, type, f"result {number} of @{function.sym_name.value}", function.location, None)
+            for number, (spec, type) in enumerate(
+                zip(_specs(function, False), function.signature.results, strict=True)
+            )
+        ]
+        if given is None or function.is_declaration:
+            wanted = [
+                state or Sharding.whole(_rank(type))
+                for state, type in zip(wanted, function.signature.results, strict=True)
+            ]
+        outputs = list(function.signature.results)
+        self.results[function] = [state or Sharding.whole(0) for state in wanted]
+        if function.body.blocks:
+            if len(function.body.blocks) > 1:
+                raise function.error("has unstructured control flow; loops and branches of scf are supported")
+            self.wanted = wanted
+            self.block(function.body.entry)
+            last = function.body.entry.terminator
+            assert last is not None
+            self.results[function] = [self.state(value) for value in last.operands]
+            outputs = [value.type for value in last.operands]
+        else:
+            outputs = [
+                self.local(function, type, state or Sharding.whole(_rank(type)), "a result")
+                for type, state in zip(outputs, wanted, strict=True)
+            ]
+        function.set_signature(inputs, outputs)
+        function.arg_attrs = _attributes(function.argument_attributes, cut)
+        function.res_attrs = _attributes(function.result_attributes, self.results[function])
+        function.attributes[PER_RANK] = UNIT
+        self.within.pop()
+        return self.results[function]
+
+    def said(
+        self, spec: Attribute | None, type: Any, what: str, location: Any, argument: Value | None
+    ) -> Sharding | None:
+        """What a sharding attribute says of a tensor; None if there is none."""
+        if spec is None:
+            return None
+        if not isinstance(type, MemRefType):
+            raise error(location, f"{what} has a sharding, and is no tensor but {type}")
+        if isinstance(spec, StringAttr):
+            self.axis(spec.value, what, location)
+            dim = contraction_of(argument) if argument is not None else None
+            if dim is None or argument is None:
+                raise error(
+                    location,
+                    f'{what} has sharding = "{spec.value}", which stands for the dimension over which a product sums, '
+                    "and there is no such product",
+                    "say the dimension, as in sharding = #tile.sharding<[{}, {tensor_parallel}]>",
+                )
+            self.bare.add(argument)
+            return Sharding.whole(type.rank).cut(dim, spec.value)
+        if not isinstance(spec, ShardingAttr):
+            raise error(
+                location, f"{what} has sharding = {spec}; expected an axis's name or a #tile.sharding<…>"
+            )
+        if len(spec.axes) != type.rank:
+            raise error(
+                location, f"{what} has a sharding of {len(spec.axes)} dimensions, but {type} has {type.rank}"
+            )
+        for axis in spec.axes:
+            if axis is not None:
+                self.axis(axis, what, location)
+        return Sharding(spec.axes)
+
+    def axis(self, name: str, what: str, location: Any) -> None:
+        if name not in self.extents:
+            raise error(
+                location,
+                f"{what} is cut along the unknown mesh axis '{name}'; the mesh has {self.mesh.described()}",
+            )
+
+    def local(self, op: Operation, type: Any, state: Sharding, what: str) -> Any:
+        """The type of what a rank has; an error at the op where extents do not divide."""
+        if not isinstance(type, MemRefType) or not any(state.axes):
+            return type
+        if type.layout is not None:
+            raise op.error(f"has {what} of type {type}; contiguous tensors can be cut")
+        for dim, axis in enumerate(state.axes):
+            if axis is not None and type.shape[dim] == DYNAMIC:
+                raise op.error(
+                    f"has {what} of type {type}; dimension {dim} is cut, and needs a static extent"
+                )
+        try:
+            shape = local_shape(type.shape, state, self.extents)
+        except ValueError as problem:
+            raise op.error(f"has {what} of type {type}, of which {problem}") from None
+        return MemRefType(shape, type.element, None, type.memory_space)
+
+    # -- tensors
+
+    def state(self, value: Value) -> Sharding:
+        """How a tensor is cut."""
+        return self.states.get(value) or Sharding.whole(_rank(value.type))
+
+    def shape(self, value: Value) -> tuple[int, ...]:
+        """The extents of the whole tensor."""
+        found = self.shapes.get(value)
+        return found if found is not None else value.type.shape  # type: ignore[attr-defined]
+
+    def bytes(self, value: Value) -> int:
+        """The size of the whole tensor; dynamic extents count as 1."""
+        total = bit_width(value.type.element) // 8 or 1  # type: ignore[attr-defined]
+        for extent in self.shape(value):
+            total *= extent if extent != DYNAMIC else 1
+        return total
+
+    def give(self, op: Operation, value: Value, state: Sharding, what: str) -> None:
+        """A tensor that an op makes is cut so."""
+        if isinstance(value.type, MemRefType):
+            self.shapes[value] = value.type.shape
+            self.states[value] = state
+            value.type = self.local(op, value.type, state, what)
+
+    def need(self, op: Operation, number: int, target: Sharding) -> None:
+        """Let operand `number` of an op be cut so: by exchanges before the op, where it is not."""
+        value = op.operand(number)
+        if self.state(value) == target:
+            return
+        if self.state(value).is_whole and is_fresh(value):
+            maker = value.defining_op
+            assert maker is not None
+            self.give(maker, value, target, "a buffer")
+            return
+        key = (value, target, op.parent)
+        found = self.made.get(key)
+        if found is None:
+            found = value
+            for step in steps(self.state(value), target):
+                found = self.exchange(op, found, step)
+            self.made[key] = found
+        op.set_operand(number, found)
+
+    def exchange(self, op: Operation, value: Value, step: Step) -> Value:
+        """One exchange before an op; the tensor that it gives."""
+        whole: Any = value.type
+        shape = self.shape(value)
+        whole = MemRefType(shape, whole.element, whole.layout, whole.memory_space)
+        type = self.local(op, whole, step.after, "an operand")
+        if not any(step.after.axes):
+            type = MemRefType(shape, whole.element, None, whole.memory_space)
+        axis = StringAttr(step.axis)
+        common: dict[str, Any] = {"mesh_axis": axis, "res": type}
+        if step.kind != "all_slice":
+            common["implementation"] = IMPLEMENTATION
+        made: Any
+        match step.kind:
+            case "all_reduce":
+                made = exchange.AllReduce(value, reduction_kind=SUM, **common)
+            case "reduce_scatter":
+                made = exchange.ReduceScatter(value, dim=i64(step.split or 0), reduction_kind=SUM, **common)
+            case "all_gather":
+                made = exchange.AllGather(value, dim=i64(step.gather or 0), **common)
+            case "all_to_all":
+                made = exchange.AllToAll(
+                    value, split_dim=i64(step.split or 0), gather_dim=i64(step.gather or 0), **common
+                )
+            case _:
+                made = exchange.AllSlice(value, dim=i64(step.split or 0), **common)
+        self.context.count(made.name.removeprefix("tile."))
+        Builder.before(op).insert(made)
+        self.shapes[made.res] = shape
+        self.states[made.res] = step.after
+        return made.res
+
+    # -- operations
+
+    def block(self, block: Block) -> None:
+        for op in list(block):
+            self.op(op)
+
+    def op(self, op: Operation) -> None:
+        rule = rule_of(op)
+        tensors = [n for n, value in enumerate(op.operands) if isinstance(value.type, MemRefType)]
+        if isinstance(op, Return):
+            self.leave(op, tensors)
+        elif isinstance(op, Call):
+            self.call(op, tensors)
+        elif isinstance(op, exchange.Collective):
+            raise op.error(
+                "stands in a program of whole tensors, where exchanges are inserted",
+                "mark a function that is written for one rank with tile.per_rank",
+            )
+        elif rule is not None:
+            self.together(op, rule)
+        elif isinstance(op, memref.Dim):
+            self.extent(op)
+        else:
+            self.other(op, tensors)
+
+    def leave(self, op: Return, tensors: list[int]) -> None:
+        for number in tensors:
+            wanted = self.wanted[number]
+            if wanted is None:
+                wanted = Sharding(self.state(op.operand(number)).axes)
+            self.need(op, number, wanted)
+
+    def call(self, op: Call, tensors: list[int]) -> None:
+        callee = lookup_symbol(op, op.callee)
+        states = [self.state(value) for value in op.operands]
+        if not isinstance(callee, Func):
+            return
+        if callee not in self.results and is_kernel(callee):
+            raise op.error(f"calls the kernel @{op.callee.root}; launch it with tile.launch")
+        if callee not in self.results:
+            if not _is_cut(callee) and all(state.is_whole for state in states):
+                return
+            kept, memo = self.wanted, self.made
+            self.made = {}
+            self.function(callee, [Sharding(state.axes) for state in states])
+            self.wanted, self.made = kept, memo
+        elif callee in self.within:
+            raise op.error("calls a function that it stands in; functions without recursion are supported")
+        for number in tensors:
+            spec = callee.argument_attributes(number).get(SHARDING)
+            axes = spec.axes if isinstance(spec, ShardingAttr) else (None,) * _rank(op.operand(number).type)
+            self.need(op, number, Sharding(axes))
+        for value, state in zip(op.results, self.results[callee], strict=True):
+            self.give(op, value, state, "a result")
+        self.made.clear()  # the function may have written
+
+    def extent(self, op: memref.Dim) -> None:
+        """The extent of a whole tensor: that of a rank's part, times the ranks."""
+        value, place = op.operand(0), op.operand(1).defining_op
+        state = self.state(value)
+        if not any(state.axes):
+            return
+        attribute = place.attributes.get("value") if isinstance(place, arith.Constant) else None
+        if not isinstance(attribute, IntegerAttr):
+            raise op.error("asks for an extent of a tensor that is cut; expected a constant dimension")
+        axis = state.axes[attribute.value] if 0 <= attribute.value < len(state.axes) else None
+        if axis is None:
+            return
+        builder = Builder.after(op)
+        ranks = builder.insert(arith.Constant(index_attribute(self.extents[axis]))).result
+        whole = builder.insert(arith.MulI(op.results[0], ranks))
+        op.results[0].replace_all_uses_with(whole.results[0], lambda use: use.owner is not whole)
+
+    def other(self, op: Operation, tensors: list[int]) -> None:
+        """An op of which nothing is known: it needs its tensors whole, but may change one that nobody else has."""
+        effects = self.effects(op)
+        writes = effects is None or "write" in effects
+        states = {self.state(op.operand(n)) for n in tensors}
+        if writes and any(not state.is_whole for state in states):
+            fills = op.name == "tile.fill" and not next(iter(states)).partial
+            if not fills:
+                raise op.error(
+                    "changes a tensor that is cut; products, launches, calls and elementwise ops are supported"
+                )
+        elif not writes or not op.regions:
+            for number in tensors:
+                self.need(op, number, Sharding.whole(_rank(op.operand(number).type)))
+        for region in op.regions:
+            for block in region.blocks:
+                self.block(block)
+        if writes:
+            self.made.clear()
+
+    # -- ops that can be cut
+
+    def together(self, op: Operation, rule: Rule) -> None:
+        """Cut an op along the names of its dimensions: each along one axis at most, and each axis for one name."""
+        if isinstance(op, Product) and (
+            op.res.type.shape != self._product_shape(op)
+            and any(not self.state(v).is_whole for v in op.operands)
+        ):
+            raise op.error("gives fragments of a tile; products that give the whole tile can be cut")
+        chosen = self.choose(op, rule)
+        for name in sorted(rule.summed & set(chosen)):
+            if not self.keeps(op, rule, chosen, name):
+                del chosen[name]
+        for number, names in enumerate(rule.operands):
+            self.need(op, number, _cut(names, chosen))
+        summands = frozenset(chosen[name] for name in rule.summed if name in chosen)
+        for value, names in zip(op.results, rule.results, strict=True):
+            self.give(op, value, Sharding(_cut(names, chosen).axes, summands), "a result")
+
+    def _product_shape(self, op: Product) -> tuple[int, ...]:
+        a, b = self.shape(op.lhs), self.shape(op.rhs)
+        return (a[1 if op.transposes_a else 0], b[0 if op.transposes_b else 1])
+
+    def choose(self, op: Operation, rule: Rule) -> dict[str, str]:
+        """The axis of each name: as most bytes of the operands are cut already."""
+        votes: dict[tuple[str, str], int] = {}
+        for value, names in zip(op.operands, rule.operands, strict=True):
+            for name, axis in zip(names, self.state(value).axes, strict=True):
+                if axis is not None and name != WHOLE:
+                    votes[name, axis] = votes.get((name, axis), 0) + self.bytes(value)
+        chosen: dict[str, str] = {}
+        for name, axis in sorted(votes, key=lambda vote: -votes[vote]):
+            if name not in chosen and axis not in chosen.values():
+                chosen[name] = axis
+        return chosen
+
+    def keeps(self, op: Operation, rule: Rule, chosen: dict[str, str], name: str) -> bool:
+        """Whether to sum over what is cut (and exchange summands), or to gather it before: by bytes received."""
+        if rule.addend is not None and not is_zero(rule.addend):
+            return False
+        axis = chosen[name]
+        having = [
+            (value, names) for value, names in zip(op.operands, rule.operands, strict=True) if name in names
+        ]
+        cut = [value for value, names in having if self.state(value).axes[names.index(name)] == axis]
+        if len(cut) == len(having):
+            return True
+        if isinstance(op, Product) and any(value in self.bare for value in cut):
+            return op.lhs in cut  # as in the listing: A cut, reduce the product; B cut, gather B
+        without = {n: a for n, a in chosen.items() if n != name}
+        reduced = sum(
+            self.reduction(value, names, chosen, axis)
+            for value, names in zip(op.results, rule.results, strict=True)
+        )
+        return reduced + self.exchanged(having, chosen) <= self.exchanged(having, without)
+
+    def exchanged(self, having: list[tuple[Value, tuple[str, ...]]], chosen: dict[str, str]) -> float:
+        """Bytes that a rank receives so that operands are cut so."""
+        return sum(
+            cost(self.state(value), _cut(names, chosen), self.bytes(value), self.extents)
+            for value, names in having
+        )
+
+    def reduction(self, value: Value, names: tuple[str, ...], chosen: dict[str, str], axis: str) -> float:
+        """Bytes that a rank receives for the sum of a result's summands, as its only user wants it."""
+        before = Sharding(_cut(names, chosen).axes, frozenset((axis,)))
+        wanted = Sharding(before.axes)
+        uses = list(value.uses)
+        if len(uses) == 1 and isinstance(uses[0].owner, Return):
+            wanted = self.wanted[uses[0].index] or wanted
+        return cost(before, wanted, self.bytes(value), self.extents)
+
+
+def _cut(names: Sequence[str], chosen: Mapping[str, str]) -> Sharding:
+    return Sharding(tuple(chosen.get(name) if name != WHOLE else None for name in names))
+
+
+def _rank(type: Any) -> int:
+    return type.rank if isinstance(type, MemRefType) else 0
+
+
+def _attributes(entry: Any, states: Sequence[Sharding]) -> ArrayAttr | None:
+    """Attributes of arguments or results, with how each is cut."""
+    entries: list[dict[str, Attribute]] = []
+    for number, state in enumerate(states):
+        found = {key: value for key, value in entry(number).items() if key != SHARDING}
+        if any(state.axes):
+            found[SHARDING] = ShardingAttr(state.axes)
+        entries.append(found)
+    return ArrayAttr(tuple(map(DictionaryAttr.of, entries))) if any(entries) else None
+
+
+__all__ = ["CollectiveInsertion"]

@@ -1,0 +1,100 @@
+"""Which dimensions of an op's tensors are the same, so that they may be cut together.
+
+tile.mma %A, %B        A: m k, B: k n  ─▶  m n        k is summed over: ranks that have parts of it give summands
+tile.launch @kernel    as the kernel's `tile.dimensions` say
+tile.add %x, %y        the same dimensions everywhere
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.dialects import tile
+from tessera_tools.dialects.tile.collectives import Launch
+from tessera_tools.dialects.tile.compute import ByRow, Cast, Elementwise, Fma, Product, RowReduction
+from tessera_tools.dialects.tile.mesh import WHOLE
+from tessera_tools.ir.core import Operation, Value
+
+__all__ = ["Rule", "contraction_of", "is_fresh", "is_zero", "rule_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Names of the dimensions of each operand and result; "_" for one that every rank needs whole."""
+
+    operands: list[tuple[str, ...]]
+    results: list[tuple[str, ...]]
+    addend: Value | None = None
+    """An operand that is added to the result once, not once by each rank."""
+
+    @property
+    def summed(self) -> set[str]:
+        """Dimensions that operands have and results do not."""
+        kept = {name for names in self.results for name in names}
+        return {name for names in self.operands for name in names} - kept - {WHOLE}
+
+
+def rule_of(op: Operation) -> Rule | None:
+    """How the op may be cut; None where nothing is known of it."""
+    if isinstance(op, Product):
+        a = ("k", "m") if op.transposes_a else ("m", "k")
+        b = ("n", "k") if op.transposes_b else ("k", "n")
+        if op.acc is not None:
+            return Rule([a, b, ("m", "n")], [("m", "n")], op.acc)
+        return Rule([a, b], [("m", "n")])
+    if isinstance(op, Launch):
+        names = op.names()
+        return Rule(names[: len(op.operands)], names[len(op.operands) :])
+    if isinstance(op, Elementwise | Fma | Cast | ByRow):
+        ranks = [value.type.rank for value in [*op.operands, *op.results]]  # type: ignore[attr-defined]
+        named = [("r", "c")[:rank] for rank in ranks]
+        return Rule(named[: len(op.operands)], named[len(op.operands) :])
+    if isinstance(op, RowReduction):
+        return Rule([("r", WHOLE)], [("r",)])
+    return None
+
+
+def contraction_of(value: Value, known: frozenset[Value] = frozenset()) -> int | None:
+    """The dimension along which a product that uses the value sums, also in functions called (but for the arguments
+    `known`); None if there is none."""
+    from tessera_tools.dialects.func import Call, Func
+    from tessera_tools.ir.symbols import lookup_symbol
+
+    for use in value.uses:
+        op: Any = use.owner
+        if isinstance(op, Call):
+            callee = lookup_symbol(op, op.callee)
+            argument = callee.arguments[use.index] if isinstance(callee, Func) and callee.arguments else value
+            if argument is not value and argument not in known:
+                found = contraction_of(argument, known | {value})
+                if found is not None:
+                    return found
+        rule = rule_of(op)
+        if rule is None:
+            continue
+        for dim, name in enumerate(rule.operands[use.index]):
+            if name in rule.summed:
+                return dim
+    return None
+
+
+def is_fresh(value: Value) -> bool:
+    """Whether the value is a new buffer that is filled at most, and then used once: it may as well be made smaller."""
+    op = value.defining_op
+    if not isinstance(op, tile.AllocRegister):
+        return False
+    return sum(not isinstance(user, tile.Fill) for user in value.users) == 1
+
+
+def is_zero(value: Value) -> bool:
+    """Whether the value is a new buffer that holds zeros, or nothing that anybody may rely on."""
+    if not is_fresh(value):
+        return False
+    for user in value.users:
+        if isinstance(user, tile.Fill):
+            constant = user.value.defining_op
+            attribute = constant.attributes.get("value") if constant is not None else None
+            if getattr(attribute, "bits", getattr(attribute, "value", None)) != 0:
+                return False
+    return True
