@@ -20,7 +20,7 @@ from tessera_tools.target import lookup
 KERNEL = """
 #rows = #nv_tileas.shared<{offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0],
   [8, 0], [16, 0], [32, 0]]}>
-#threads = #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0]], 
+#threads = #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0]],
   lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[16, 0], [32, 0]], block = []}>
 !smem = !nv_tileas.smem<1x64x32xf32, #rows>
 !tile = tensor<64x32xf32, #threads>
