@@ -1,0 +1,318 @@
+"""Where the threads of a CTA must wait for each other: membar analysis over structured control flow.
+
+    pending:  every access since the last barrier          at a barrier           nothing is pending
+                                                            at an access           a conflict? → a barrier before it
+                                                            at a loop              again, with what its end leaves
+
+What an op accesses, and which accesses conflict, is said by the level of IR that the analysis runs on: a subclass of
+`Hazards` (`passes/tileas/barriers.py`, `passes/tile/hazards.py`).  A copy under way writes when its group is waited
+for, by groups as `cp.async` counts them (PTX ISA, "cp.async.wait_group").
+
+A barrier stands as late as it can, but before every loop that its reasons lie outside of.  In the end no barrier is
+left without which there would be no conflict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
+from tessera_tools.ir.core import Block, Builder, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One access: the op that makes it, whether it writes, its bytes of shared memory from `first` to before `end`
+    (both 0: global memory), and whether it is a copy under way."""
+
+    op: Operation
+    writes: bool
+    first: int = 0
+    end: int = 0
+    under_way: bool = False
+    buffer: Any = None
+    """What is accessed, as the level of IR names it; None for scratch and global memory of nv_tileas."""
+    loops: frozenset[Operation] = frozenset()
+    """The loops around the op in an earlier iteration of which it was made."""
+    by_element: bool = False
+    """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of the
+    program do."""
+    groups: int = 0
+    """Of a copy under way: the groups committed since it began, its own among them; no more than `MOST_GROUPS`."""
+
+    @property
+    def is_global(self) -> bool:
+        return self.end == 0
+
+    def landed(self, pending: int) -> Access:
+        """The same access behind a wait that leaves the latest `pending` groups."""
+        return replace(self, under_way=False, groups=0) if self.groups > pending else self
+
+    def committed(self) -> Access:
+        """The same access when one more group has been committed."""
+        return replace(self, groups=min(self.groups + 1, MOST_GROUPS)) if self.under_way else self
+
+    def again(self, loop: Operation) -> Access:
+        """The same access as the next iteration of a loop sees it."""
+        return replace(self, loops=self.loops | {loop}) if loop.is_ancestor_of(self.op) else self
+
+    def behind(self, loop: Operation) -> Access:
+        """The same access as what follows a loop sees it."""
+        return replace(self, loops=self.loops - {loop}) if loop in self.loops else self
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What an op does: accesses, or it is a barrier, or it waits for copies."""
+
+    accesses: tuple[Access, ...] = ()
+    own_barrier: bool = False
+    """Whether the op has barriers of its own."""
+    behind: tuple[Access, ...] = ()
+    """With barriers of its own: the accesses that may be behind the last one."""
+    is_barrier: bool = False
+    commits: bool = False
+    """Whether the op commits a group of copies."""
+    pending: int | None = None
+    """Of a wait: how many groups may be incomplete behind it (behind the group that the op commits, if it does)."""
+
+
+MOST_GROUPS = 16
+"""More groups than any wait leaves incomplete; what is older is as good as this old."""
+Pending = frozenset[Access]
+Pair = tuple[Operation, Operation, frozenset[Operation]]
+"""An access, a later one, and the loops in an earlier iteration of which the first was made."""
+_NONE: Pending = frozenset()
+
+
+class Conflict(Exception):
+    """There is a conflict, and nothing may be inserted."""
+
+
+class Restart(Exception):
+    """Something was inserted before the place that is being walked."""
+
+
+class Hazards:
+    """Walks of one function; what its ops do is found once.  The subclass says what they do."""
+
+    def __init__(self, function: Operation) -> None:
+        self.function = function
+        self.effects: dict[Operation, Effects] = {}
+        self.around: set[Operation] = set()
+        """The ops that have one with effects inside."""
+        self.inserting = False
+        self.inserted = 0
+        self.ignored: Operation | None = None
+        self.unordered: set[Pair] = set()
+        """Accesses of global memory that threads may make in any order, as far as the last walk saw."""
+        self.breaks: dict[Operation, Pending | None] = {}
+        self.continues: dict[Operation, Pending | None] = {}
+        for op in function.walk():
+            self.add(op)
+
+    # -- what a level of IR says
+
+    def effects_of(self, op: Operation) -> Effects | None:
+        """What an op does to memory that threads share; None if nothing."""
+        raise AssertionError(f"{type(self).__name__} does not say what ops do")
+
+    def conflict(self, earlier: Access, later: Access) -> bool:
+        """Whether threads that make one access may have to wait for threads that make the other."""
+        raise AssertionError(f"{type(self).__name__} does not say what conflicts")
+
+    def new_barrier(self, place: Operation) -> Operation:
+        """A barrier, not yet inserted, that is to stand before `place`."""
+        raise AssertionError(f"{type(self).__name__} does not say what a barrier is")
+
+    def place(self, op: Operation, reasons: list[Access]) -> Operation:
+        """Before which op to order an access behind its reasons."""
+        return outermost_loop(op, reasons, self.function)
+
+    # -- barriers
+
+    def complete(self) -> None:
+        """Insert the barriers that are missing."""
+        while not self.walk(inserting=True):
+            pass
+
+    def reduce(self) -> int:
+        """Erase the barriers without which there is no conflict either, the innermost first; how many."""
+        removed = 0
+        for barrier in sorted(self.barriers(), key=depth, reverse=True):
+            if self.without(barrier):
+                self.remove(barrier)
+                removed += 1
+        return removed
+
+    def barriers(self) -> list[Operation]:
+        """The barriers of the function, in order."""
+        return [op for op in self.function.walk() if op in self.effects and self.effects[op].is_barrier]
+
+    def add(self, op: Operation) -> None:
+        """Take note of an op."""
+        effects = self.effects_of(op)
+        leaves = isinstance(op, nv_tileaa.Break | nv_tileaa.Continue | nv_tileaa.Return)
+        if effects is not None:
+            self.effects[op] = effects
+        if effects is None and not leaves:
+            return
+        parent = op.parent_op
+        while parent is not None and parent not in self.around:
+            self.around.add(parent)
+            parent = parent.parent_op
+
+    def remove(self, op: Operation) -> None:
+        """Erase an op."""
+        self.effects.pop(op, None)
+        op.erase()
+
+    def insert(self, place: Operation, op: Operation) -> None:
+        """Insert an op before another."""
+        Builder.before(place).insert(op)
+        self.add(op)
+
+    def without(self, barrier: Operation) -> bool:
+        """Whether there is no conflict without a barrier."""
+        before: set[Pair] = set()
+        if any(a.by_element for effects in self.effects.values() for a in effects.accesses):
+            self.unordered.clear()
+            self.walk()
+            before |= self.unordered
+        self.ignored = barrier
+        self.unordered.clear()
+        free = self.walk() and self.unordered <= before
+        self.ignored = None
+        return free
+
+    def walk(self, inserting: bool = False) -> bool:
+        """Walk the function; whether there was no conflict, or all could be ordered by barriers inserted on the way.
+        Where nothing may be inserted, it ends at the first conflict; else where it has to begin again."""
+        self.inserting = inserting
+        self.breaks.clear()
+        self.continues.clear()
+        try:
+            for region in self.function.regions:
+                for block in region.blocks:
+                    self.block(block, _NONE)
+        except (Conflict, Restart):
+            return False
+        return True
+
+    # -- control flow
+
+    def block(self, block: Block, pending: Pending | None) -> Pending | None:
+        """What is pending behind a block; None where its end is never reached."""
+        for op in list(block):
+            if pending is None:
+                return None
+            if isinstance(op, nv_tileaa.Return):
+                return None
+            if isinstance(op, nv_tileaa.Break | nv_tileaa.Continue):
+                loop = enclosing_loop(op)
+                ends = self.breaks if isinstance(op, nv_tileaa.Break) else self.continues
+                ends[loop] = _either(ends.get(loop), pending)
+                return None
+            if op in self.effects:
+                pending = self.step(op, pending)
+            if op in self.around:
+                pending = (
+                    self.loop(op, pending) if getattr(op, "is_loop", False) else self.branch(op, pending)
+                )
+        return pending
+
+    def branch(self, op: Operation, pending: Pending) -> Pending | None:
+        """One of the regions runs; if there is only one, or one is empty, perhaps none."""
+        ends = [self.block(region.blocks[0], pending) for region in op.regions if region.blocks]
+        after = pending if len(ends) < max(2, len(op.regions)) else None
+        for end in ends:
+            after = _either(after, end)
+        return after
+
+    def loop(self, op: Operation, pending: Pending) -> Pending | None:
+        """The regions run one behind the other, again and again; what is pending where they start only grows."""
+        head = pending
+        while True:
+            self.breaks.pop(op, None)
+            self.continues.pop(op, None)
+            end: Pending | None = head
+            left: Pending | None = head
+            for region in op.regions:
+                end = self.block(region.blocks[0], end)
+                left = _either(left, end)
+            back = _either(end, self.continues.get(op))
+            if back is None:
+                break
+            back = frozenset(access.again(op) for access in back)
+            if back <= head:
+                break
+            head |= back
+        after = self.breaks.get(op) if isinstance(op, nv_tileaa.Loop) else left
+        return None if after is None else frozenset(access.behind(op) for access in after)
+
+    # -- accesses
+
+    def step(self, op: Operation, pending: Pending) -> Pending:
+        """What is pending behind an op."""
+        effects = self.effects[op]
+        if effects.is_barrier:
+            return pending if op is self.ignored else after_barrier(pending)
+        if effects.commits:
+            pending = frozenset(access.committed() for access in pending)
+        if effects.pending is not None and op is not self.ignored:
+            pending = frozenset(access.landed(effects.pending) for access in pending)
+        reasons = [
+            earlier for access in effects.accesses for earlier in pending if self.conflict(earlier, access)
+        ]
+        if reasons:
+            if not self.inserting:
+                raise Conflict
+            pending = self.order_behind(op, reasons, pending)
+        if not effects.own_barrier:
+            return pending | set(effects.accesses)
+        return after_barrier(pending) | set(effects.behind)
+
+    def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
+        """Insert a barrier; what is pending before the op now.  Restart if it stands before something walked."""
+        place = self.place(op, reasons)
+        self.inserted += 1
+        self.insert(place, self.new_barrier(place))
+        if place is not op:
+            raise Restart
+        return after_barrier(pending)
+
+
+def depth(op: Operation) -> int:
+    """How many ops stand around an op."""
+    found = 0
+    while op.parent_op is not None:
+        op = op.parent_op
+        found += 1
+    return found
+
+
+def after_barrier(pending: Pending) -> Pending:
+    """What is pending behind a barrier: copies that are under way stay so."""
+    return frozenset(access for access in pending if access.under_way)
+
+
+def outermost_loop(op: Operation, reasons: list[Access], function: Operation) -> Operation:
+    """The outermost loop around an op that no reason lies in; the op itself if there is none."""
+    place = op
+    around = op.parent_op
+    while around is not None and around is not function:
+        if any(around.is_ancestor_of(access.op) for access in reasons):
+            break
+        if getattr(around, "is_loop", False):
+            place = around
+        around = around.parent_op
+    return place
+
+
+def _either(a: Pending | None, b: Pending | None) -> Pending | None:
+    """What may be pending where two ways meet."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a | b
