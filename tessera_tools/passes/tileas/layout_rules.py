@@ -21,7 +21,6 @@ from typing import Any
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
-from tessera_tools.dialects.nv_tileaa.reductions import plain
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.flow import flow_of
@@ -395,7 +394,7 @@ def _scanned(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
     type = op.sources[0].type
     if is_scannable(layout_of(type), op.axis.value):
         return []
-    layout = default_layout(plain(type), warps)
+    layout = default_layout(RankedTensorType(type.shape, type.element), warps)
     return [(value, layout) for value in (*op.sources, *op.results)]
 
 

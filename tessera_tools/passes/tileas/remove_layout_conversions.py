@@ -114,7 +114,7 @@ def _rematerialize(op: nv_tileas.ConvertLayout, target: Target) -> list[nv_tilea
             maker: Any = value.defining_op
             copy: Any = builder.insert(maker.clone(IRMapping(operands)))
             found = made[key] = copy.results[0]
-            found.type = nv_tileas.with_layout(found.type, layout)  # type: ignore[arg-type]
+            found.type = nv_tileas.with_layout(found.type, layout)
             if isinstance(copy, arith.Constant):
                 data: Any = copy.value
                 copy.attributes["value"] = DenseElementsAttr(found.type, data.data)
