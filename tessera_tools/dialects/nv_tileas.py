@@ -39,6 +39,7 @@ from tessera_tools.opdef import (
     PURE,
     READ,
     READ_WRITE,
+    STRING_ATTR,
     UNIT_ATTR,
     WRITE,
     Dialect,
@@ -141,6 +142,17 @@ def with_layout(type: RankedTensorType, layout: LinearLayout) -> RankedTensorTyp
     return RankedTensorType(type.shape, type.element, LinearAttr(layout))
 
 
+DEFAULT_LOAD, DEFAULT_STORE = "ca", "wb"
+LOADS = (DEFAULT_LOAD, "cg", "cs", "lu", "cv", "L1::evict_first", "L1::evict_last", "L1::no_allocate")
+STORES = (DEFAULT_STORE, "cg", "cs", "wt", "L1::evict_first", "L1::evict_last", "L1::no_allocate")
+"""The cache operators and priorities of ld.global and st.global that ops may name (PTX ISA, "Cache Operators")."""
+
+
+def _verify_cache(op: Any, words: tuple[str, ...]) -> None:
+    if op.cache is not None and op.cache.value not in words:
+        raise op.error(f'has cache = "{op.cache.value}"; expected one of {", ".join(words)}')
+
+
 class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
     """A tile at element offsets of a view, global memory to registers; elements outside the view are `padding`."""
 
@@ -149,6 +161,7 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
     token = operand(TOKEN)
     atom = attribute(COPY_ATOM)
     padding = attribute(enum(PaddingAttr), default=PaddingAttr("undef"))
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
     res = result(ANY_RANKED_TENSOR)
     out_token = result(TOKEN)
     assembly = (
@@ -159,6 +172,7 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
     def verify_op(self) -> None:
         verify_access(self, self.view.type, self.res.type)
         _verify_indices(self, self.view.type)
+        _verify_cache(self, LOADS)
 
 
 class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
@@ -169,6 +183,7 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
     value = operand(ANY_RANKED_TENSOR)
     token = operand(TOKEN)
     atom = attribute(COPY_ATOM)
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
     out_token = result(TOKEN)
     assembly = (
         "$view `[` $indices `]` `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` "
@@ -178,6 +193,24 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
     def verify_op(self) -> None:
         verify_access(self, self.view.type, self.value.type)
         _verify_indices(self, self.view.type)
+        _verify_cache(self, STORES)
+
+
+class TiledPrefetch(Op, name="nv_tileas.tiled_prefetch", traits=(READ_WRITE,)):
+    """Bring a tile of `shape` at element offsets of a view into the L2 cache; what is outside the view is left out."""
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    shape = attribute(I64_ARRAY)
+    assembly = "$view `[` $indices `]` attr-dict `:` type($view)"
+
+    def verify_op(self) -> None:
+        _verify_indices(self, self.view.type)
+        shape = self.shape.values
+        if len(shape) != self.view.type.rank or any(n < 1 or n & (n - 1) for n in shape):
+            raise self.error(
+                f"has shape {list(shape)}; expected a power of two for each axis of {self.view.type}"
+            )
 
 
 class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allocate"),)):
@@ -366,8 +399,12 @@ class LoadGlobal(Op, name="nv_tileas.load_global", traits=(READ,)):
     then a multiple of its size."""
 
     pointer = operand(POINTER)
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
     res = result(ELEMENT)
     assembly = "$pointer attr-dict `:` type($pointer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        _verify_cache(self, LOADS)
 
 
 class StoreGlobal(Op, name="nv_tileas.store_global", traits=(WRITE,)):
@@ -375,7 +412,11 @@ class StoreGlobal(Op, name="nv_tileas.store_global", traits=(WRITE,)):
 
     value = operand(ELEMENT)
     pointer = operand(POINTER)
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
     assembly = "$value `,` $pointer attr-dict `:` type($value) `,` type($pointer)"
+
+    def verify_op(self) -> None:
+        _verify_cache(self, STORES)
 
 
 class Prefetch(Op, name="nv_tileas.prefetch", traits=(READ_WRITE,)):

@@ -300,7 +300,7 @@ class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(WRITES
     assembly = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($buffer)"
 
 
-class Prefetch(_Indexed, name="tile.prefetch", traits=(READS,)):
+class Prefetch(_Indexed, name="tile.prefetch", traits=(CHANGES,)):
     """Bring what lies at a place of global memory nearer: into the L2 cache."""
 
     buffer = operand(GLOBAL_BUFFER)

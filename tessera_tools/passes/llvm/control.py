@@ -7,8 +7,10 @@ from typing import Any
 
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.dialects import llvm, nv_tileaa, scf
+from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr, LoopUnrollAttr
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import TRUE, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import I1
 from tessera_tools.passes.llvm import instructions
@@ -26,6 +28,16 @@ def branch_if(
 ) -> Any:
     """End the current block with a conditional branch; `operands` go to the false destination."""
     return low.e.emit(llvm.CondBr(condition, [], list(operands), true_dest=then, false_dest=otherwise))
+
+
+UNROLL_HINT = "tessera.unroll_hint"
+"""Attribute of a loop: by what to unroll it.  1 becomes `.pragma "nounroll"` for ptxas; PTX has no word for others."""
+
+
+def _unrolling(factor: int) -> LoopUnrollAttr:
+    if factor == 1:
+        return LoopUnrollAttr(disable=TRUE)
+    return LoopUnrollAttr(count=i32(factor))
 
 
 @lowers("scf.for")
@@ -57,7 +69,10 @@ def for_loop(low: Lowering, op: scf.For) -> None:
     following = e.constant(e.add(induction, step, type), type)
     if more:
         more = [e.icmp("ugt", e.sub(upper, induction, type), step, type)]
-    branch(low, header, [following, *more, *yielded])
+    latch = branch(low, header, [following, *more, *yielded])
+    hint = op.attributes.get(UNROLL_HINT)
+    if isinstance(hint, IntegerAttr):
+        latch.attributes["loop_annotation"] = LoopAnnotationAttr(unroll=_unrolling(hint.value))
     e.close()
     # The header comes before what follows the loop, and its arguments are the results.
     for argument in header.arguments:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import VectorType, element_type
 from tessera_tools.layout import as_xor_expression
+from tessera_tools.passes.llvm.cache import load, store
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -60,23 +60,22 @@ def _together(places: Any, last: str, count: int) -> bool:
     )
 
 
-def _load(e: Emitter, pointer: Value, type: Type) -> Value:
+def _load(e: Emitter, pointer: Value, type: Type, cache: str = "") -> Value:
     """An element or a vector, as it is computed with."""
     element = element_type(type)
     count = _count(type)
     in_memory = stored(element)
     moved = VectorType((count,), in_memory) if count > 1 else in_memory
-    align = i64(count * element_bytes(element))
-    value = e.emit(llvm.Load(pointer, align, res=moved)).results[0]
+    value = load(e, pointer, moved, cache)
     return value if count > 1 else from_memory(e, value, element)
 
 
-def _store(e: Emitter, value: Value, pointer: Value, type: Type) -> None:
+def _store(e: Emitter, value: Value, pointer: Value, type: Type, cache: str = "") -> None:
     """The inverse of `_load`."""
     element = element_type(type)
     count = _count(type)
     held = value if count > 1 else into_memory(e, value, element)
-    e.emit(llvm.Store(held, pointer, i64(count * element_bytes(element))))
+    store(e, held, pointer, cache)
 
 
 def _count(type: Type) -> int:
@@ -99,12 +98,14 @@ def store_element(low: Lowering, op: nv_tileas.StoreElement) -> None:
 
 @lowers("nv_tileas.load_global")
 def load_global(low: Lowering, op: nv_tileas.LoadGlobal) -> None:
-    low.define(op.res, _load(low.e, low.scalar(op.pointer), op.res.type))
+    cache = op.cache.value if op.cache is not None else ""
+    low.define(op.res, _load(low.e, low.scalar(op.pointer), op.res.type, cache))
 
 
 @lowers("nv_tileas.store_global")
 def store_global(low: Lowering, op: nv_tileas.StoreGlobal) -> None:
-    _store(low.e, low.scalar(op.value), low.scalar(op.pointer), op.value.type)
+    cache = op.cache.value if op.cache is not None else ""
+    _store(low.e, low.scalar(op.value), low.scalar(op.pointer), op.value.type, cache)
 
 
 @lowers("nv_tileas.prefetch")

@@ -16,12 +16,14 @@ from tessera_tools.analysis.access import in_bounds
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64, FloatType, IntegerType, RankedTensorType, VectorType
 from tessera_tools.layout import LinearLayout, as_xor_expression, vector_access
+from tessera_tools.passes.llvm.cache import load, store
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import stage_pointer
 from tessera_tools.passes.llvm.tiles import (
@@ -219,14 +221,15 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
         if padding is not None
         else e.undefined(register_type)
     )
+    cache = op.cache.value if op.cache is not None else ""
     elements: list[Any] = [None] * layout.in_size("register")
     for condition, groups in _by_condition(access, access.groups(_vector(op, layout)), None).values():
 
-        def load(groups: list[Group] = groups) -> list[Value]:
-            return [v for group in groups for v in _load(e, access, group)]
+        def loads(groups: list[Group] = groups) -> list[Value]:
+            return [v for group in groups for v in _load(e, access, group, cache)]
 
         width = sum(len(g.registers) for g in groups)
-        values = iter(guarded(low, condition, [filler] * width, load))
+        values = iter(guarded(low, condition, [filler] * width, loads))
         for group in groups:
             for register in group.registers:
                 elements[register] = next(values)
@@ -261,13 +264,12 @@ def _by_condition(
     return found
 
 
-def _load(e: Emitter, access: _Access, group: Group) -> list[Value]:
+def _load(e: Emitter, access: _Access, group: Group, cache: str) -> list[Value]:
     element = access.view.element
     count = len(group.registers)
     in_memory = stored(element)
     type = VectorType((count,), in_memory) if count > 1 else in_memory
-    alignment = i64(count * access.bytes)
-    loaded = e.emit(llvm.Load(access.address(group), alignment, res=type)).results[0]
+    loaded = load(e, access.address(group), type, cache)
     return [from_memory(e, v, element) for v in e.elements(loaded, count, in_memory)]
 
 
@@ -279,21 +281,40 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
     access = _Access(low, op, layout, op.value.type.shape, op.indices)
     element = access.view.element
     values = low.tile(op.value).elements(e)
+    cache = op.cache.value if op.cache is not None else ""
     for condition, groups in _by_condition(
         access, access.groups(_vector(op, layout)), access.owner()
     ).values():
 
-        def store(groups: list[Group] = groups) -> list[Value]:
+        def stores(groups: list[Group] = groups) -> list[Value]:
             for group in groups:
                 packed = e.vector(
                     [into_memory(e, values[r], element) for r in group.registers], stored(element)
                 )
-                alignment = i64(len(group.registers) * access.bytes)
-                e.emit(llvm.Store(packed, access.address(group), alignment))
+                store(e, packed, access.address(group), cache)
             return []
 
-        guarded(low, condition, [], store)
+        guarded(low, condition, [], stores)
     low.define(op.out_token, None)
+
+
+_LINE = 128
+"""Bytes of a cache line."""
+
+
+@lowers("nv_tileas.tiled_prefetch")
+def tiled_prefetch(low: Lowering, op: nv_tileas.TiledPrefetch) -> None:
+    """One prefetch for each 128 bytes of a row, by one thread."""
+    e = low.e
+    shape, element = tuple(op.shape.values), op.view.type.element
+    vector = max(1, _LINE // element_bytes(element))
+    axis = layout_axis(op.view.defining_op, op)
+    layout = coalesced(RankedTensorType(shape, element), vector, low.warps, axis)
+    access = _Access(low, op, layout, shape, op.indices)
+    owner = access.owner()
+    for group in access.groups(min(vector, shape[axis])):
+        condition = e.both([access.inside(group), owner])
+        instruction(e, "prefetch.global.L2 [{0}]", [access.address(group)], condition)
 
 
 @lowers("nv_tileas.async.tiled_copy")
