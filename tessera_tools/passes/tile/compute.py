@@ -45,7 +45,7 @@ def product(low: Lowering, op: Any) -> None:
     m, n = low.fragments.shape(op.res)
     k = _depth(low, op)
     element = op.res.type.element
-    into = _accumulated_into(op)
+    into = accumulated_into(op)
     if into is not None and into.dest in low.tiles:
         low.folded.add(into)
         c = low.tile(op, into.dest)
@@ -54,7 +54,7 @@ def product(low: Lowering, op: Any) -> None:
     atom = product_atom(op, low.target)
     warps = low.fragments.threads // 32
     # Rows in one warp: reductions by row stay within warps, and an accumulator is the next product's left operand.
-    grid = warp_grid((m, n), warps, along_rows=_wants_rows(op))
+    grid = warp_grid((m, n), warps, along_rows=wants_rows(op))
     step = max(atom.mnk[2], 1)
     if is_fragment(op.lhs) or is_fragment(op.rhs):
         step = k
@@ -90,7 +90,7 @@ def _depth(low: Lowering, op: Any) -> int:
     return low.fragments.shape(op.lhs)[0 if op.transposes_a else 1]
 
 
-def _accumulated_into(op: Any) -> Any:
+def accumulated_into(op: Any) -> Any:
     """The tile.accumulate that is all that a product is made for, where its sum may begin with what it adds to."""
     if op.acc is not None or not op.res.has_one_use:
         return None
@@ -111,7 +111,7 @@ def _accumulator(low: Lowering, op: Any, type: RankedTensorType) -> Value:
     return _splat(low, 0, type)
 
 
-def _wants_rows(op: Any) -> bool:
+def wants_rows(op: Any) -> bool:
     """Whether rows should lie within warps: the function reduces rows, or multiplies fragments."""
     function = op
     while function.parent_op is not None and function.parent_op.name != "builtin.module":
