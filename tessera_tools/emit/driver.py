@@ -30,6 +30,7 @@ from tessera_tools.target import Target
 if TYPE_CHECKING:
     from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
     from tessera_tools.emit.llvmir.module import DebugLevel
+    from tessera_tools.emit.plan import Plan
     from tessera_tools.emit.resources import Report
     from tessera_tools.passes.manager import Observer
     from tessera_tools.passes.timing import Timing
@@ -90,6 +91,8 @@ class Compiled:
     report: Report | None = None
     """ptxas's, with resources by kernel; None if it did not run."""
     manifest: Manifest | None = None
+    plans: tuple[Plan, ...] = ()
+    """Of the functions on the host."""
     warnings: list[str] = field(default_factory=list[str])
     ptxas_command: list[str] = field(default_factory=list[str])
 
@@ -186,6 +189,8 @@ class _Run:
             if options.all_stages:
                 with self.scope("Output"):
                     self.reached(name, print_op(module))
+            if name == "tile":
+                self.take_plans(module, observers, on_failure)
             pipeline = Pipeline("builtin.module")
             for step in steps:
                 if step.stage == name:
@@ -198,6 +203,23 @@ class _Run:
                     timing=self.timing,
                     on_failure=on_failure,
                 ).run(module)
+
+    def take_plans(
+        self, module: Operation, observers: tuple[Observer, ...], on_failure: OnFailure | None
+    ) -> None:
+        """Functions that run on the host become plans, cut for the ranks of the module's mesh first."""
+        from tessera_tools.emit.host import has_host, take_plans
+        from tessera_tools.passes.manager import PassManager
+
+        if not has_host(module):
+            return
+        pipeline = Pipeline("builtin.module")
+        pipeline.add(parse_pass("tile-collective-insertion"))
+        verify = self.options.verify_each
+        PassManager(
+            pipeline, verify_each=verify, observers=observers, timing=self.timing, on_failure=on_failure
+        ).run(module)
+        self.result.plans = take_plans(module)
 
     def llvm_ir(self, module: Operation, debug: DebugLevel) -> str:
         from tessera_tools.emit.llvmir import emit_with_inlined
@@ -326,7 +348,7 @@ class _Run:
             (line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), ptx_text(80)
         )
         kernels = with_resources(self.kernels or kernels_of_ptx(ptx), made.report)
-        self.result.manifest = Manifest(options.target.cpu, version, kernels)
+        self.result.manifest = Manifest(options.target.cpu, version, kernels, plans=self.result.plans)
         if self.reached("cubin", made.cubin) or (options.until != "sass" and not options.all_stages):
             return
         from tessera_tools.emit.sass import Nvdisasm

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.plan import Plan, plan_data, read_plan
 
 __all__ = ["SCHEMA", "Kernel", "Manifest", "Parameter", "TensorMap"]
 
@@ -100,6 +101,8 @@ class Manifest:
     """`9.0`."""
     kernels: tuple[Kernel, ...]
     schema: int = field(default=SCHEMA)
+    plans: tuple[Plan, ...] = ()
+    """Programs of several launches, and exchanges between GPUs."""
 
     def kernel(self, name: str | None = None) -> Kernel:
         """The kernel `name`; without a name, the only one. Raises ToolError otherwise."""
@@ -121,6 +124,8 @@ class Manifest:
             "ptx_version": self.ptx_version,
             "kernels": [_kernel_data(kernel) for kernel in self.kernels],
         }
+        if self.plans:
+            data["plans"] = [plan_data(plan) for plan in self.plans]
         _read_manifest(data, "the manifest")
         return json.dumps(data, indent=2) + "\n"
 
@@ -199,6 +204,18 @@ class _Reader:
     def counts(self, key: str) -> tuple[int, ...]:
         return self.take(key, "a list of numbers of 0 or more", _counts)
 
+    def objects(self, key: str) -> list[_Reader]:
+        return [
+            _Reader(item, f"{self.where}: {key} {index}", "an object")
+            for index, item in enumerate(self.items(key))
+        ]
+
+    def bad(self, key: str, expected: str) -> ToolError:
+        """The error for a field that does not fit the others."""
+        return ToolError(
+            f"{self.where}: the field '{key}' is {_kind(self.data.get(key))}; expected {expected}"
+        )
+
     def shape(self, key: str) -> Shape:
         return self.take(key, "three numbers of 1 or more", _shape)
 
@@ -251,6 +268,10 @@ def _read_manifest(data: object, name: str) -> Manifest:
         ),
         schema=schema,
     )
+    if "plans" in reader.data:
+        sizes = {kernel.name: len(kernel.parameters) for kernel in manifest.kernels}
+        plans = tuple(read_plan(part, sizes) for part in reader.objects("plans"))
+        manifest = replace(manifest, plans=plans)
     reader.finish()
     names = [kernel.name for kernel in manifest.kernels]
     for kernel in names:

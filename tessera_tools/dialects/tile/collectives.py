@@ -234,7 +234,5 @@ def _fits(given: MemRefType, wanted: MemRefType) -> bool:
 
 
 def is_host(function: Any) -> bool:
-    """Whether a function runs on the host: it launches, exchanges or calls, and is no kernel."""
-    if is_kernel(function):
-        return False
-    return any(isinstance(op, Launch | Collective) or op.name == "func.call" for op in function.walk())
+    """Whether a function runs on the host by its own account: it launches or exchanges, and is no kernel."""
+    return not is_kernel(function) and any(isinstance(op, Launch | Collective) for op in function.walk())

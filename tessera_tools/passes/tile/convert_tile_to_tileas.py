@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from tessera_tools.analysis.fragments import Fragments, fragments_of
 from tessera_tools.dialects import func, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.tile.collectives import is_host
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
@@ -75,9 +76,9 @@ class ConvertTileToTileAS(Pass):
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether a function is a kernel of the tile dialect."""
-    return "tessera.kernel" in function.attributes or any(
-        op.name.startswith("tile.") for op in function.walk()
+    """Whether a function is a kernel of the tile dialect; others may run on the host."""
+    return "tessera.kernel" in function.attributes or (
+        any(op.name.startswith("tile.") for op in function.walk()) and not is_host(function)
     )
 
 
