@@ -3,8 +3,8 @@
     %s = tile.mma %q, %k : memref<128x64xbf16, 3>, memref<64x128xbf16, 3> -> memref<8x8xf32, 5>
     tile of %s: 128x128, so (128/8) · (128/8) = 256 threads hold it; tile of tile.row_max %s: 128 rows
 
-A fragment says how many elements a thread holds, not of what: that follows from the products.  Fragments that meet in an
-op are parts of one tile (or of its rows), and a product in shared memory names the tile's extents.
+A fragment says how many elements a thread holds, not of what: that follows from the products.  Fragments that meet in
+an op are parts of one tile (or of its rows), and a product in shared memory names the tile's extents.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def fragments_of(function: Operation) -> Fragments:
                 "multiplies fragments whose tile is not known; expected the result of a product of shared memory"
             )
         waiting = later
-    found.threads = threads[0] if threads is not None else _declared_threads(function)
+    found.threads = threads[0] if threads is not None else declared_threads(function)
     for root, rows in classes.rows.items():
         if root in known:
             known.setdefault(classes.find(rows), known[root])
@@ -132,7 +132,8 @@ def fragments_of(function: Operation) -> Fragments:
     return found
 
 
-def _declared_threads(function: Operation) -> int:
+def declared_threads(function: Operation) -> int:
+    """The threads of a block as a function's attribute says; an error where it is no power of two from 32 to 1024."""
     attribute: Any = function.attributes.get(THREADS)
     if attribute is None:
         return DEFAULT_THREADS
@@ -144,6 +145,8 @@ def _declared_threads(function: Operation) -> int:
 def _tie(op: Any, classes: _Classes) -> None:
     if isinstance(op, RowReduction):
         classes.tie_rows(op.source, op.res)
+    elif isinstance(op, tile.Broadcast):
+        classes.tie_rows(op.res, op.source)
     elif isinstance(op, ByRow):
         classes.tie(op.lhs, op.res)
         classes.tie_rows(op.lhs, op.rhs)

@@ -160,6 +160,13 @@ class RowSum(RowReduction, name="tile.row_sum", traits=(MAKES,)):
     """The sum of each row."""
 
 
+class Reduce(RowReduction, name="tile.reduce", traits=(MAKES,)):
+    """A reduction of each row; `tile.row_max` and its like, by name."""
+
+    kind = attribute(enum(ReductionKindAttr))
+    assembly = "$kind $source attr-dict `:` type($source) `->` type($res)"
+
+
 class WarpReduce(RowReduction, name="tile.warp_reduce", traits=(MAKES,)):
     """A reduction of each row by shuffles within the warp; rows that several warps hold need shared memory, too."""
 
@@ -235,6 +242,17 @@ class DivBroadcast(ByRow, name="tile.div_broadcast", traits=(MAKES,)):
 
 class MulBroadcast(ByRow, name="tile.mul_broadcast", traits=(MAKES,)):
     """Element · the number of its row."""
+
+
+class Broadcast(Op, name="tile.broadcast", traits=(MAKES,)):
+    """The number of each row in all columns of a fragment."""
+
+    source = operand(FRAGMENT)
+    res = result(FRAGMENT)
+    assembly = "$source attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        check_rows(self, self.res.type, self.source.type)
 
 
 class Fma(Op, name="tile.fma", traits=(MAKES,)):

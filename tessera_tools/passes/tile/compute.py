@@ -175,12 +175,12 @@ _REDUCTIONS = {
 _KINDS = {kind: (name, identity) for kind, name, identity in _REDUCTIONS.values()}
 
 
-@handles("tile.row_max", "tile.row_min", "tile.row_sum", "tile.warp_reduce")
+@handles("tile.row_max", "tile.row_min", "tile.row_sum", "tile.reduce", "tile.warp_reduce")
 def reduction(low: Lowering, op: Any) -> None:
     """A reduction of the tile along its columns."""
     from tessera_tools.opdef.dialect import find_op
 
-    kind = op.kind.value if isinstance(op, tile.WarpReduce) else _REDUCTIONS[op.name][0]
+    kind = _REDUCTIONS[op.name][0] if op.name in _REDUCTIONS else op.kind.value
     name, identity = _KINDS[kind]
     element = op.res.type.element
     if not isinstance(element, FloatType):
@@ -214,6 +214,11 @@ def _quotient(low: Lowering, a: Value, b: Value) -> Value:
     if bit_width(element) != 32:
         return low.insert(arith.DivF(a, b)).result
     return low.insert(DivF(a, b, RoundingAttr("approx"))).results[0]
+
+
+@handles("tile.broadcast")
+def broadcast(low: Lowering, op: tile.Broadcast) -> None:
+    low.tiles[op.res] = over_rows(low, low.tile(op, op.source), low.tile_type(op.res))
 
 
 @handles("tile.exp_subtract", "tile.div_broadcast", "tile.mul_broadcast")

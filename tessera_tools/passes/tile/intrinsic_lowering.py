@@ -24,7 +24,7 @@ from tessera_tools.analysis.fragments import Fragments, fragments_of, is_fragmen
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import func, memref, tile
 from tessera_tools.dialects.tile.asynchronous import MOST_OF_A_BOX, box_problem
-from tessera_tools.dialects.tile.compute import Product
+from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import BF16, DYNAMIC, F16, F32, I8, I32, I64, TF32, FloatType, IntegerType, Type
@@ -80,8 +80,14 @@ def _lower(function: Any, target: Target, context: PassContext) -> bool:
             made.append((op, _product(op, fragments, target), "products"))
         elif isinstance(op, tile.CpAsync):
             made.append((op, _copy(op, facts, alignment, target), "copies"))
-        elif isinstance(op, tile.RowMax | tile.RowMin | tile.RowSum) and target.has(Feature.WGMMA):
-            kind = tile.ReductionKindAttr(op.name.removeprefix("tile.row_"))
+        elif (
+            isinstance(op, RowReduction) and not isinstance(op, tile.WarpReduce) and target.has(Feature.WGMMA)
+        ):
+            kind = (
+                op.kind
+                if isinstance(op, tile.Reduce)
+                else tile.ReductionKindAttr(op.name.removeprefix("tile.row_"))
+            )
             made.append((op, (tile.WarpReduce, {"kind": kind}), "reductions"))
     changed = False
     for op, choice, counter in made:
