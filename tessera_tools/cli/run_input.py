@@ -93,7 +93,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     if not is_bytecode(data):
         verify_or_raise(module)
     chosen = target or _target(declared_target(module) or DEFAULT_GPU)
-    warps = int(options["num_warps"] or 0)
+    warps = int(options.get("num_warps") or 0)
     # Line information costs nothing at run time, and lets findings name the line of the source.
     made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps))
     return _compiled(made, shown, chosen, kernels_of_module(module), cuda)

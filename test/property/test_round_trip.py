@@ -25,6 +25,7 @@ LOOSE = {
     "gpu.func": "how many attributions there are is always written",
     "llvm.call": "a symbol reference of several parts, a type that the callee's type tells",
     "llvm.func": "attributes that stand beside the arguments",
+    "llvm.intr.assume": "a list of no bundle tags",
     "llvm.getelementptr": "flags that do not exist",
     "llvm.switch": "cases held as a tensor, not a vector",
     "memref.expand_shape": "operands beside a static output shape",

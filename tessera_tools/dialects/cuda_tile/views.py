@@ -315,6 +315,8 @@ class GetTensorShape(Op, name="cuda_tile.get_tensor_shape", traits=(NO_EFFECT,))
         rank = len(self.src.type.shape)
         if len(self.results) != rank:
             raise self.error(f"expected {rank} results due to tensor rank, but got {len(self.results)}")
+        if any(kind is not self.result_types[0] for kind in self.result_types):
+            raise self.error("expects results of one type")
 
 
 # -- loads and stores
