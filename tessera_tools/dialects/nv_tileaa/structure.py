@@ -16,6 +16,7 @@ from tessera_tools.opdef import (
     ISOLATED_FROM_ABOVE,
     PURE,
     RETURN_LIKE,
+    SAME_SHAPE,
     STRING_ATTR,
     SYMBOL,
     HasParent,
@@ -93,7 +94,7 @@ class GetNumPrograms(_GridQuery, name="nv_tileaa.get_num_programs", traits=(PURE
     """The number of programs along an axis of the grid."""
 
 
-class Assume(Op, name="nv_tileaa.assume", traits=(PURE,)):
+class Assume(Op, name="nv_tileaa.assume", traits=(PURE, SAME_SHAPE)):
     """The operand, with facts that the program guarantees of it, or of all elements of a tile: a divisor (in units of
     the value; bytes for a pointer) and inclusive bounds.
 
