@@ -80,6 +80,10 @@ PASSES: dict[str, Row] = {
         "tileas.convert_tileaa_to_tileas:ConvertTileAAToTileAS", "lower nv_tileaa to nv_tileas"
     ),
     # On tile
+    "tile-memory-management": Row(
+        "tile.memory_management:TileMemoryManagement",
+        "swizzles, coalescing hints and registers of the tile dialect",
+    ),
     "tile-collective-insertion": Row(
         "tile.collective_insertion:CollectiveInsertion",
         "cut tensors along the axes of a mesh, and exchange what ranks need of each other",
@@ -87,6 +91,14 @@ PASSES: dict[str, Row] = {
     "tile-intrinsic-lowering": Row(
         "tile.intrinsic_lowering:TileIntrinsicLowering",
         "name the target's instructions for products, copies and reductions of the tile dialect",
+    ),
+    "tile-performance-annotation": Row(
+        "tile.performance_annotation:TilePerformanceAnnotation",
+        "annotate hot loops, caching and prefetching of the tile dialect; markers on request",
+    ),
+    "tile-barrier-optimization": Row(
+        "tile.barrier_optimization:BarrierOptimization",
+        "remove barriers that order nothing, insert missing ones, wait for copies where they are used",
     ),
     # tile to nv_tileas
     "convert-tile-to-tileas": Row(
@@ -123,6 +135,7 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tile-to-tileas",
         "it names instructions in the tile dialect, which the conversion leaves",
     ),
+    ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion carries the hints on"),
     ("convert-cuda-tile-to-tileaa", "convert-tileaa-to-tileas", "a stage is lowered from the one before it"),
     ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are given to nv_tileas ops"),
     (

@@ -9,14 +9,25 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import memref, nv_tileas, tile
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
-from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, RankedTensorType
+from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import LayoutError, swizzled
 from tessera_tools.passes.tile.control import block_coordinate
+from tessera_tools.passes.tile.hints import load_operator, prefetch, store_operator
 from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
 
 _UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
+
+
+def swizzle_bytes(op: tile.AllocShared) -> int:
+    """The bytes of a buffer's swizzle, 0 without one."""
+    if op.swizzle is None or op.swizzle.value != "xor":
+        return _UNSWIZZLED
+    if op.swizzle_size is not None:
+        return op.swizzle_size.value
+    type = op.res.type
+    return min(_DEFAULT_SWIZZLE, type.shape[-1] * type.element.width // 8)
 
 
 @handles("tile.alloc_shared")
@@ -24,15 +35,8 @@ def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
     """One stage of a tile, laid out by the buffer's swizzle."""
     type = op.res.type
     bits = type.element.width
-    size = _UNSWIZZLED
-    if op.swizzle is not None and op.swizzle.value == "xor":
-        size = (
-            op.swizzle_size.value
-            if op.swizzle_size is not None
-            else min(_DEFAULT_SWIZZLE, type.shape[-1] * bits // 8)
-        )
     try:
-        layout = swizzled(type.shape, bits, swizzle_bytes=size)
+        layout = swizzled(type.shape, bits, swizzle_bytes=swizzle_bytes(op))
     except LayoutError as problem:
         raise op.error(f"cannot be swizzled: {problem}") from None
     shared = SmemType((1, *type.shape), type.element, SharedAttr(layout))
@@ -119,6 +123,13 @@ def copy_async(low: Lowering, op: Any) -> None:
         )
     low.copies = True
     low.insert(nv_tileas.AsyncTiledCopy(matrix.view, matrix.offsets, shared.buffer, shared.stage, None, atom))
+    _prefetch(low, op, matrix, type)
+
+
+def _prefetch(low: Lowering, op: Any, matrix: Matrix, type: RankedTensorType) -> None:
+    """The tile of the next iteration, where the op asks for it."""
+    shape = DenseArrayAttr(I64, type.shape)
+    prefetch(low, op, [matrix.view, *matrix.offsets], lambda v: nv_tileas.TiledPrefetch(v[0], v[1:], shape))
 
 
 @handles("tile.cp_commit_group")
@@ -152,9 +163,10 @@ def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
     type = low.tile_type(op.dest)
     load = nv_tileas.TiledLoad(
         matrix.view, matrix.offsets, low.token, access_atom(low, "ldg", matrix, type), PaddingAttr("zero"),
-        res=type, out_token=MEM_TOKEN,
+        load_operator(op), res=type, out_token=MEM_TOKEN,
     )  # fmt: skip
     low.tiles[op.dest] = low.insert(load).res
+    _prefetch(low, op, matrix, type)
 
 
 @handles("tile.store_global")
@@ -165,5 +177,7 @@ def store_tile(low: Lowering, op: tile.StoreGlobal) -> None:
     matrix = matrix_of(low, op, op.dest)
     value = low.tile(op, op.value)
     atom = access_atom(low, "stg", matrix, low.tile_type(op.value))
-    store = nv_tileas.TiledStore(matrix.view, matrix.offsets, value, low.token, atom, out_token=MEM_TOKEN)
+    store = nv_tileas.TiledStore(
+        matrix.view, matrix.offsets, value, low.token, atom, store_operator(op), out_token=MEM_TOKEN
+    )
     low.token = low.insert(store).out_token

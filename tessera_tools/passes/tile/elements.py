@@ -10,6 +10,8 @@ from tessera_tools.dialects.memref import DYNAMIC_INDEX
 from tessera_tools.ir.builtin_attributes import TypeAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64, INDEX, VectorType
+from tessera_tools.passes.tile import hints
+from tessera_tools.passes.tile.hints import load_operator, store_operator
 from tessera_tools.passes.tile.lowering import Lowering, handles
 
 
@@ -87,13 +89,15 @@ def _place(low: Lowering, op: Any) -> Value:
 @handles("tile.load_global", "tile.load_global_vector")
 def load_global(low: Lowering, op: Any) -> None:
     """One element, or neighbours, of global memory."""
-    low.values[op.res] = low.insert(nv_tileas.LoadGlobal(_place(low, op), res=op.res.type)).res
+    place = _place(low, op)
+    low.values[op.res] = low.insert(nv_tileas.LoadGlobal(place, load_operator(op), res=op.res.type)).res
+    hints.prefetch(low, op, [place], lambda v: nv_tileas.Prefetch(v[0]))
 
 
 @handles("tile.store_global_element", "tile.store_global_vector")
 def store_global(low: Lowering, op: Any) -> None:
     """The inverse of a load."""
-    low.insert(nv_tileas.StoreGlobal(low.scalar(op, op.value), _place(low, op)))
+    low.insert(nv_tileas.StoreGlobal(low.scalar(op, op.value), _place(low, op), store_operator(op)))
 
 
 @handles("tile.prefetch")

@@ -1,0 +1,71 @@
+"""How an index moves from one iteration of a loop to the next.
+
+scf.for %i = %c0 to %n step %c4      %a = arith.muli %i, %c8 : advances by 32
+  %b = arith.addi %a, %t             32, if %t is made outside: the sum of both
+  %c = arith.muli %i, %t             LINEAR: evenly, by a step that is not known
+  %d = tile.load_shared …            None: nobody can tell
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import arith, tile
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import BlockArgument, Value
+
+LINEAR = "linear"
+"""Evenly, by a step that is not known."""
+Advance = int | str | None
+
+
+def constant_of(value: Value) -> int | None:
+    """The number that an integer or index is; None where it is none."""
+    op = value.defining_op
+    if isinstance(op, arith.Constant) and isinstance(op.value, IntegerAttr):
+        return op.value.value
+    return None
+
+
+def advance(value: Value, loop: Any) -> Advance:
+    """By how much a value grows with each iteration of a loop: a number, LINEAR, or None."""
+    if value is loop.induction[0]:
+        step = constant_of(loop.step)
+        return step if step is not None else LINEAR
+    if not _is_inside(value, loop):
+        return 0
+    op: Any = value.defining_op
+    if isinstance(op, arith.Constant | tile.ThreadId | tile.WarpId | tile.LaneId | tile.BlockId):
+        return 0
+    if isinstance(op, arith.IndexCast | arith.ExtSI | arith.ExtUI | arith.TruncI):
+        return advance(op.operands[0], loop)
+    if isinstance(op, arith.AddI | arith.SubI):
+        a, b = (advance(v, loop) for v in op.operands)
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b if isinstance(op, arith.AddI) else a - b
+        return None if a is None or b is None else LINEAR
+    if isinstance(op, arith.MulI):
+        for moving, factor in ((op.operands[0], op.operands[1]), (op.operands[1], op.operands[0])):
+            if advance(factor, loop) == 0:
+                moved, number = advance(moving, loop), constant_of(factor)
+                if moved == 0 or moved is None:
+                    return moved
+                return moved * number if isinstance(moved, int) and number is not None else LINEAR
+        return None
+    moved = (
+        [advance(v, loop) for v in op.operands] if op is not None and op.name.startswith("arith.") else [None]
+    )
+    return 0 if all(m == 0 for m in moved) else None
+
+
+def _is_inside(value: Value, loop: Any) -> bool:
+    """Whether a value is made in a loop's body."""
+    op = value.block.parent_op if isinstance(value, BlockArgument) else value.defining_op
+    if isinstance(value, BlockArgument) and op is loop:
+        return True
+    while op is not None:
+        parent = op.parent_op
+        if parent is loop:
+            return True
+        op = parent
+    return False

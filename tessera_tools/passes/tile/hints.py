@@ -1,0 +1,88 @@
+"""Hints of tile-performance-annotation on their way to nv_tileas: cache operators, prefetches a step ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tessera_tools.dialects import arith, scf
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.ir.builtin_attributes import TRUE, StringAttr, i64
+from tessera_tools.ir.core import Block, Builder, IRMapping, Region, Value
+from tessera_tools.passes.tile.lowering import Lowering
+from tessera_tools.passes.tile.performance_annotation import CACHE, PREFETCH, WRITE
+
+_LOADS = {
+    "cache_all": "ca", "cache_global": "cg", "streaming": "cs", "evict_last": "L1::evict_last", "L1": "ca", "L2": "cg",
+}  # fmt: skip
+_STORES = {
+    "write_back": "wb", "write_through": "wt", "cache_global": "cg", "streaming": "cs", "evict_last": "L1::evict_last",
+}  # fmt: skip
+"""What the words of `cache_policy`, `tessera.cache_hint` and `tessera.write_policy` are in PTX."""
+
+
+def load_operator(op: Any) -> StringAttr | None:
+    """The cache operator of a load; None for the default."""
+    return _operator(op, CACHE, _LOADS, "load")
+
+
+def store_operator(op: Any) -> StringAttr | None:
+    """The cache operator of a store; None for the default."""
+    return _operator(op, WRITE, _STORES, "store")
+
+
+def _operator(op: Any, hint: str, words: dict[str, str], what: str) -> StringAttr | None:
+    word = op.cache_policy if op.cache_policy is not None else op.attributes.get(hint)
+    if word is None:
+        return None
+    found = words.get(word.value) if isinstance(word, StringAttr) else None
+    if found is None:
+        raise op.error(f"has the cache policy {word}; expected one of {', '.join(words)} for a {what}")
+    return StringAttr(found) if found not in ("ca", "wb") else None
+
+
+def prefetch(low: Lowering, op: Any, values: Sequence[Value], make: Callable[[list[Value]], Any]) -> None:
+    """Where an op is to be prefetched: `make(values)` of the values that the next iteration has, if there is a next.
+
+    The op stands in the body of an scf.for; what it takes is computed from the counter by pure ops, which are repeated
+    for the next number.
+    """
+    if op.attributes.get(PREFETCH) is not TRUE:
+        return
+    loop = low.builder.point.block.parent_op
+    if not isinstance(loop, scf.For):
+        raise op.error(f"has {PREFETCH}, and does not stand in the body of a loop")
+    counter = loop.induction[0]
+    following = low.insert(arith.AddI(counter, loop.step)).result
+    less = "ult" if loop.unsigned_cmp else "slt"
+    more = low.insert(arith.CmpI(i64(CMPI_PREDICATES.index(less)), following, loop.upper)).result
+    block = Block()
+    saved, low.builder = low.builder, Builder.at_end(block, op.location)
+    mapping: dict[Value, Value] = {counter: following}
+    made = [_at(low, op, value, counter.block, mapping) for value in values]
+    low.insert(make(made))
+    low.insert(scf.Yield([]))
+    low.builder = saved
+    low.insert(scf.If(more, results=[], then=Region([block]), otherwise=Region(), location=op.location))
+
+
+def _at(low: Lowering, op: Any, value: Value, body: Block, mapping: dict[Value, Value]) -> Value:
+    """A value of the loop's body as it is in the next iteration."""
+    if value in mapping:
+        return mapping[value]
+    maker = value.defining_op
+    if maker is None and isinstance(value, Value) and getattr(value, "block", None) is body:
+        raise op.error(f"has {PREFETCH}, and a place that depends on what the loop carries")
+    if maker is None or maker.parent is not body:
+        return value
+    operands = [_at(low, op, v, body, mapping) for v in maker.operands]
+    if all(new is old for new, old in zip(operands, maker.operands, strict=True)):
+        mapping[value] = value
+        return value
+    if maker.regions or not maker.name.startswith(("arith.", "nv_tileaa.")):
+        raise op.error(
+            f"has {PREFETCH}, and a place that {maker.name} decides; expected arithmetic on the counter"
+        )
+    copy = low.insert(maker.clone(IRMapping(dict(zip(maker.operands, operands, strict=True)))))
+    mapping.update(zip(maker.results, copy.results, strict=True))
+    return mapping[value]

@@ -1,0 +1,216 @@
+"""tile-performance-annotation: what is hot, how it should be unrolled, and how memory is used.
+
+    innermost loop                     tessera.hot_path, tessera.unroll_hint = n       .pragma "nounroll" where n is 1
+    product, load of global memory     tessera.performance_critical
+    load of global memory              tessera.cache_hint = "L1" | "L2" | "streaming"  ld.global, ld.global.cg, .cs
+    load or copy in a loop             tessera.prefetch                                prefetch.global.L2, a step ahead
+    store to global memory             tessera.write_policy = "write_back" | "streaming"   st.global, st.global.cs
+    option markers                     tile.profile_marker                             records of %globaltimer
+
+convert-tile-to-tileas carries the hints on; what a `cache_policy` of the author says, comes before.  Hints change no
+result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.fragments import DEFAULT_THREADS, THREADS
+from tessera_tools.dialects import func, memref, scf, tile
+from tessera_tools.dialects.tile.asynchronous import CopyLike
+from tessera_tools.dialects.tile.compute import Product
+from tessera_tools.ir.builtin_attributes import TRUE, UNIT, IntegerAttr, StringAttr, i64
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import F32, MemRefType
+from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tile.advance import advance
+
+HOT, UNROLL, CRITICAL = "tessera.hot_path", "tessera.unroll_hint", "tessera.performance_critical"
+CACHE, PREFETCH, WRITE = "tessera.cache_hint", "tessera.prefetch", "tessera.write_policy"
+
+_ELEMENT_LOADS = (tile.LoadGlobal, tile.LoadGlobalVector)
+_LOADS = (*_ELEMENT_LOADS, tile.LoadGlobalTile)
+_STORES = (tile.StoreGlobal, tile.StoreGlobalElement, tile.StoreGlobalVector)
+
+INSTRUCTIONS = 512
+"""Instructions that an unrolled body may have.  An instruction takes 16 bytes, and each of an SM's four partitions
+keeps 768 of them next to its scheduler (12 KiB, measured on Volta and Turing); the rest is for what is around the loop.
+"""
+_LINE = 128
+_MMA_WORK = 64
+"""Multiply-adds of one thread in an m16n8k16, of its warp's 32."""
+
+
+@dataclass(frozen=True)
+class TilePerformanceAnnotation(Pass):
+    """Annotate hot loops, expensive ops, and accesses to global memory of `tile` programs."""
+
+    name: ClassVar = "tile-performance-annotation"
+    summary: ClassVar = "annotate hot loops, caching and prefetching of the tile dialect; markers on request"
+    ensures: ClassVar = "no op is changed but by hints; with markers, every kernel has some"
+    statistics: ClassVar = {
+        "loops": "innermost loops",
+        "prefetches": "accesses to prefetch",
+        "markers": "profile markers added",
+    }
+
+    markers: bool = option(False, "add profile markers: at a kernel's entry and exit, around products")
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        for function in [f for f in op.walk() if isinstance(f, func.Func)]:
+            _annotate(function, context)
+            if self.markers:
+                context.count("markers", _mark(function))
+
+
+def _annotate(function: Any, context: PassContext) -> None:
+    accesses = Counter(_tensor(op) for op in function.walk() if _accesses_global(op))
+    threads: Any = function.attributes.get(THREADS)
+    count = threads.value if isinstance(threads, IntegerAttr) else DEFAULT_THREADS
+    for op in function.walk():
+        if isinstance(op, scf.For) and not any(isinstance(o, scf.For) for o in op.walk() if o is not op):
+            op.attributes[HOT] = UNIT
+            op.attributes[UNROLL] = i64(unroll_factor(op, count))
+            context.count("loops")
+        if isinstance(op, (Product, CopyLike, *_LOADS)):
+            op.attributes[CRITICAL] = UNIT
+        if isinstance(op, _LOADS):
+            op.attributes[CACHE] = StringAttr(_reuse(op, accesses[_tensor(op)]))
+        if isinstance(op, _STORES):
+            again = accesses[_tensor(op)] > 1
+            op.attributes[WRITE] = StringAttr("write_back" if again else "streaming")
+        if isinstance(op, (CopyLike, *_LOADS)) and _is_predictable(op):
+            op.attributes[PREFETCH] = TRUE
+            context.count("prefetches")
+
+
+# -- unrolling
+
+
+def unroll_factor(loop: Any, threads: int = DEFAULT_THREADS) -> int:
+    """By what to unroll: so that the body stays within `INSTRUCTIONS`.
+
+    A loop of a known number of iterations that fits as a whole is unrolled as a whole, else by a power of two that
+    divides the number, so that nothing is left over.  Of a loop whose number is not known what is left over takes a
+    second body: that counts, too.
+    """
+    size = max(1, sum(instructions(op, threads) for op in loop.walk() if op is not loop))
+    trips = loop.trip_count
+    if trips is not None and trips * size <= INSTRUCTIONS:
+        return max(1, trips)
+    factor = 1
+    while (
+        (2 * factor + (trips is None)) * size <= INSTRUCTIONS
+        and (trips is None or trips % (2 * factor) == 0)
+    ):  # fmt: skip
+        factor *= 2
+    return factor
+
+
+def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
+    """About how many instructions a thread runs for an op: one for each element of a fragment, for each mma.sync of a
+    product, for each 16 bytes of a copy."""
+    if isinstance(op, Product):
+        shared = op.rhs if tile.space_of(op.rhs.type) != tile.REGISTERS else op.lhs
+        turned = op.transposes_b if shared is op.rhs else not op.transposes_a
+        depth = shared.type.shape[1 if turned else 0]
+        work = prod(op.res.type.shape) * max(1, depth)
+        return work if op.lhs.type.element is F32 else -(-work // _MMA_WORK)
+    if isinstance(op, CopyLike):
+        bits = op.dest.type.num_elements * op.dest.type.element.width
+        return -(-bits // (128 * threads))
+    types = [t for t in (*op.operand_types, *op.result_types) if isinstance(t, MemRefType)]
+    held = [t.num_elements for t in types if tile.space_of(t) == tile.REGISTERS]
+    return max(held, default=1)
+
+
+# -- memory
+
+
+def _accesses_global(op: Operation) -> bool:
+    return isinstance(op, (*_LOADS, *_STORES, CopyLike))
+
+
+def _buffer(op: Any) -> Value:
+    """The matrix or tensor in global memory that an access is to."""
+    if isinstance(op, CopyLike | tile.LoadGlobalTile):
+        return op.source
+    return op.dest if isinstance(op, tile.StoreGlobal) else op.buffer
+
+
+def _tensor(op: Any) -> Value:
+    """The tensor that the matrix is a slice of."""
+    value = _buffer(op)
+    while isinstance(value.defining_op, tile.ComputeTensorSlice | memref.SubView):
+        value = value.defining_op.source
+    return value
+
+
+def _loop(op: Operation) -> Any:
+    """The loop whose body an op stands in, not in a branch of it; None for none."""
+    loop = op.parent_op
+    return loop if isinstance(loop, scf.For) else None
+
+
+def _reuse(op: Any, accesses: int) -> str:
+    """Where what is loaded should be kept.
+
+    "L1" (which is what ld.global does by itself) where the loop comes back to the line: it stays, or moves on by less.
+    "L2" where another access is to the tensor, too.  "streaming" where nothing comes back.
+    """
+    loop = _loop(op)
+    if loop is not None and isinstance(op, _ELEMENT_LOADS) and op.indices:
+        moved = [advance(v, loop) for v in op.indices]
+        bytes = op.buffer.type.element.width // 8
+        if all(m == 0 for m in moved[:-1]) and isinstance(moved[-1], int) and abs(moved[-1]) * bytes < _LINE:
+            return "L1"
+    if loop is not None and isinstance(op, tile.LoadGlobalTile) and _place(op, loop) == [0]:
+        return "L1"
+    return "L2" if accesses > 1 else "streaming"
+
+
+def _place(op: Any, loop: Any) -> list[Any]:
+    """How what decides the place of an access moves from iteration to iteration; [0] if nothing moves."""
+    slice: Any = _buffer(op).defining_op
+    indices = list(getattr(op, "indices", ()))
+    if isinstance(slice, tile.ComputeTensorSlice):
+        indices.append(slice.start)
+    elif isinstance(slice, memref.SubView):
+        indices += slice.offsets
+    return list({advance(v, loop): None for v in indices}) or [0]
+
+
+def _is_predictable(op: Any) -> bool:
+    """Whether the next iteration's place can be told in this one, and is another line: indices that advance evenly."""
+    loop = _loop(op)
+    if loop is None or (isinstance(op, _LOADS) and _reuse(op, 0) == "L1"):
+        return False
+    moves = _place(op, loop)
+    return None not in moves and any(m != 0 for m in moves) and loop.trip_count != 1
+
+
+# -- markers
+
+
+def _mark(function: Any) -> int:
+    """Markers at entry and exit, and around products; how many were added.  A function that has markers keeps them."""
+    if any(isinstance(op, tile.ProfileMarker) for op in function.walk()):
+        return 0
+    body = function.body.entry
+    name = StringAttr(function.sym_name.value)
+    added = [
+        (body.first_op, tile.ProfileMarker(StringAttr("function_entry"), name)),
+        (body.last_op, tile.ProfileMarker(StringAttr("function_exit"), name)),
+    ]
+    for op in function.walk():
+        if isinstance(op, Product):
+            what = StringAttr(op.name)
+            added.append((op, tile.ProfileMarker(StringAttr("compute_start"), what)))
+            added.append((op.next_op, tile.ProfileMarker(StringAttr("compute_end"), what)))
+    for place, marker in added:
+        marker.location = place.location
+        place.parent.insert_before(place, marker)
+    return len(added)
