@@ -108,6 +108,8 @@ class Hazards:
         self.ignored: Operation | None = None
         self.unordered: set[Pair] = set()
         """Accesses of global memory that threads may make in any order, as far as the last walk saw."""
+        self.before: dict[Operation, Pending] = {}
+        """What was pending where the last walk came to an op."""
         self.breaks: dict[Operation, Pending | None] = {}
         self.continues: dict[Operation, Pending | None] = {}
         for op in function.walk():
@@ -215,6 +217,8 @@ class Hazards:
                 ends = self.breaks if isinstance(op, nv_tileaa.Break) else self.continues
                 ends[loop] = _either(ends.get(loop), pending)
                 return None
+            if op in self.effects or op in self.around:
+                self.before[op] = pending
             if op in self.effects:
                 pending = self.step(op, pending)
             if op in self.around:

@@ -1,0 +1,153 @@
+"""tile-barrier-optimization: threads wait where they would meet, for copies where these are used, and nowhere else.
+
+    store_shared %v, %s[%i]; load_shared %s[%j]     ──▶  a tile.barrier between
+    cp_wait_group 0; …; mma %s, %t                  ──▶  …; cp_wait_group n; barrier; mma %s, %t
+    barrier; barrier                                ──▶  barrier
+
+Three ways are tried, and the first that takes no more barriers than the last is taken: everything placed anew, as
+late as it can but before every loop that its reasons lie outside of; the same, but waits before barriers that stand
+there for another reason; and what the program has, with what it lacks and without what it does not need.  A barrier in
+a loop counts as a hundred outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import func, tile
+from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
+from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.core import Builder, Operation
+from tessera_tools.ir.printing import print_op
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
+from tessera_tools.passes.tile.hazards import TileHazards
+
+_LOOP_WEIGHT = 100
+
+
+@dataclass(frozen=True)
+class BarrierOptimization(Pass):
+    """Make the barriers and waits of kernels those that they need."""
+
+    name: ClassVar = "tile-barrier-optimization"
+    summary: ClassVar = (
+        "remove barriers that order nothing, insert missing ones, wait for copies where they are used"
+    )
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "kernels of the tile dialect with loops and branches of scf"
+    ensures: ClassVar = (
+        "accesses of shared memory by different threads, one of them a write, have a barrier between, and copies are "
+        "waited for before it; without any barrier or wait there would be a hazard"
+    )
+    statistics: ClassVar[Mapping[str, str]] = {
+        "barriers": "barriers in kernels",
+        "barriers-before": "barriers that were there",
+        "waits": "waits for copies in kernels",
+        "waits-before": "waits that were there",
+    }
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
+        for function in list(op.regions[0].entry):
+            if isinstance(function, func.Func) and function.regions[0].blocks and is_kernel(function):
+                changed |= self.run_on_kernel(function, context)
+        return changed
+
+    def run_on_kernel(self, function: Any, context: PassContext) -> bool:
+        """Choose the best way for one kernel; whether that is another than it came with."""
+        _check(function)
+        kept = _kept(function)
+        best = kept
+        for early in (False, True):
+            found = _anew(function, early)
+            if found is not None and _cost(found) <= _cost(kept):
+                best = found
+                break
+        for name, kinds in (("barriers", tile.Barrier), ("waits", WaitLike | tile.AsyncWait)):
+            context.count(name, _count(best, kinds))
+            context.count(f"{name}-before", _count(function, kinds))
+        if print_op(best) == print_op(function):
+            return False
+        assert function.parent is not None
+        function.parent.insert_before(function, best)
+        function.erase()
+        return True
+
+
+def _check(function: Any) -> None:
+    """Errors where the analysis does not reach: unstructured control flow, barriers that not all threads come to."""
+    hazards = TileHazards(function)
+    for op in function.walk():
+        if any(len(region.blocks) > 1 for region in op.regions):
+            raise op.error("has unstructured control flow; loops and branches of scf are supported")
+        if not isinstance(op, tile.Barrier | CopyLike | tile.CpCommitGroup | WaitLike | tile.AsyncWait):
+            continue
+        around = op.parent_op
+        while around is not None and around is not function:
+            if hazards.differs(around):
+                raise op.error("stands under a condition that differs by thread; all threads must come to it")
+            around = around.parent_op
+
+
+def _plain_waits(function: Operation) -> None:
+    """Every wait as a tile.cp_wait_group, and the commit of tile.async_wait by itself."""
+    for op in list(function.walk()):
+        if isinstance(op, tile.AsyncWait):
+            before = Builder.before(op)
+            before.insert(tile.CpCommitGroup(location=op.location))
+            before.insert(tile.CpWaitGroup(i64(0), location=op.location))
+            op.erase()
+        elif isinstance(op, tile.WaitGroup):
+            Builder.before(op).insert(tile.CpWaitGroup(op.pending, location=op.location))
+            op.erase()
+
+
+def _kept(function: Operation) -> Any:
+    """A copy with the barriers and waits that it has, what is missing, and without what is not needed."""
+    copy = function.clone()
+    _plain_waits(copy)
+    hazards = TileHazards(copy)
+    hazards.free = hazards.survey()
+    hazards.before_barriers = True
+    _finish(hazards)
+    return copy
+
+
+def _anew(function: Operation, early: bool) -> Any:
+    """A copy whose barriers and waits are placed anew; `early`: waits before barriers that are needed otherwise."""
+    copy = function.clone()
+    _plain_waits(copy)
+    hazards = TileHazards(copy)
+    hazards.free = hazards.survey()
+    hazards.before_barriers = early
+    for op in list(copy.walk()):
+        if isinstance(op, tile.Barrier | WaitLike):
+            hazards.remove(op)
+    _finish(hazards)
+    return copy
+
+
+def _finish(hazards: TileHazards) -> None:
+    hazards.complete()
+    hazards.reduce()
+    hazards.reduce_waits()
+
+
+def _cost(function: Operation) -> int:
+    """Barriers, each by how often it may run."""
+    total = 0
+    for op in function.walk():
+        if isinstance(op, tile.Barrier):
+            weight, around = 1, op.parent_op
+            while around is not None and around is not function:
+                weight *= _LOOP_WEIGHT if getattr(around, "is_loop", False) else 1
+                around = around.parent_op
+            total += weight
+    return total
+
+
+def _count(function: Operation, kinds: Any) -> int:
+    return sum(isinstance(op, kinds) for op in function.walk())

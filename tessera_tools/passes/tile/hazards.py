@@ -1,0 +1,356 @@
+"""What the ops of `tile` do to memory that threads share, and the barriers and waits that follow from it.
+
+    tile.cp_async %g, %s; tile.cp_commit_group      a copy under way: %s is written when its group has been waited for
+    tile.mma %s, …                                  reads all of %s, by every thread
+    tile.store_shared %v, %s[%tid]                  writes bytes of %s; its own, if the index is the thread's number
+
+    under way, then used     ──▶  tile.cp_wait_group n before the use, with n groups that were committed later
+    landed or done, then used by other threads, and one of them writes     ──▶  tile.barrier
+
+How hazards are followed through loops and branches: analysis/hazards.py.  Buffers in shared memory are different ones
+if different ops allocate them.  Of global memory, accesses of one matrix by all threads together are ordered; between
+others, and those of single elements, barriers of the program stay where they order accesses, and none is inserted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.hazards import (
+    Access,
+    Conflict,
+    Effects,
+    Hazards,
+    Pair,
+    Pending,
+    Restart,
+    depth,
+    outermost_loop,
+)
+from tessera_tools.dialects import arith, memref, tile
+from tessera_tools.dialects.memref.buffers import ViewLike
+from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
+from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.effects import own_effects
+from tessera_tools.ir.types import MemRefType
+from tessera_tools.passes.tile.control import divergent_values
+
+_VIEWS = (tile.ComputeTensorSlice, ViewLike)
+_STORES = (
+    tile.StoreShared, tile.StoreSharedVector, tile.StoreGlobal, tile.StoreGlobalElement, tile.StoreGlobalVector,
+)  # fmt: skip
+
+
+def root_of(buffer: Value) -> Value:
+    """The allocation, parameter or other value that a view is a part of."""
+    while isinstance(op := buffer.defining_op, _VIEWS):
+        buffer = op.operand(0)
+    return buffer
+
+
+class TileHazards(Hazards):
+    """The accesses of one kernel."""
+
+    def __init__(self, function: Any) -> None:
+        self.facts = Facts()
+        self.divergent = divergent_values(function)
+        self.free: set[Pair] | None = None
+        """Accesses of global memory that the program leaves in any order."""
+        self.surveying = False
+        self.before_barriers = False
+        """Whether a missing wait may stand before a barrier that is there, if that makes another one unnecessary."""
+        self.ending: dict[Operation, set[Value]] = {}
+        """The ops before which copies into a buffer must have landed, as the buffer is not used any more."""
+        super().__init__(function)
+        self._find_ends()
+
+    # -- accesses
+
+    def new_barrier(self, place: Operation) -> Operation:
+        return tile.Barrier(location=place.location)
+
+    def effects_of(self, op: Any) -> Effects | None:
+        if isinstance(op, tile.Barrier):
+            return Effects(is_barrier=True)
+        if isinstance(op, tile.CpCommitGroup):
+            return Effects(commits=True)
+        if isinstance(op, WaitLike):
+            return Effects(pending=op.pending.value)
+        if isinstance(op, tile.AsyncWait):
+            return Effects(commits=True, pending=0)
+        if isinstance(op, (*_VIEWS, memref.Dim, tile.Prefetch)) or op.regions:
+            return None
+        kinds = own_effects(op)[0]
+        if kinds is not None and not kinds & {"read", "write", "free"}:
+            return None
+        accesses: list[Access] = []
+        for number, value in enumerate(op.operands):
+            if isinstance(value.type, MemRefType) and not tile.FRAGMENT.accepts(value.type):
+                accesses += self._accesses(op, number, value, kinds)
+        return Effects(tuple(accesses)) if accesses else None
+
+    def _accesses(self, op: Any, number: int, value: Value, kinds: frozenset[str] | None) -> list[Access]:
+        shared = tile.SHARED_BUFFER.accepts(value.type)
+        copies = isinstance(op, CopyLike)
+        if isinstance(op, CopyLike | tile.Copy):
+            modes = [op.operand(number) is op.dest and number == 1]
+        elif isinstance(op, _STORES):
+            modes = [True]
+        elif op.name.startswith("tile."):
+            modes = [False]
+        else:
+            # An op that does not say which of its buffers it reads and which it writes is taken to do both.
+            modes = [False] if kinds is not None and "write" not in kinds else [True, False]
+        by_element = not shared and hasattr(op, "indices")
+        first, end = self._bytes(op, value) if shared else (0, 0)
+        buffer = root_of(value) if shared else value
+        return [Access(op, m, first, end, copies, buffer, by_element=by_element) for m in modes]
+
+    def _bytes(self, op: Any, value: Value) -> tuple[int, int]:
+        """The bytes of a buffer that an op may access, as far as the bounds of its indices are known."""
+        type: Any = value.type
+        size = max(1, type.num_elements * type.element.width // 8) if type.is_static else 1 << 62
+        if not hasattr(op, "indices") or root_of(value) is not value or not type.is_static:
+            return (0, size) if root_of(value) is value else (0, 1 << 62)
+        first = last = 0
+        for index, extent in zip(op.indices, type.shape, strict=True):
+            low, high = self.facts.lower(index), self.facts.upper(index)
+            first = first * extent + (low if low is not None and 0 <= low < extent else 0)
+            last = last * extent + (high if high is not None and 0 <= high < extent else extent - 1)
+        width = op.vector_width.value if hasattr(op, "vector_width") else 1
+        bits = type.element.width
+        return first * bits // 8, min(size, max(-(-(last + width) * bits // 8), 1))
+
+    def conflict(self, earlier: Access, later: Access) -> bool:
+        if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
+            return False
+        if not earlier.under_way and self._by_one_thread(earlier, later):
+            return False
+        if not earlier.is_global:
+            if earlier.buffer is not later.buffer and (
+                _is_allocated(earlier.buffer) or _is_allocated(later.buffer)
+            ):
+                return False
+            return earlier.end > later.first and later.end > earlier.first
+        if not (earlier.by_element or later.by_element) and _same_each_time(
+            earlier.buffer, later.buffer, earlier
+        ):
+            return True
+        pair = (earlier.op, later.op, earlier.loops)
+        self.unordered.add(pair)
+        return self.free is not None and pair not in self.free
+
+    def _by_one_thread(self, earlier: Access, later: Access) -> bool:
+        """Whether each thread reaches by one access only what it reaches by the other: single elements (or vectors of
+        one width) at places that are each thread's own."""
+        a: Any = earlier.op
+        b: Any = later.op
+        if not hasattr(a, "indices") or not hasattr(b, "indices") or earlier.buffer is not later.buffer:
+            return False
+        width = _width(a)
+        if width != _width(b):
+            return False
+        first, second = list(a.indices), list(b.indices)
+        if len(first) != len(second) or not all(
+            _same_each_time(x, y, earlier) for x, y in zip(first, second, strict=True)
+        ):
+            return False
+        return _is_own(first, width, self.divergent)
+
+    def _find_ends(self) -> None:
+        """Where copies must have landed because nobody uses their buffer any more: its bytes may become another's.
+
+        Behind a loop the conversion waits for all copies.
+        """
+        last: dict[Value, Operation] = {}
+        copied: set[Value] = set()
+        for op, effects in self.effects.items():
+            for access in effects.accesses:
+                home = None if access.is_global else access.buffer.defining_op
+                if home is None:
+                    continue
+                outer: Operation | None = op
+                while outer is not None and outer.parent is not home.parent:
+                    outer = outer.parent_op
+                if outer is not None:
+                    last[access.buffer] = outer
+                    if access.under_way:
+                        copied.add(access.buffer)
+        for buffer, op in last.items():
+            behind = op.next_op
+            if buffer not in copied or getattr(op, "is_loop", False) or behind is None:
+                continue
+            while behind is not None and isinstance(behind, tile.CpCommitGroup | WaitLike | tile.AsyncWait):
+                behind = behind.next_op
+            if behind is not None and behind.next_op is not None:
+                self.ending.setdefault(behind, set()).add(buffer)
+                self.effects.setdefault(behind, Effects())
+
+    # -- walking
+
+    def survey(self) -> set[Pair]:
+        """The accesses of global memory that the program as it is leaves in any order."""
+        self.unordered.clear()
+        self.surveying = True
+        self.walk(inserting=True)
+        self.surveying = False
+        return set(self.unordered)
+
+    def step(self, op: Operation, pending: Pending) -> Pending:
+        ends = self.ending.get(op)
+        late = [a for a in pending if ends and a.under_way and not a.is_global and a.buffer in ends]
+        if late and not self.surveying:
+            if not self.inserting:
+                raise Conflict
+            self._wait(op, late, False)
+        return super().step(op, pending)
+
+    def without(self, barrier: Operation) -> bool:
+        self.ignored = barrier
+        free = self.walk()
+        self.ignored = None
+        return free
+
+    def place(self, op: Operation, reasons: list[Access]) -> Operation:
+        place = outermost_loop(op, reasons, self.function)
+        around = place.parent_op
+        while around is not None and around is not self.function:
+            if self.differs(around):
+                if any(around.is_ancestor_of(access.op) for access in reasons):
+                    raise op.error(
+                        "meets an access by other threads under a condition that differs by thread, where no barrier "
+                        "may stand; move one of them out"
+                    )
+                place = outermost_loop(around, reasons, self.function)
+                around = place
+            around = around.parent_op
+        return place
+
+    def differs(self, op: Operation) -> bool:
+        """Whether threads go different ways at an op."""
+        return bool(op.regions) and any(value in self.divergent for value in op.operands)
+
+    # -- waits
+
+    def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
+        if self.surveying:
+            return pending
+        late = [access for access in reasons if access.under_way]
+        if late:
+            self._wait(op, late, len(late) < len(reasons))
+        return super().order_behind(op, reasons, pending)
+
+    def _wait(self, op: Operation, late: list[Access], needs_barrier: bool) -> None:
+        """Insert a wait for copies under way before an op, or let one that stands there leave fewer groups."""
+        place = self.place(op, late)
+        if place is op and self.before_barriers and not needs_barrier:
+            place = self._barrier_between(op, late) or op
+        groups = self._groups(place, late)
+        if groups == 0:
+            self.insert(place, tile.CpCommitGroup(location=place.location))
+            raise Restart
+        before = place.prev_op
+        while before is not None and isinstance(before, tile.Barrier):
+            before = before.prev_op
+        if isinstance(before, tile.CpWaitGroup) and before.pending.value >= groups:
+            self._leave(before, groups - 1)
+        else:
+            self.inserted += 1
+            self.insert(place, tile.CpWaitGroup(i64(groups - 1), location=place.location))
+        raise Restart
+
+    def _groups(self, place: Operation, late: list[Access]) -> int:
+        """How many groups have been committed since the latest of some copies, where a walk comes to `place`."""
+        wanted = {(access.op, access.buffer) for access in late}
+        found = [a.groups for a in self.before[place] if a.under_way and (a.op, a.buffer) in wanted]
+        return min(found, default=0)
+
+    def _barrier_between(self, op: Operation, late: list[Access]) -> Operation | None:
+        """The last barrier before an op, in its block, behind which all of some copies have been committed."""
+        before = op.prev_op
+        while before is not None and not isinstance(before, tile.Barrier):
+            before = before.prev_op
+        if before is None or before not in self.before:
+            return None
+        here = {(a.op, a.buffer) for a in self.before[before] if a.under_way and a.groups > 0}
+        return before if all((access.op, access.buffer) in here for access in late) else None
+
+    def _leave(self, wait: Any, groups: int) -> None:
+        wait.attributes["pending"] = i64(groups)
+        self.effects[wait] = replace(self.effects[wait], pending=groups)
+
+    def reduce_waits(self) -> None:
+        """Erase the waits that nothing needs, and let the others leave as many groups as they may."""
+        waits: list[Any] = [op for op in self.function.walk() if isinstance(op, WaitLike)]
+        for wait in sorted(waits, key=depth, reverse=True):
+            if self.without(wait):
+                self.remove(wait)
+                continue
+            allowed = wait.pending.value
+            most = max((a.groups for a in self.before.get(wait, frozenset()) if a.under_way), default=allowed)
+            for groups in range(most - 1, allowed, -1):
+                self._leave(wait, groups)
+                if self.walk():
+                    break
+                self._leave(wait, allowed)
+
+
+def _is_allocated(buffer: Value) -> bool:
+    return isinstance(buffer.defining_op, tile.AllocShared)
+
+
+def _width(op: Any) -> int:
+    return op.vector_width.value if hasattr(op, "vector_width") else 1
+
+
+def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:
+    """Whether two values are one, also where the first is that of an earlier iteration."""
+    if x is not y:
+        return False
+    home: Operation | None = x.owner_block.parent_op if isinstance(x, BlockArgument) else x.defining_op
+    return home is None or not any(loop is home or loop.is_ancestor_of(home) for loop in earlier.loops)
+
+
+def _is_own(indices: list[Value], width: int, divergent: set[Value]) -> bool:
+    """Whether no two threads have the same indices, nor such that vectors of `width` elements meet."""
+    digits: set[Any] = set()
+    for place, index in enumerate(indices):
+        digit, spacing = _digit(index, divergent)
+        if digit is not None and (place < len(indices) - 1 or spacing >= width):
+            digits.add(digit)
+    if "thread" in digits or {"warp", "lane"} <= digits:
+        return True
+    return any(("quotient", d[1]) in digits for d in digits if isinstance(d, tuple) and d[0] == "remainder")
+
+
+def _digit(index: Value, divergent: set[Value]) -> tuple[Any, int]:
+    """Which digits of the thread's number an index tells, and how far apart indices of two threads are that differ in
+    them; None if none are known."""
+    op: Any = index.defining_op
+    if isinstance(op, tile.ThreadId):
+        return "thread", 1
+    if isinstance(op, tile.WarpId):
+        return "warp", 1
+    if isinstance(op, tile.LaneId):
+        return "lane", 1
+    if isinstance(op, arith.AddI | arith.SubI | arith.MulI):
+        for own, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            if other in divergent:
+                continue
+            digit, spacing = _digit(own, divergent)
+            factor = _constant(other) if isinstance(op, arith.MulI) else 1
+            if digit is not None and factor:
+                return digit, spacing * abs(factor)
+    if isinstance(op, arith.DivUI | arith.RemUI) and isinstance(op.lhs.defining_op, tile.ThreadId):
+        by = _constant(op.rhs)
+        if by:
+            return ("quotient" if isinstance(op, arith.DivUI) else "remainder", by), 1
+    return None, 0
+
+
+def _constant(value: Value) -> int | None:
+    op: Any = value.defining_op
+    return op.value.value if isinstance(op, arith.Constant) and hasattr(op.value, "value") else None
