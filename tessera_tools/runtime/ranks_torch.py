@@ -1,0 +1,158 @@
+"""The ranks of a plan over torch.distributed: gloo between processors, nccl between GPUs.
+
+Arrays and tensors share their memory, so that torch needs no NumPy of its own.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.diagnostics import error
+from tessera_tools.runtime.ranks_transport import LostRankError, Transport, combined
+from tessera_tools.runtime.types import Type
+
+__all__ = ["TorchTransport", "has_torch"]
+
+Array = np.ndarray[Any, Any]
+
+_DTYPES = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "i8": "int8",
+    "i32": "int32",
+    "i64": "int64",
+}
+"""Element type → torch's, where torch.distributed reduces it."""
+_NOT_BY_GLOO = ("bf16",)
+
+
+def has_torch() -> bool:
+    """Whether torch can be imported; it is not."""
+    return importlib.util.find_spec("torch") is not None
+
+
+class TorchTransport(Transport):
+    """A rank of torch.distributed. `path` is a file for the ranks to find each other, new for every run."""
+
+    name = "torch.distributed"
+
+    def __init__(
+        self,
+        rank: int,
+        ranks: int,
+        path: str,
+        groups: Sequence[Sequence[int]],
+        time_limit: float,
+        gpu: bool = False,
+    ) -> None:
+        torch: Any = importlib.import_module("torch")
+        distributed: Any = importlib.import_module("torch.distributed")
+        if not distributed.is_available():
+            raise error(None, "this torch was built without torch.distributed", "use --transport=sockets")
+        self.torch, self.distributed = torch, distributed
+        self.rank = rank
+        self.gpu = gpu
+        backend = "nccl" if gpu else "gloo"
+        try:
+            if gpu:
+                torch.cuda.set_device(rank)
+            limit = datetime.timedelta(seconds=time_limit)
+            distributed.init_process_group(
+                backend, init_method=f"file://{path}", rank=rank, world_size=ranks, timeout=limit
+            )
+            # Every rank makes every group, in the same order.
+            self.groups = {
+                tuple(group): distributed.new_group(list(group), timeout=limit) for group in groups
+            }
+        except (RuntimeError, ValueError, OSError) as failure:
+            raise error(None, f"torch.distributed cannot start with {backend}: {_line(failure)}") from None
+
+    def all_reduce(self, array: Array, type: Type, combine: str, group: Sequence[int]) -> Array:
+        if not self._reduces(type):
+            return combined(self.all_gather(array, group), type, combine)
+        result = array.copy()
+        tensor = self._tensor(result, _DTYPES[type.name])
+        self._do(self.distributed.all_reduce, tensor, self._operation(combine), self.groups[tuple(group)])
+        return self._back(tensor, result)
+
+    def all_gather(self, array: Array, group: Sequence[int]) -> list[Array]:
+        results = [np.empty_like(array) for _ in group]
+        tensors = [self._tensor(one) for one in results]
+        self._do(self.distributed.all_gather, tensors, self._tensor(array.copy()), self.groups[tuple(group)])
+        return [self._back(tensor, one) for tensor, one in zip(tensors, results, strict=True)]
+
+    def reduce_scatter(self, parts: Sequence[Array], type: Type, combine: str, group: Sequence[int]) -> Array:
+        place = list(group).index(self.rank)
+        if not self.gpu:  # gloo reduces to all ranks; older versions have no reduce_scatter
+            return self.all_reduce(np.stack(parts), type, combine, group)[place]
+        if not self._reduces(type):
+            return combined(self.all_to_all(parts, group), type, combine)
+        result = np.empty_like(parts[0])
+        tensor = self._tensor(result, _DTYPES[type.name])
+        given = [self._tensor(part.copy(), _DTYPES[type.name]) for part in parts]
+        operation = self._operation(combine)
+        self._do(self.distributed.reduce_scatter, tensor, given, operation, self.groups[tuple(group)])
+        return self._back(tensor, result)
+
+    def all_to_all(self, parts: Sequence[Array], group: Sequence[int]) -> list[Array]:
+        chosen = self.groups[tuple(group)]
+        results = [np.array(part) for part in parts]
+        tensors = [self._tensor(one) for one in results]
+        given = [self._tensor(part.copy()) for part in parts]
+        if self.gpu:
+            self._do(self.distributed.all_to_all, tensors, given, chosen)
+        else:  # of gloo, sends and receives are what all versions have
+            self._do(self._exchange, tensors, given, chosen, group)
+        return [self._back(tensor, one) for tensor, one in zip(tensors, results, strict=True)]
+
+    def close(self) -> None:
+        self.distributed.destroy_process_group()
+
+    # -- torch
+
+    def _exchange(self, tensors: list[Any], given: list[Any], chosen: Any, group: Sequence[int]) -> None:
+        work: list[Any] = []
+        for other, result, part in zip(group, tensors, given, strict=True):
+            if other != self.rank:
+                work.append(self.distributed.isend(part, other, chosen))
+                work.append(self.distributed.irecv(result, other, chosen))
+        for one in work:
+            one.wait()
+
+    def _do(self, function: Any, *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except RuntimeError as failure:
+            raise LostRankError(f"torch.distributed: {_line(failure)}") from None
+
+    def _reduces(self, type: Type) -> bool:
+        return type.name in _DTYPES and (self.gpu or type.name not in _NOT_BY_GLOO)
+
+    def _operation(self, combine: str) -> Any:
+        return getattr(self.distributed.ReduceOp, combine.upper())
+
+    def _tensor(self, array: Array, dtype: str = "uint8") -> Any:
+        """A tensor on the array's memory, or on the GPU a copy of it. The array is contiguous and can be written."""
+        tensor = self.torch.frombuffer(_bytes(array), dtype=getattr(self.torch, dtype))
+        return tensor.cuda() if self.gpu else tensor
+
+    def _back(self, tensor: Any, array: Array) -> Array:
+        if self.gpu:
+            self.torch.frombuffer(_bytes(array), dtype=tensor.dtype).copy_(tensor.cpu())
+        return array
+
+
+def _bytes(array: Any) -> memoryview:
+    """The memory of a contiguous array."""
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+def _line(failure: Exception) -> str:
+    return " ".join(str(failure).split())[:300]
