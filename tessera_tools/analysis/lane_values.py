@@ -1,0 +1,254 @@
+"""What the threads of a block compute from their numbers, thread by thread.
+
+    %r = arith.remui %thread_id, 8        0 1 2 … 7 0 1 …                               known for every thread
+    %i = arith.addi %r, %k                0 1 2 … 7 0 1 …, plus what %k is              known up to a common summand
+    %x = arith.xori %r, %k                %k: 0, 32, 64 (a loop of constant bounds)     known for each iteration
+
+A value that is the same in all threads but not known (an induction variable, an extent, a block's number) is a *part*:
+it may be anything, or one of the numbers that its loop gives it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import Any
+
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.transfer import ZERO_DIVISOR
+from tessera_tools.dialects import arith, scf, tile
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import BlockArgument, Operation, Value
+
+WARP = 32
+_MOST_CASES = 512
+"""Combinations of iterations of loops that are looked at one by one."""
+
+
+def _divided(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) is (b < 0) else -quotient
+
+
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divsi": _divided,
+    "arith.divui": lambda a, b: a // b,
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.remsi": lambda a, b: a - b * _divided(a, b),
+    "arith.remui": lambda a, b: a % b,
+    "arith.andi": lambda a, b: a & b,
+    "arith.ori": lambda a, b: a | b,
+    "arith.xori": lambda a, b: a ^ b,
+    "arith.shli": lambda a, b: a << b,
+    "arith.shrui": lambda a, b: a >> b,
+    "arith.shrsi": lambda a, b: a >> b,
+    "arith.minui": min,
+    "arith.minsi": min,
+    "arith.maxui": max,
+    "arith.maxsi": max,
+}
+_DIVISIONS = ("arith.divsi", "arith.divui", "arith.floordivsi", "arith.remsi", "arith.remui")
+_OF_NATURALS = ("arith.divui", "arith.remui", "arith.shrui", "arith.minui", "arith.maxui")
+_CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
+_SHIFTS = ("arith.shli", "arith.shrui", "arith.shrsi")
+
+Row = tuple[int, ...]
+"""A number for each thread of the block."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A value as known numbers of each thread, plus multiples of parts."""
+
+    known: Row
+    parts: tuple[tuple[Value, int], ...] = ()
+    """(part, factor)."""
+
+
+class LaneValues:
+    """The index values of one function, for blocks of so many threads.
+
+    `divergent`: the values that may differ by thread.
+    """
+
+    def __init__(self, threads: int, divergent: set[Value]) -> None:
+        self.threads = threads
+        self.divergent = divergent
+        self.facts = Facts()
+        self._sums: dict[Value, Sum | None] = {}
+
+    # -- exactly, case by case
+
+    def cases(self, values: Sequence[Value]) -> list[list[Row]] | None:
+        """The numbers of several values in every thread, once for each combination of iterations of the loops that
+        they depend on; None where that cannot be told."""
+        parts: dict[Value, None] = {}
+        for value in values:
+            if not self._collect(value, parts):
+                return None
+        numbers = [iterations(part) for part in parts]
+        if any(n is None for n in numbers) or prod(len(n or ()) for n in numbers) > _MOST_CASES:
+            return None
+        found: list[list[Row]] = []
+        for chosen in itertools.product(*(n or () for n in numbers)):
+            environment = dict(zip(parts, chosen, strict=True))
+            rows = [self._evaluate(value, environment) for value in values]
+            if any(row is None for row in rows):
+                return None
+            found.append([row for row in rows if row is not None])
+        return found
+
+    def _collect(self, value: Value, parts: dict[Value, None]) -> bool:
+        """Note the parts that a value is computed from; False where it is computed from something else."""
+        op: Any = value.defining_op
+        if _number_of(op) is not None or self._threads_of(op) is not None:
+            return True
+        if op is not None and (op.name in _OPERATIONS or op.name in _CASTS):
+            return all(self._collect(v, parts) for v in op.operands)
+        if value in self.divergent:
+            return False
+        parts[value] = None
+        return True
+
+    def _evaluate(self, value: Value, environment: dict[Value, int]) -> Row | None:
+        if value in environment:
+            return (environment[value],) * self.threads
+        op: Any = value.defining_op
+        constant = _number_of(op)
+        if constant is not None:
+            return (constant,) * self.threads
+        own = self._threads_of(op)
+        if own is not None:
+            return own
+        rows = [self._evaluate(v, environment) for v in op.operands]
+        if any(row is None for row in rows):
+            return None
+        if op.name in _CASTS:
+            return rows[0]
+        return _applied(op.name, rows[0] or (), rows[1] or ())
+
+    def _threads_of(self, op: Any) -> Row | None:
+        """What an op gives that tells a thread's number."""
+        if isinstance(op, tile.ThreadId):
+            return tuple(range(self.threads))
+        if isinstance(op, tile.LaneId):
+            return tuple(t % WARP for t in range(self.threads))
+        if isinstance(op, tile.WarpId):
+            return tuple(t // WARP for t in range(self.threads))
+        if isinstance(op, tile.NumThreads):
+            return (self.threads,) * self.threads
+        return None
+
+    # -- up to a common summand
+
+    def sum(self, value: Value) -> Sum | None:
+        """A value as a sum; None where it is none."""
+        if value not in self._sums:
+            self._sums[value] = self._sum(value)
+        return self._sums[value]
+
+    def _sum(self, value: Value) -> Sum | None:
+        op: Any = value.defining_op
+        constant = _number_of(op)
+        if constant is not None:
+            return Sum((constant,) * self.threads)
+        own = self._threads_of(op)
+        if own is not None:
+            return Sum(own)
+        if op is not None and op.name in _CASTS:
+            return self.sum(op.operand(0))
+        if op is not None and op.name in _OPERATIONS:
+            a, b = self.sum(op.operand(0)), self.sum(op.operand(1))
+            found = _combined(op.name, a, b) if a is not None and b is not None else None
+            if found is not None:
+                return found
+        return Sum((0,) * self.threads, ((value, 1),)) if value not in self.divergent else None
+
+    def step(self, parts: tuple[tuple[Value, int], ...]) -> int:
+        """What the sum of parts can be divided by; 0 where there are none."""
+        step = 0
+        for part, factor in parts:
+            divisor = self.facts.divisor(part)
+            step = gcd(step, abs(factor) * (divisor if divisor < ZERO_DIVISOR else 0))
+        return step
+
+
+def _number_of(op: Any) -> int | None:
+    if isinstance(op, arith.Constant) and isinstance(op.value, IntegerAttr):
+        return op.value.value
+    return None
+
+
+def _applied(name: str, a: Row, b: Row) -> Row | None:
+    """An operation thread by thread; None where it is not defined, or what is unsigned would be negative."""
+    if name in _DIVISIONS and 0 in b:
+        return None
+    if name in _SHIFTS and any(not 0 <= n < 63 for n in b):
+        return None
+    if name in _OF_NATURALS and (min(a) < 0 or min(b) < 0):
+        return None
+    function = _OPERATIONS[name]
+    return tuple(function(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _combined(name: str, a: Sum, b: Sum) -> Sum | None:
+    """An operation on sums, if it gives one."""
+    if not a.parts and not b.parts:
+        known = _applied(name, a.known, b.known)
+        return Sum(known) if known is not None else None
+    if name in ("arith.addi", "arith.subi"):
+        sign = 1 if name == "arith.addi" else -1
+        known = _applied(name, a.known, b.known)
+        return None if known is None else Sum(known, a.parts + tuple((p, sign * f) for p, f in b.parts))
+    if name == "arith.muli":
+        if a.parts and b.parts:
+            return None
+        whole, factors = (a, b.known) if a.parts else (b, a.known)
+        return _times(whole, factors)
+    if name == "arith.shli" and not b.parts and all(0 <= n < 63 for n in b.known):
+        return _times(a, tuple(1 << n for n in b.known))
+    return None
+
+
+def _times(a: Sum, factors: Row) -> Sum | None:
+    if len(set(factors)) > 1:
+        return None
+    known = tuple(x * factors[0] for x in a.known)
+    return Sum(known, tuple((p, f * factors[0]) for p, f in a.parts))
+
+
+def iterations(value: Value) -> Sequence[int] | None:
+    """The numbers that the induction variable of a loop of constant bounds takes; None for other values."""
+    if not isinstance(value, BlockArgument) or value.index:
+        return None
+    loop: Any = value.owner_block.parent_op
+    if not isinstance(loop, scf.For):
+        return None
+    bounds = [_number_of(v.defining_op) for v in (loop.lower, loop.upper, loop.step)]
+    if any(b is None for b in bounds):
+        return None
+    lower, upper, step = (b or 0 for b in bounds)
+    return range(lower, upper, step) if step > 0 else None
+
+
+def trips(op: Operation) -> int:
+    """How often an op runs: the product of the iterations of the loops around it, each 8 where it is not known."""
+    count = 1
+    for loop in loops_around(op):
+        known = iterations(loop.body.entry.arguments[0])
+        count *= len(known) if known is not None else 8
+    return count
+
+
+def loops_around(op: Operation) -> Iterator[Any]:
+    """The loops that an op is in, the innermost first."""
+    around = op.parent_op
+    while around is not None:
+        if isinstance(around, scf.For):
+            yield around
+        around = around.parent_op

@@ -1,0 +1,144 @@
+"""tile-memory-management: where the buffers of a `tile` program lie best.
+
+    shared memory    for each buffer the swizzle with the fewest wavefronts, counted; predictions on its accesses
+    global memory    coalesce = true where the lanes of a warp provably touch neighbours
+    registers        fragments of which no two are needed at once share one; too many are spilled to shared memory
+
+A buffer with an access that cannot be told is left as it is, and a remark says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbours
+from tessera_tools.analysis.fragments import Fragments, declared_threads, fragments_of
+from tessera_tools.analysis.lane_values import trips
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import func, tile
+from tessera_tools.ir.builtin_attributes import TRUE, StringAttr, i64
+from tessera_tools.ir.core import Operation
+from tessera_tools.layout import LayoutError, LinearLayout, swizzled
+from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tile.control import divergent_values
+from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
+from tessera_tools.passes.tile.copies import swizzle_bytes
+from tessera_tools.passes.tile.shared_accesses import Accesses, SharedAccess
+
+PREDICTED = "tile.predicted_wavefronts"
+"""Attribute of an access of shared memory: wavefronts of all warps of a block together, each time that it runs."""
+IDEAL = "tile.ideal_wavefronts"
+"""The same without bank conflicts."""
+_MODES = (0, 128, 64, 32)
+"""Bytes of swizzles, the preferred first."""
+_BY_ELEMENT = (tile.LoadGlobal, tile.StoreGlobalElement, tile.LoadGlobalVector, tile.StoreGlobalVector)
+
+
+@dataclass(frozen=True)
+class TileMemoryManagement(Pass):
+    """Choose swizzles without bank conflicts, mark coalesced accesses, and keep fragments within the registers."""
+
+    name: ClassVar = "tile-memory-management"
+    summary: ClassVar = "swizzles, coalescing hints and registers of the tile dialect"
+    anchor: ClassVar = "builtin.module"
+    ensures: ClassVar = "no swizzle has fewer bank conflicts, where accesses are known; coalesced ones say so"
+    statistics: ClassVar = {
+        "swizzled": "buffers whose swizzle was changed",
+        "unknown": "buffers with accesses that cannot be told",
+        "coalesced": "global accesses marked as coalesced",
+    }
+
+    gpu_name: str = option("", "the GPU architecture to count for; tessera.target, or sm_80, unless given")
+    swizzle: bool = option(True, "choose swizzles; else only predict what there is")
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        functions = [f for f in op.regions[0].entry if isinstance(f, func.Func) and is_kernel(f)]
+        if not functions:
+            return
+        target = ConvertTileToTileAS(gpu_name=self.gpu_name).target(functions)
+        for function in functions:
+            accesses = Accesses(function, _fragments(function), divergent_values(function), target)
+            self.shared_memory(function, accesses, context)
+            _coalesce(function, accesses, context)
+
+    def shared_memory(self, function: Any, accesses: Accesses, context: PassContext) -> None:
+        """Choose the swizzle of each buffer, and write what the accesses cost with it."""
+        predictions: dict[Operation, Wavefronts | None] = {}
+        for alloc in [op for op in function.walk() if isinstance(op, tile.AllocShared)]:
+            found = accesses.of(alloc.res)
+            unknown = next((access for access in found if access.cost is None), None)
+            if unknown is not None:
+                context.count("unknown")
+                context.remark(
+                    unknown.op.location,
+                    f"the bank conflicts of this access are not known, so that the swizzle of {alloc.res.type} stays",
+                    source=self.name, rule="unknown-access", category="analysis", function=function.sym_name.value,
+                )  # fmt: skip
+            elif self.swizzle and found:
+                _choose(alloc, found, context)
+            memory = _layout(alloc, swizzle_bytes(alloc))
+            for access in found:
+                cases = (
+                    access.cost.wavefronts(memory) if access.cost is not None and memory is not None else []
+                )
+                before = predictions.get(access.op, NOTHING)
+                one = cases[0] if len(cases) == 1 else None
+                predictions[access.op] = before + one if one is not None and before is not None else None
+        for op, predicted in predictions.items():
+            for key in (PREDICTED, IDEAL):
+                op.attributes.pop(key, None)
+            if predicted is not None:
+                op.attributes[PREDICTED] = i64(predicted.total)
+                op.attributes[IDEAL] = i64(predicted.ideal)
+
+
+def _fragments(function: Any) -> Fragments:
+    """The tiles of the fragments; where they do not follow from products, only how many threads there are."""
+    try:
+        return fragments_of(function)
+    except DiagnosticError:
+        return Fragments({}, declared_threads(function))
+
+
+def _layout(alloc: tile.AllocShared, size: int) -> LinearLayout | None:
+    """The layout with a swizzle of so many bytes; None where the buffer has none."""
+    type = alloc.res.type
+    try:
+        return swizzled(type.shape, type.element.width, swizzle_bytes=size)
+    except LayoutError:
+        return None
+
+
+def _choose(alloc: tile.AllocShared, accesses: list[SharedAccess], context: PassContext) -> None:
+    """The swizzle with the fewest bank conflicts over all accesses, each as often as it runs; of equals the one that
+    the buffer has, then the plainest, then the widest."""
+    now = swizzle_bytes(alloc)
+    best: tuple[float, int] | None = None
+    for size in sorted(_MODES, key=lambda mode: mode != now):
+        memory = _layout(alloc, size)
+        if memory is None:
+            continue
+        conflicts = 0.0
+        for access in accesses:
+            assert access.cost is not None
+            cases = access.cost.wavefronts(memory)
+            conflicts += trips(access.op) * sum(case.conflicts for case in cases) / len(cases)
+        if best is None or conflicts < best[0]:
+            best = conflicts, size
+    if best is None or best[1] == now:
+        return
+    context.count("swizzled")
+    if best[1] == 0:
+        alloc.attributes["swizzle"] = StringAttr("none")
+        alloc.attributes.pop("swizzle_size", None)
+    else:
+        alloc.attributes["swizzle"] = StringAttr("xor")
+        alloc.attributes["swizzle_size"] = i64(best[1])
+
+
+def _coalesce(function: Any, accesses: Accesses, context: PassContext) -> None:
+    for op in function.walk():
+        if isinstance(op, _BY_ELEMENT) and op.coalesce is None and touches_neighbours(op, accesses.lanes):
+            op.attributes["coalesce"] = TRUE
+            context.count("coalesced")

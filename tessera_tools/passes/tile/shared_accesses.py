@@ -1,0 +1,205 @@
+"""What a `tile` program does with each buffer in shared memory, and what it costs in wavefronts.
+
+    tile.load_shared, tile.store_shared, …   by element: index expressions         analysis/bank_conflicts.py
+    tile.mma, tile.wmma                      slices of operands by their layouts   passes/tile/compute.py
+    tile.cp_async, tile.cp_async_cg          pieces of rows, threads along rows    passes/tileas/layout_rules.py
+
+The layouts are those that convert-tile-to-tileas gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tessera_tools.analysis.bank_conflicts import (
+    NOTHING,
+    Wavefronts,
+    count_wavefronts,
+    element_access,
+)
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.fragments import Fragments, is_fragment
+from tessera_tools.analysis.lane_values import WARP, LaneValues
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import memref, tile
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import DYNAMIC, RankedTensorType
+from tessera_tools.layout import (
+    LayoutError,
+    LinearLayout,
+    MatrixAccess,
+    VectorAccess,
+    transpose,
+    vector_access,
+)
+from tessera_tools.passes.tile.alignment import alignment_of
+from tessera_tools.passes.tile.compute import product_atom, wants_rows
+from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
+from tessera_tools.passes.tileas.layout_rules import coalesced
+from tessera_tools.passes.tileas.shared_memory import full_tile_registers, memory_bits, slice_plan
+from tessera_tools.target import Target
+
+BY_ELEMENT = (tile.LoadShared, tile.StoreShared, tile.LoadSharedVector, tile.StoreSharedVector)
+_MATRIX_ROW = 16
+"""Bytes of a row of ldmatrix."""
+
+
+class Cost(Protocol):
+    """What an access costs with each layout of its buffer."""
+
+    def wavefronts(self, memory: LinearLayout) -> list[Wavefronts]:
+        """Of a block, each time that the access runs: one for each case that is known to differ."""
+        ...
+
+
+@dataclass(frozen=True)
+class SharedAccess:
+    """One access of a buffer; `cost` is None where it cannot be told."""
+
+    op: Operation
+    cost: Cost | None
+
+
+class Accesses:
+    """The accesses of shared memory of one function."""
+
+    def __init__(self, function: Any, fragments: Fragments, divergent: set[Value], target: Target) -> None:
+        self.function = function
+        self.fragments = fragments
+        self.lanes = LaneValues(fragments.threads, divergent)
+        self.target = target
+
+    def of(self, buffer: Value) -> list[SharedAccess]:
+        """The accesses of a buffer."""
+        found: list[SharedAccess] = []
+        for use in buffer.uses:
+            op: Any = use.owner
+            cost: Cost | None = None
+            if isinstance(op, BY_ELEMENT):
+                cost = element_access(op, self.lanes) if op.buffer.type.element.width % 8 == 0 else None
+            elif isinstance(op, tile.Mma | tile.Wmma):
+                cost = self._operand(op, buffer, use.index)
+            elif isinstance(op, tile.CpAsync | tile.CpAsyncCg):
+                cost = self._copy(op)
+            found.append(SharedAccess(op, cost))
+        return found
+
+    def _operand(self, op: Any, buffer: Value, side: int) -> Cost | None:
+        """The slices of an operand of a product, as `compute.product` reads them."""
+        if op.res not in self.fragments.shapes:
+            return None
+        m, n = self.fragments.shape(op.res)
+        turned = op.transposes_b if side else op.transposes_a
+        type: Any = buffer.type
+        k = type.shape[(0 if side else 1) ^ turned]
+        try:
+            atom = product_atom(op, self.target)
+            grid = warp_grid((m, n), self.fragments.threads // WARP, along_rows=wants_rows(op))
+            step = k if is_fragment(op.lhs) or is_fragment(op.rhs) else max(atom.mnk[2], 1)
+            slices: list[LinearLayout] = []
+            for _ in range(0, k, step):
+                layout = operand_layouts((m, n), min(step, k), atom, grid)[side]
+                layout = transpose(layout, (1, 0)) if turned else layout
+                slices.append(full_tile_registers(layout, type.shape))
+        except (DiagnosticError, LayoutError):
+            return None
+        return _Slices(tuple(slices), memory_bits(type.element), self.fragments.threads // WARP, self.target)
+
+    def _copy(self, op: Any) -> Cost | None:
+        """The pieces that the threads copy."""
+        bits = memory_bits(op.dest.type.element)
+        vector = self._copied_elements(op)
+        if vector is None or vector * bits not in (32, 64, 128):
+            return None
+        type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
+        try:
+            layout = coalesced(type, vector, self.fragments.threads // WARP)
+        except LayoutError:
+            return None
+        return _Pieces(layout, bits, vector * bits, self.fragments.threads // WARP)
+
+    def _copied_elements(self, op: Any) -> int | None:
+        """How many elements a thread copies at a time: as analysis.access.vector_elements finds when the copy is
+        lowered, from what the kernel promises of its tensors."""
+        source: Any = op.source.defining_op
+        column: int | Value = 0
+        tensor: Any = op.source
+        if isinstance(source, tile.ComputeTensorSlice):
+            tensor = source.source
+        elif isinstance(source, memref.SubView):
+            tensor = source.source
+            static = source.static_offsets.values[-1]
+            column = static if static != memref.DYNAMIC_INDEX else source.offsets[-1]
+        elif source is not None:
+            return None
+        size = tensor.type.element.width // 8
+        whole = max(1, alignment_of(self.function) // size)
+        divisors = [whole]
+        if tensor.type.shape[-1] != DYNAMIC:
+            divisors.append(tensor.type.shape[-1])
+        if isinstance(column, Value):
+            divisors.append(Facts().divisor(column))
+        elif column:
+            divisors.append(column)
+        count = 1
+        while (
+            2 * count * size <= 16
+            and 2 * count <= op.dest.type.shape[-1]
+            and all(divisor % (2 * count) == 0 for divisor in divisors)
+        ):
+            count *= 2
+        return count
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """Loads of slices of a tile, of these layouts."""
+
+    layouts: tuple[LinearLayout, ...]
+    bits: int
+    warps: int
+    target: Target
+
+    def wavefronts(self, memory: LinearLayout) -> list[Wavefronts]:
+        total = NOTHING
+        for layout in self.layouts:
+            total += counted(slice_plan(layout, memory, self.bits, self.target), self.bits, self.warps)
+        return [total]
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Copies of a tile by pieces of so many bits."""
+
+    layout: LinearLayout
+    element_bits: int
+    bits: int
+    warps: int
+
+    def wavefronts(self, memory: LinearLayout) -> list[Wavefronts]:
+        plan = vector_access(self.layout, memory, self.element_bits, self.bits)
+        return [counted(plan, self.element_bits, self.warps, self.layout.free_variable_masks())]
+
+
+def counted(
+    plan: VectorAccess | MatrixAccess, element_bits: int, warps: int, idle: dict[str, int] | None = None
+) -> Wavefronts:
+    """The wavefronts of the instructions of a plan, for all warps of a block.
+
+    idle: bits of `lane` and `warp` of which threads that have one do nothing.
+    """
+    masks = idle or {}
+    if isinstance(plan, MatrixAccess):
+        lanes, width, count = range(8 * plan.num), _MATRIX_ROW, len(plan.registers)
+    else:
+        lanes, width, count = range(WARP), plan.bits // 8, len(plan.groups)
+    total = NOTHING
+    for warp in range(warps):
+        if warp & masks.get("warp", 0):
+            continue
+        base = [plan.address.base(lane=lane, warp=warp) for lane in lanes if not lane & masks.get("lane", 0)]
+        for number in range(count):
+            constant = plan.address.constants[number]
+            total += count_wavefronts([(b ^ constant) * element_bits // 8 for b in base], width)
+    return total

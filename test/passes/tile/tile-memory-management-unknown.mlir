@@ -1,0 +1,12 @@
+// RUN: tessera-opt %s --verify-diagnostics --tile-memory-management
+
+func.func @unknown(%A: memref<?xi32>) attributes {tessera.threads = 32} {
+  %c0 = arith.constant 0 : index
+  %s = tile.alloc_shared : memref<32x32xf32, 3>
+  %l = tile.lane_id : index
+  %i = tile.load_global %A[%l] : memref<?xi32>
+  %j = arith.index_cast %i : i32 to index
+  // expected-remark @below {{the bank conflicts of this access are not known, so that the swizzle of memref<32x32xf32, 3> stays}}
+  %x = tile.load_shared %s[%j, %c0] : memref<32x32xf32, 3>
+  return
+}
