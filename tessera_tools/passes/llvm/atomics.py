@@ -17,7 +17,6 @@ from tessera_tools.passes.llvm.global_memory import fill_copies
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.owners import owned_registers, owner, shared_by_owners
-from tessera_tools.passes.llvm.pointers import columns, define_like
 
 _OPERATIONS = {
     "and": "and.b", "or": "or.b", "xor": "xor.b", "xchg": "exch.b", "add": "add.u",
@@ -53,8 +52,8 @@ def _atomic(low: Lowering, op: Any, name: str, operation: str, sources: Sequence
     type = op.value.type
     bits = IntegerType(bit_width(element_type(type)))
     head = f"{name}.{op.ordering.value}.{op.scope.value}.global.{operation}"
-    (pointers,), given = columns(low, op.pointers), columns(low, *sources)
-    masks = columns(low, op.mask)[0] if op.mask is not None else [None] * len(pointers)
+    pointers, given = low.flatten(op.pointers), [low.flatten(source) for source in sources]
+    masks = low.flatten(op.mask) if op.mask is not None else [None] * len(pointers)
     mine = owner(low, type)
     found: list[Any] = [None] * len(pointers)
     for register in owned_registers(type):
@@ -71,4 +70,4 @@ def _atomic(low: Lowering, op: Any, name: str, operation: str, sources: Sequence
         return
     if isinstance(type, RankedTensorType):
         fill_copies(layout_of(type), found)
-    define_like(low, op.res, shared_by_owners(low, op, type, found))
+    low.define_all([op.res], shared_by_owners(low, op, type, found))

@@ -100,9 +100,7 @@ def _integer(e: Emitter, value: Value, element: Type, *, signed: bool) -> Value:
     """An integer of its own width or more: an i4 as an i8 of that value."""
     if signed and is_sub_byte(element):
         up = I8.width - bit_width(element)
-        amount = e.constant(up, I8)
-        high = e.constant(e.shl(value, up, I8), I8)
-        return e.pure(llvm.AShr, (high, amount), lambda: llvm.AShr(high, amount))
+        return e.ashr(e.shl(value, up, I8), up, I8)
     return value
 
 

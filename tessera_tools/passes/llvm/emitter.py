@@ -194,6 +194,17 @@ class Emitter:
                 return 0
         return self._binary(llvm.And, a, b, type)
 
+    def or_(self, a: Int, b: Int, type: Type = I32) -> Int:
+        """a | b."""
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return a | b
+            if b == 0:
+                return a
+        return self._binary(llvm.Or, a, b, type)
+
     def xor(self, a: Int, b: Int, type: Type = I32) -> Int:
         """a ^ b."""
         if isinstance(a, int):
@@ -205,17 +216,27 @@ class Emitter:
                 return a
         return self._binary(llvm.XOr, a, b, type)
 
-    def shl(self, a: Int, bits: int, type: Type = I32) -> Int:
-        """a << bits."""
-        if bits == 0 or isinstance(a, int):
-            return wrap_int(a << bits, type) if isinstance(a, int) else a
+    def shl(self, a: Int, bits: Int, type: Type = I32) -> Int:
+        """a << bits; `bits` is of the same type."""
+        if isinstance(bits, int):
+            if isinstance(a, int):
+                return wrap_int(a << bits, type)
+            if bits == 0:
+                return a
         return self._binary(llvm.Shl, a, bits, type)
 
-    def lshr(self, a: Int, bits: int, type: Type = I32) -> Int:
-        """a >> bits, unsigned."""
-        if bits == 0 or isinstance(a, int):
-            return (a & ((1 << bit_width(type)) - 1)) >> bits if isinstance(a, int) else a
+    def lshr(self, a: Int, bits: Int, type: Type = I32) -> Int:
+        """a >> bits, unsigned; `bits` is of the same type."""
+        if isinstance(bits, int):
+            if isinstance(a, int):
+                return (a & ((1 << bit_width(type)) - 1)) >> bits
+            if bits == 0:
+                return a
         return self._binary(llvm.LShr, a, bits, type)
+
+    def ashr(self, a: Int, bits: int, type: Type = I32) -> Value:
+        """a >> bits, signed."""
+        return self._binary(llvm.AShr, a, bits, type)
 
     def zext(self, a: Int, type: IntegerType = I64) -> Int:
         """a in a wider type, unsigned."""
@@ -324,6 +345,11 @@ class Emitter:
     def special_register(self, name: str) -> Value:
         """A special register as an i32: `tid.x`, `ctaid.y`, …"""
         return self.pure(("sreg", name), (), lambda: self.make_nvvm(f"read.ptx.sreg.{name}", (), (I32,), {}))
+
+    @property
+    def is_first_thread(self) -> Value:
+        """Whether this thread is the first of its CTA."""
+        return self.icmp("eq", self.special_register("tid.x"), 0)
 
     @property
     def lane(self) -> Int:

@@ -28,7 +28,7 @@ def by_first(low: Lowering, body: Callable[[], None]) -> None:
         body()
         return []
 
-    guarded(low, low.e.icmp("eq", low.e.special_register("tid.x"), 0), [], guard)
+    guarded(low, low.e.is_first_thread, [], guard)
 
 
 def counted(low: Lowering, count: int, body: Callable[[Value], None]) -> None:

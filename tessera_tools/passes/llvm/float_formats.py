@@ -44,12 +44,6 @@ def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
     return e.emit(llvm.FCmp(i64(CMPF_PREDICATES.index(predicate)), a, b, res=I1)).results[0]
 
 
-def or_(e: Emitter, a: Int, b: Int, type: Type = I32) -> Value:
-    """a | b."""
-    left, right = e.constant(a, type), e.constant(b, type)
-    return e.pure(llvm.Or, (left, right), lambda: llvm.Or(left, right))
-
-
 def _bits(e: Emitter, value: Value, change: Callable[[Value], Int]) -> Value:
     """An f32 whose bits are changed."""
     return e.bitcast(e.constant(change(e.bitcast(value, I32))), F32)
@@ -87,7 +81,7 @@ def widened(e: Emitter, code: Value, type: FloatType) -> Value:
     elif form.top == "nan":
         bits = e.select(e.icmp("ugt", magnitude, form.largest), nan, bits)
     if form.signed:
-        bits = or_(e, bits, e.shl(e.and_(whole, 1 << form.width - 1), 32 - form.width))
+        bits = e.or_(bits, e.shl(e.and_(whole, 1 << form.width - 1), 32 - form.width))
     return _as_f32(e, bits)
 
 
@@ -104,7 +98,7 @@ def rounded_to_odd(e: Emitter, value: Value) -> Value:
     """An f64 as f32, rounded to odd."""
     cut = toward_zero(e, value)
     inexact = compare(e, "one", float_op(e, llvm.FPExt, (cut,), F64), value)
-    return _bits(e, cut, lambda bits: or_(e, bits, e.resized(inexact, I32)))
+    return _bits(e, cut, lambda bits: e.or_(bits, e.resized(inexact, I32)))
 
 
 def odd_double(e: Emitter, value: Value, *, signed: bool) -> Value:
@@ -116,8 +110,7 @@ def odd_double(e: Emitter, value: Value, *, signed: bool) -> Value:
         lost, high = (1 << 11) - 1, -(1 << 11)
         some = e.icmp("ne", e.and_(value, lost, type), 0, type)
         sticky = e.shl(e.resized(some, type), 11, type)
-        kept = e.constant(e.and_(value, high, type), type)
-        odd = e.pure(llvm.Or, (kept, e.constant(sticky, type)), lambda: llvm.Or(kept, sticky))
+        odd = e.or_(e.and_(value, high, type), sticky, type)
         # Numbers of 53 bits and fewer are exact as they are.
         bias = 1 << 52 if signed else 0
         shifted = e.add(value, bias, type)
@@ -157,7 +150,7 @@ def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: 
         code = e.select(e.icmp("ugt", code, form.largest), beyond, code)
     if form.signed:
         top = form.width - 1
-        code = or_(e, code, e.and_(e.lshr(bits, 31 - top), 1 << top))
+        code = e.or_(code, e.and_(e.lshr(bits, 31 - top), 1 << top))
     code = e.select(e.icmp("ugt", magnitude, INFINITY), _nan(form), code)
     register = IntegerType(8 if form.width < 8 else form.width)
     result = e.resized(e.constant(code), register)

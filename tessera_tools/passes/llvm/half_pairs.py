@@ -12,7 +12,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.floats import FORMATS
 from tessera_tools.ir.types import F16, I32, FloatType, VectorType
-from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.emitter import Emitter
 
 HALF_PAIR = VectorType((2,), F16)
 _F16 = FORMATS["f16"]
@@ -23,20 +23,15 @@ def _both(half: int) -> int:
     return half << 16 | half
 
 
-def _or(e: Emitter, a: Int, b: Int) -> Value:
-    left, right = e.constant(a), e.constant(b)
-    return e.pure(llvm.Or, (left, right), lambda: llvm.Or(left, right))
-
-
 def half_pairs(e: Emitter, word: Value, type: Type) -> tuple[Value, Value]:
     """The four codes of `type` in the bytes of a word, low bits first, as two pairs of f16: c0, c1 and c2, c3.
 
     Requires f8E4M3FN, f8E5M2 or f4E2M1FN, the latter in the low halves of bytes that are 0 above.
     """
     assert isinstance(type, FloatType)
-    low = _or(e, e.and_(e.shl(word, 8), 0xFF00), e.and_(e.shl(word, 16), 0xFF000000))
-    high = _or(e, e.and_(e.lshr(word, 8), 0xFF00), e.and_(word, 0xFF000000))
-    return _pair(e, low, type), _pair(e, high, type)
+    low = e.or_(e.and_(e.shl(word, 8), 0xFF00), e.and_(e.shl(word, 16), 0xFF000000))
+    high = e.or_(e.and_(e.lshr(word, 8), 0xFF00), e.and_(word, 0xFF000000))
+    return _pair(e, e.constant(low), type), _pair(e, e.constant(high), type)
 
 
 def _pair(e: Emitter, placed: Value, type: FloatType) -> Value:
@@ -57,5 +52,5 @@ def _pair(e: Emitter, placed: Value, type: FloatType) -> Value:
         step = 1 << _F16.fraction - form.fraction
         above = 1 << _F16.fraction + form.exponent
         carry = e.and_(e.add(fields, _both(step)), _both(above))
-        bits = _or(e, bits, e.mul(e.lshr(carry, form.exponent + 1), (1 << form.exponent + 2) - 1))
-    return e.bitcast(_or(e, bits, sign), HALF_PAIR)
+        bits = e.or_(bits, e.mul(e.lshr(carry, form.exponent + 1), (1 << form.exponent + 2) - 1))
+    return e.bitcast(e.constant(e.or_(bits, sign)), HALF_PAIR)

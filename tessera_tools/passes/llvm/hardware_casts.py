@@ -96,7 +96,7 @@ def _widening(e: Emitter, op: Operation, name: str, values: Sequence[Value]) -> 
     made: list[Value] = []
     for low, high in _pairs(values, e.constant(0, I8)):
         upper = e.shl(e.resized(high, I16), bit_width(source), I16)
-        codes = formats.or_(e, e.resized(low, I16), upper, I16)
+        codes = e.constant(e.or_(e.resized(low, I16), upper, I16), I16)
         pair = intrinsic(e, name, [codes], VectorType((2,), F16))
         made += [rounded(e, half, target, mode_of(op)) for half in e.elements(pair, 2, F16)]
     return made[: len(values)]

@@ -20,10 +20,6 @@ MALLOC_ALIGNMENT = 16
 """Bytes that malloc aligns to (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations")."""
 
 
-def _is_first(low: Lowering) -> Value:
-    return low.e.icmp("eq", low.e.special_register("tid.x"), 0)
-
-
 @lowers("nv_tileaa.heap_alloc")
 def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
     """More than 16 bytes of alignment are had by asking for as many bytes more."""
@@ -44,7 +40,7 @@ def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
         e.emit(llvm.Store(address, place, i64(8)))
         return []
 
-    guarded(low, _is_first(low), [], allocate)
+    guarded(low, e.is_first_thread, [], allocate)
     e.nvvm("barrier0")
     address = e.emit(llvm.Load(place, i64(8), res=I64)).results[0]
     low.heap[op.res] = address
@@ -66,4 +62,4 @@ def heap_free(low: Lowering, op: nv_tileaa.HeapFree) -> None:
         low.symbols.call(e, op, "free", [pointer])
         return []
 
-    guarded(low, _is_first(low), [], free)
+    guarded(low, e.is_first_thread, [], free)

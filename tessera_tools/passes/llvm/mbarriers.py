@@ -34,7 +34,7 @@ def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
         e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])
         return []
 
-    guarded(low, e.icmp("eq", e.special_register("tid.x"), 0), [], body)
+    guarded(low, e.is_first_thread, [], body)
 
 
 @lowers("nv_tileas.async.mbarrier_arrive")

@@ -28,7 +28,6 @@ from tessera_tools.passes.llvm.global_memory import fill_copies
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.owners import owned_registers, owner, shared_by_owners
-from tessera_tools.passes.llvm.pointers import columns, define_like
 from tessera_tools.passes.llvm.tiles import converted
 
 _INTEGERS = {
@@ -54,8 +53,8 @@ def _order(op: Any) -> str:
 def _masks(low: Lowering, op: Any) -> list[Any]:
     """The mask of each register; None for all."""
     if op.mask is not None:
-        return columns(low, op.mask)[0]
-    return [None] * len(columns(low, op.pointers)[0])
+        return low.flatten(op.mask)
+    return [None] * len(low.flatten(op.pointers))
 
 
 def _word(e: Emitter, pointer: Value) -> tuple[Value, Value]:
@@ -65,10 +64,6 @@ def _word(e: Emitter, pointer: Value) -> tuple[Value, Value]:
     return e.constant(e.and_(address, -4, I64), I64), e.constant(e.shl(place, 3))
 
 
-def _shifted(e: Emitter, cls: Any, value: Value, distance: Value) -> Value:
-    return e.pure(cls, (value, distance), lambda: cls(value, distance))
-
-
 @lowers("nv_tileaa.multimem_load_reduce")
 def load_reduce(low: Lowering, op: nv_tileaa.MultimemLoadReduce) -> None:
     """Copies may be combined in any order: what several threads hold is loaded once."""
@@ -76,9 +71,9 @@ def load_reduce(low: Lowering, op: nv_tileaa.MultimemLoadReduce) -> None:
     type = op.res.type
     element = element_type(type)
     text = f"multimem.ld_reduce.{_order(op)}.{_operation(op.mode.value, element)} {{d}}, [{{0}}]"
-    (pointers,) = columns(low, op.pointers)
+    pointers = low.flatten(op.pointers)
     bits = IntegerType(bit_width(element))
-    fillers = columns(low, op.padding)[0] if op.padding is not None else None
+    fillers = low.flatten(op.padding) if op.padding is not None else None
     masks, mine = _masks(low, op), owner(low, type)
     found: list[Any] = [None] * len(pointers)
     for register in owned_registers(type):
@@ -88,7 +83,7 @@ def load_reduce(low: Lowering, op: nv_tileaa.MultimemLoadReduce) -> None:
             address, up = _word(e, pointers[register])
             word = instruction(e, text, [address], condition, e.constant(0))
             assert word is not None
-            value = e.resized(_shifted(e, llvm.LShr, word, up), I16)
+            value = e.resized(e.constant(e.lshr(word, up)), I16)
             if masks[register] is not None:
                 value = e.either(masks[register], value, filler)
         else:
@@ -98,7 +93,7 @@ def load_reduce(low: Lowering, op: nv_tileaa.MultimemLoadReduce) -> None:
         found[register] = e.bitcast(value, converted(element))
     if isinstance(type, RankedTensorType):
         fill_copies(layout_of(type), found)
-    define_like(low, op.res, shared_by_owners(low, op, type, found))
+    low.define_all([op.res], shared_by_owners(low, op, type, found))
     low.define(op.out_token, None)
 
 
@@ -111,8 +106,8 @@ def reduce(low: Lowering, op: nv_tileaa.MultimemReduce) -> None:
 
     def pair(address: Value, value: Value) -> tuple[Value, Value]:
         place, up = _word(e, address)
-        other = _shifted(e, llvm.Shl, e.constant(_NEGATIVE_ZERO), e.constant(e.xor(up, 16)))
-        return place, e.constant(e.xor(_shifted(e, llvm.Shl, e.resized(value, I32), up), other))
+        other = e.shl(e.constant(_NEGATIVE_ZERO), e.xor(up, 16))
+        return place, e.constant(e.xor(e.shl(e.resized(value, I32), up), other))
 
     _write(low, op, text, pair if bit_width(element) == 16 else None)
 
@@ -133,7 +128,7 @@ def _write(low: Lowering, op: Any, text: str, pair: Any) -> None:
     e = low.e
     type = op.value.type
     bits = IntegerType(bit_width(element_type(type)))
-    pointers, values = columns(low, op.pointers, op.value)
+    pointers, values = low.flatten(op.pointers), low.flatten(op.value)
     masks, mine = _masks(low, op), owner(low, type)
     for register in owned_registers(type):
         operands = pointers[register], e.bitcast(values[register], bits)

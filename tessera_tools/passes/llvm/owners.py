@@ -37,7 +37,7 @@ def owner(low: Lowering, type: Type) -> Value | None:
     e = low.e
     if isinstance(type, RankedTensorType):
         return e.no_bit_set(nv_tileas.layout_of(type).free_variable_masks())
-    return e.icmp("eq", e.special_register("tid.x"), 0)
+    return e.is_first_thread
 
 
 def owned_registers(type: Type) -> list[int]:

@@ -6,13 +6,13 @@ i4  → i8    result register r is two neighbours, the first in the low bits
 
 from __future__ import annotations
 
-from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import IntegerType, bit_width
 from tessera_tools.layout import LinearLayout, as_xor_expression
-from tessera_tools.passes.llvm.emitter import Emitter
+from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shapes import gathered
 from tessera_tools.passes.llvm.tiles import Tile, converted
@@ -44,11 +44,10 @@ def _joined(e: Emitter, values: list[Value], old: int, new: int) -> list[Value]:
     type, count = IntegerType(new), new // old
     made = []
     for first in range(0, len(values), count):
-        whole = e.resized(values[first], type)
+        whole: Int = e.resized(values[first], type)
         for i in range(1, count):
-            left = e.constant(e.shl(e.resized(values[first + i], type), i * old, type), type)
-            whole = e.pure(llvm.Or, (whole, left), lambda whole=whole, left=left: llvm.Or(whole, left))
-        made.append(whole)
+            whole = e.or_(whole, e.shl(e.resized(values[first + i], type), i * old, type), type)
+        made.append(e.constant(whole, type))
     return made
 
 
@@ -62,12 +61,6 @@ def _cut(e: Emitter, values: list[Value], layout: LinearLayout, old: int, new: i
         type = value.type
         assert isinstance(type, IntegerType)
         shift = e.xor(thread, constant * new)
-        if isinstance(shift, int):
-            moved = e.constant(e.lshr(value, shift, type), type)
-        else:
-            amount = e.resized(shift, type)
-            moved = e.pure(
-                llvm.LShr, (value, amount), lambda value=value, amount=amount: llvm.LShr(value, amount)
-            )
+        moved = e.lshr(value, shift if isinstance(shift, int) else e.resized(shift, type), type)
         made.append(e.constant(e.and_(moved, (1 << new) - 1, type), type))
     return made

@@ -21,26 +21,10 @@ from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.owners import owner, shared_by_owners
-from tessera_tools.passes.llvm.tiles import Tile, converted, element_bytes, from_memory, into_memory, stored
+from tessera_tools.passes.llvm.tiles import converted, element_bytes, from_memory, into_memory, stored
 
 SYNCSCOPES = {"cta": "block", "gpu": "device", "sys": None}
 """nv_tileaa's word for a scope → LLVM's for NVPTX; None is LLVM's own."""
-
-
-def columns(low: Lowering, *values: Value) -> list[list[Value]]:
-    """The registers of tiles and scalars that go together: a scalar is one register."""
-    return [
-        low.tile(v).elements(low.e) if isinstance(v.type, RankedTensorType) else [low.scalar(v)]
-        for v in values
-    ]
-
-
-def define_like(low: Lowering, result: Value, registers: list[Value]) -> None:
-    """Define a tile by its registers, or a scalar by the only one."""
-    if isinstance(result.type, RankedTensorType):
-        low.define(result, Tile(result.type, registers))
-    else:
-        low.define(result, registers[0])
 
 
 @lowers("nv_tileaa.offset")
@@ -49,16 +33,11 @@ def offset(low: Lowering, op: nv_tileaa.Offset) -> None:
     e = low.e
     bits = storage_bits(op.elem_type.value)
     moved: list[Value] = []
-    for pointer, count in zip(*columns(low, op.source, op.offset), strict=True):
+    for pointer, count in zip(low.flatten(op.source), low.flatten(op.offset), strict=True):
         wide = e.resized(count, I64, signed=True)
-        distance = e.mul(wide, bits // 8, I64) if bits % 8 == 0 else _ashr(e.mul(wide, bits, I64), 3, low)
+        distance = e.mul(wide, bits // 8, I64) if bits % 8 == 0 else e.ashr(e.mul(wide, bits, I64), 3, I64)
         moved.append(e.gep(pointer, distance))
-    define_like(low, op.res, moved)
-
-
-def _ashr(value: Any, bits: int, low: Lowering) -> Value:
-    amount = low.e.constant(bits, I64)
-    return low.e.pure(llvm.AShr, (value, amount), lambda: llvm.AShr(value, amount))
+    low.define_all([op.res], moved)
 
 
 class _Elements:
@@ -69,8 +48,8 @@ class _Elements:
         self.op = op
         self.element = element_type(moved.type)
         self.bytes = element_bytes(self.element)
-        (self.pointers,) = columns(low, pointers)
-        self.masks = columns(low, op.mask)[0] if op.mask is not None else None
+        self.pointers = low.flatten(pointers)
+        self.masks = low.flatten(op.mask) if op.mask is not None else None
         self.layout: LinearLayout | None = None
         if isinstance(moved.type, RankedTensorType):
             self.layout = nv_tileas.layout_of(moved.type)
@@ -123,7 +102,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
     access = _Elements(low, op, op.source, op.res)
     register_type = converted(access.element)
     count = access.layout.in_size("register") if access.layout is not None else 1
-    fillers = columns(low, op.padding)[0] if op.padding is not None else [e.undefined(register_type)] * count
+    fillers = low.flatten(op.padding) if op.padding is not None else [e.undefined(register_type)] * count
     elements: list[Any] = [None] * count
 
     def body(groups: Sequence[Group]) -> list[Value]:
@@ -148,7 +127,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
         fill_copies(access.layout, elements)
     if once:
         elements = shared_by_owners(low, op, op.res.type, elements)
-    define_like(low, op.res, elements)
+    low.define_all([op.res], elements)
     low.define(op.out_token, None)
 
 
@@ -157,7 +136,7 @@ def store(low: Lowering, op: nv_tileaa.Store) -> None:
     """Stores of neighbours under their mask; one thread stores what several hold."""
     e = low.e
     access = _Elements(low, op, op.dest, op.value)
-    (values,) = columns(low, op.value)
+    values = low.flatten(op.value)
 
     def body(groups: Sequence[Group]) -> list[Value]:
         for group in groups:

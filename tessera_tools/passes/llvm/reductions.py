@@ -217,9 +217,7 @@ def _lanes(body: Combiner, plan: Reduction, values: list[Parts]) -> list[Parts]:
 def _define(low: Lowering, op: Any, values: Sequence[Parts]) -> None:
     """Define the results from their registers; a scalar is in every thread."""
     for i, result in enumerate(op.results):
-        elements = [parts[i] for parts in values]
-        tile = isinstance(result.type, RankedTensorType)
-        low.define(result, Tile(result.type, elements) if tile else elements[0])
+        low.define_all([result], [parts[i] for parts in values])
 
 
 @lowers("nv_tileaa.scan")
