@@ -346,7 +346,13 @@ class Builder(Scopes):
         if op_class is None:
             raise self.error_at(name.start, f"unknown op '{name.text}'")
         definition = op_class.definition
-        if len(definition.operands) != len(operands) or len(definition.results) != 1:
+        if len(definition.results) != 1:
+            raise self.error_at(
+                name.start,
+                f"'{name.text}' gives {len(definition.results)} results; expected an op with one in the place of an "
+                "operand",
+            )
+        if len(definition.operands) != len(operands):
             raise self.error_at(
                 name.start,
                 f"'{name.text}' takes {len(definition.operands)} operands here, found {len(operands)}",
@@ -395,6 +401,8 @@ class Builder(Scopes):
                     self._bind_arguments(block, bound, names, locations)
                 for token, type, _, location in arguments or ():
                     block.add_argument(type, location or self.source.location(token.start))
+            if self.scope.top is None and region.blocks:
+                self.scope.top = region.entry
             for block, (_, arguments, statements) in zip(region.blocks, plan, strict=True):
                 for argument, written in zip(block.arguments, arguments or (), strict=False):
                     self._name(argument, written[0], names)

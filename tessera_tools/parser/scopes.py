@@ -7,7 +7,6 @@ from typing import Any
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Value
-from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.ir.types import NONE
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import Token
@@ -39,9 +38,11 @@ class Skip(Exception):
 class Scope:
     """The names visible in one isolated region."""
 
-    __slots__ = ("forward", "implicit", "starts", "values")
+    __slots__ = ("forward", "implicit", "starts", "top", "values")
 
     def __init__(self) -> None:
+        self.top: Block | None = None
+        """The outermost block, which dominates all of them."""
         self.implicit: set[str] = set()
         """Names of implicit constants, which the text may define later."""
         self.values: dict[str, list[Value]] = {}
@@ -67,7 +68,7 @@ class Scopes:
     def close_scope(self, scope: Scope) -> None:
         for name, forward in scope.forward.items():
             message = f"use of undeclared SSA value name '{name}'"
-            if name[1:].startswith("c") and name[2:].isdigit():
+            if _looks_like_a_constant(name):
                 constant = f"{name} = arith.constant {name[2:]} : index"
                 message += f"; define it ('{constant}') or pass --implicit-index-constants"
             self.errors.append(self.source.diagnostic(forward.start, message))
@@ -108,7 +109,7 @@ class Scopes:
                     f"use of value '{token.text}' expects different type than prior uses: '{type}' vs '{forward.type}'",
                 )
             return forward
-        if self.implicit_index_constants and token.text.startswith("%c") and token.text[2:].isdigit():
+        if self.implicit_index_constants and _looks_like_a_constant(token.text):
             constant = self._implicit_constant(token)
             if constant is not None:
                 return constant
@@ -125,14 +126,8 @@ class Scopes:
         from tessera_tools.ir.builtin_attributes import index
 
         constant_class: Any = find_op("arith.constant")
-        assert self.block is not None
-        top = self.block
-        while (
-            top.parent_op is not None
-            and not top.parent_op.has_trait(IsolatedFromAbove)
-            and top.parent_op.parent
-        ):
-            top = top.parent_op.parent
+        top = self.scope.top or self.block
+        assert top is not None
         op = constant_class(index(int(token.text[2:])), location=self.source.location(token.start))
         top.insert_before(top.first_op, op)
         self.scope.values[token.text] = [op.results[0]]
@@ -172,12 +167,10 @@ class Scopes:
                 if forward is None:
                     continue
                 if forward.untyped:
-                    self.errors.append(
-                        self.source.diagnostic(
-                            forward.start,
-                            f"'{key}' is used before its definition, where its type is not yet known",
-                        )
-                    )
+                    message = f"'{key}' is used before its definition, where its type is not yet known"
+                    if _looks_like_a_constant(key):
+                        message += "; define it earlier, or pass --implicit-index-constants"
+                    self.errors.append(self.source.diagnostic(forward.start, message))
                 elif forward.has_uses and forward.type is not value.type and value.__class__ is not Unknown:
                     failure = self.error_at(
                         forward.start,
@@ -188,3 +181,8 @@ class Scopes:
                     self.errors += failure.diagnostics
                 forward.resolved = True
                 forward.replace_all_uses_with(value)
+
+
+def _looks_like_a_constant(name: str) -> bool:
+    """Whether a name is like `%c64`, which --implicit-index-constants takes as a number."""
+    return name.startswith("%c") and name[2:].isdigit()

@@ -30,12 +30,22 @@ def space_of(type: Any) -> int:
 
 
 def _in_space(space: int, summary: str) -> TypeConstraint:
-    return TypeConstraint(summary, lambda t: isinstance(t, MemRefType) and space_of(t) == space)
+    """Buffers of numbers; rows lie one behind the other, but in global memory, where strides are the caller's."""
+
+    def accepts(type: Any) -> bool:
+        return (
+            isinstance(type, MemRefType)
+            and space_of(type) == space
+            and isinstance(type.element, FloatType | IntegerType)
+            and (space == 0 or type.layout is None)
+        )
+
+    return TypeConstraint(summary, accepts)
 
 
-GLOBAL_BUFFER = _in_space(0, "memref in global memory")
-SHARED_BUFFER = _in_space(SHARED, "memref in shared memory (space 3)")
-FRAGMENT = _in_space(REGISTERS, "memref in registers (space 5)")
+GLOBAL_BUFFER = _in_space(0, "memref of numbers in global memory")
+SHARED_BUFFER = _in_space(SHARED, "memref of numbers in shared memory (space 3), without strides")
+FRAGMENT = _in_space(REGISTERS, "memref of numbers in registers (space 5), without strides")
 ANY_BUFFER = of(MemRefType, summary="memref")
 NUMBER = of(FloatType, IntegerType, summary="number")
 

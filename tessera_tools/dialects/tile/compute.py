@@ -73,6 +73,8 @@ class Product(Op):
         a, b, res = self.lhs.type, self.rhs.type, self.res.type
         if a.rank != 2 or b.rank != 2 or res.rank != 2:
             raise self.error(f"multiplies {a} by {b} into {res}; expected matrices")
+        if any(space_of(t) != 0 and not t.is_static for t in (a, b, res)):
+            raise self.error(f"multiplies {a} by {b} into {res}; expected static extents")
         if accumulator_element(a.element) is not res.element and not (
             isinstance(a.element, FloatType) and isinstance(res.element, FloatType)
         ):
@@ -331,6 +333,9 @@ class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES,)):
     value = operand(derived("element type", lambda type: type.element, "dest"))
     assembly = "$dest `,` $row `,` $column `,` $value attr-dict `:` type($dest)"
 
+    def verify_op(self) -> None:
+        _check_matrix(self)
+
 
 class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES,)):
     """Elements in columns from `count` on become a number, in place: column j of the tile has number `column` + j."""
@@ -340,6 +345,14 @@ class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES,)):
     count = operand(derived("index", lambda type: _index(), "dest"))
     value = operand(derived("element type", lambda type: type.element, "dest"))
     assembly = "$dest `,` $column `,` $count `,` $value attr-dict `:` type($dest)"
+
+    def verify_op(self) -> None:
+        _check_matrix(self)
+
+
+def _check_matrix(op: Any) -> None:
+    if op.dest.type.rank != 2:
+        raise op.error(f"masks {op.dest.type}; expected a fragment of rows and columns")
 
 
 def _index() -> Any:

@@ -9,6 +9,7 @@ from tessera_tools.dialects.tile.base import (
     CHANGES,
     FRAGMENT,
     GLOBAL_BUFFER,
+    MAKES,
     NUMBER,
     READS,
     SHARED_BUFFER,
@@ -59,12 +60,14 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
 
     def verify_op(self) -> None:
         type = self.res.type
-        if not type.is_static:
-            raise self.error(f"has type {type}; shared memory needs static extents")
+        if not type.is_static or not type.rank:
+            raise self.error(f"has type {type}; a buffer in shared memory has one static extent or more")
         if self.swizzle is not None and self.swizzle.value not in SWIZZLES:
             raise self.error(f'has swizzle "{self.swizzle.value}"; expected "none" or "xor"')
         if self.swizzle_size is not None and self.swizzle_size.value not in (32, 64, 128):
             raise self.error(f"has a swizzle_size of {self.swizzle_size.value} bytes; expected 32, 64 or 128")
+        if self.swizzle_size is not None and (self.swizzle is None or self.swizzle.value == "none"):
+            raise self.error('has a swizzle_size, but no swizzle; expected swizzle = "xor"')
         size = type.num_elements * type.element.width // 8
         if self.size is not None and self.size.value != size:
             raise self.error(f"has size = {self.size.value}, but {type} takes {size} bytes")
@@ -87,6 +90,12 @@ class AllocRegister(Op, name="tile.alloc_register", traits=(ALLOCATE,)):
             raise self.error(f"has type {self.res.type}; a fragment has one or two static extents")
         if self.layout is not None and self.layout.value not in ("row_major", "col_major"):
             raise self.error(f'has layout "{self.layout.value}"; expected "row_major" or "col_major"')
+        if self.vector_width is not None and (
+            self.vector_width.value < 1 or self.res.type.shape[-1] % self.vector_width.value
+        ):
+            raise self.error(
+                f"has a vector_width of {self.vector_width.value}, which does not divide {self.res.type}"
+            )
 
 
 class Fill(Op, name="tile.fill", traits=(WRITES,)):
@@ -103,6 +112,10 @@ class MaskFill(Op, name="tile.mask_fill", traits=(WRITES,)):
     dest = operand(FRAGMENT)
     value = operand(NUMBER)
     assembly = "$dest `,` $value attr-dict `:` type($dest) `,` type($value)"
+
+    def verify_op(self) -> None:
+        if self.value.type is not self.dest.type.element:
+            raise self.error(f"fills {self.dest.type} with {self.value.type}")
 
 
 class Copy(Op, name="tile.copy", traits=(CHANGES,)):
@@ -245,6 +258,10 @@ class _Vector(_Indexed):
 
     def verify_op(self) -> None:
         self.check(self, self.buffer.type)  # type: ignore[attr-defined]
+        if not self.buffer.type.rank:  # type: ignore[attr-defined]
+            raise self.error("moves neighbours of a buffer of one element")
+        if "cache_policy" in self.attributes:
+            check_cache_policy(self)
         width = self.vector_width.value  # type: ignore[attr-defined]
         bits = width * self.buffer.type.element.width  # type: ignore[attr-defined]
         if width < 2 or width & (width - 1) or bits > 128:
@@ -309,6 +326,40 @@ class Prefetch(_Indexed, name="tile.prefetch", traits=(CHANGES,)):
 
     def verify_op(self) -> None:
         self.check(self, self.buffer.type)
+
+
+class _Slot(Op):
+    """The base of moves between a fragment and a slot of shared memory with room for all threads' fragments."""
+
+    @staticmethod
+    def check(op: Any, fragment: MemRefType) -> None:
+        slot = op.slot.type
+        if slot.element is not fragment.element or slot.rank != 1 or slot.num_elements % fragment.num_elements:
+            raise op.error(
+                f"keeps {fragment} in {slot}; expected a row of {fragment.element}, some threads' fragments long"
+            )
+
+
+class Spill(_Slot, name="tile.spill", traits=(WRITES,)):
+    """A fragment to a slot in shared memory, where each thread has places of its own."""
+
+    value = operand(FRAGMENT)
+    slot = operand(SHARED_BUFFER)
+    assembly = "$value `,` $slot attr-dict `:` type($value) `,` type($slot)"
+
+    def verify_op(self) -> None:
+        self.check(self, self.value.type)
+
+
+class Reload(_Slot, name="tile.reload", traits=(MAKES,)):
+    """The fragment that this thread has spilled to a slot last."""
+
+    slot = operand(SHARED_BUFFER)
+    res = result(FRAGMENT)
+    assembly = "$slot attr-dict `:` type($slot) `->` type($res)"
+
+    def verify_op(self) -> None:
+        self.check(self, self.res.type)
 
 
 class ProfileMarker(Op, name="tile.profile_marker", traits=(CHANGES,)):
