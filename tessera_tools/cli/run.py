@@ -47,6 +47,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "processes": ("N", "processes that may share a simulated grid (as many as there are processors)", None),
+    "ranks": (
+        "N",
+        "run a function of the host on N GPUs, each a process, as its mesh has; see docs/distributed.md",
+        None,
+    ),
     "report": ("FILE", "write findings and figures as JSON, to stdout without FILE", "-"),
     "save-ptx": ("FILE", "write the PTX that runs: findings name its lines", None),
     "schedules": (
@@ -56,6 +61,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "seed": ("N", "of random arguments, and of the first schedule (0)", None),
     "shared": ("BYTES", "dynamic shared memory, where no manifest says it", None),
+    "transport": (
+        "NAME",
+        "how ranks reach each other: torch (torch.distributed), sockets, or auto (auto)",
+        None,
+    ),
 }
 
 CHOICES = {
@@ -63,11 +73,13 @@ CHOICES = {
     "device": ("sim", "cuda"),
     "modes": ("late", "early", "both"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
+    "transport": ("auto", "torch", "sockets"),
 }
 
 _NUMBERS = {
     "max-instructions": (1, 1 << 62),
     "processes": (1, 256),
+    "ranks": (1, 64),
     "schedules": (1, 1_000_000),
     "seed": (0, (1 << 63) - 1),
     "shared": (0, 1 << 31),

@@ -105,7 +105,7 @@ def _compiled(made: Compiled, name: str, target: Target, kernels: list[Kernel], 
         return Loaded(name, cubin, made.manifest, True, target)
     ptx = made.text("ptx")
     version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), "0")
-    return Loaded(name, ptx, Manifest(target.cpu, version, tuple(kernels)), True, target)
+    return Loaded(name, ptx, Manifest(target.cpu, version, tuple(kernels), plans=made.plans), True, target)
 
 
 def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Target | None) -> Loaded:

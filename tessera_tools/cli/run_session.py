@@ -79,6 +79,8 @@ class Session:
 
     def _run(self) -> int:
         options = self.options
+        if options["ranks"] is not None:
+            return self._run_ranks()
         arguments = Arguments(options)
         grid = _shape("grid", options["grid"]) or arguments.grid or (1, 1, 1)
         schedules = self._schedules()
@@ -103,6 +105,20 @@ class Session:
             else:
                 self._compare_runs(outcome, found, seed, mode)
         return self._finish(kernel, loaded, arguments, outcome, grid)
+
+    def _run_ranks(self) -> int:
+        from tessera_tools.cli.run_ranks import check_options, run_ranks
+
+        check_options(self.options)
+        with progress(lambda: self.doing):
+            loaded = load_input(self.options, self.sources)
+            if isinstance(loaded.code, str) and loaded.compiled:
+                self.sources.add(loaded.name, loaded.code)
+            if self.options["save_ptx"] is not None:
+                self._save_ptx(loaded)
+        self.doing = "running"
+        found, wrong = run_ranks(loaded, self.options, self.options["max_instructions"] or MAX_INSTRUCTIONS)
+        return FINDING if found else WRONG if wrong else 0
 
     def _save_ptx(self, loaded: Loaded) -> None:
         if not isinstance(loaded.code, str):

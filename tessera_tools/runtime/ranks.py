@@ -327,8 +327,8 @@ def _collect(processes: dict[int, int], order: list[int]) -> list[RankResult]:
             rank = order.index(pipe)
             whole = data.pop(pipe)
             # The pickle comes from our own child.
-            answer: tuple[str, Any] = pickle.loads(whole) if whole else ("fault", "it ended without a result")
-            kind, value = answer
+            value: Any = "it ended without a result"
+            kind, value = pickle.loads(whole) if whole else ("fault", value)
             if kind == "done":
                 found[rank] = value
             elif kind == "lost":

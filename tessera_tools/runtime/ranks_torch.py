@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,6 +58,9 @@ class TorchTransport(Transport):
         distributed: Any = importlib.import_module("torch.distributed")
         if not distributed.is_available():
             raise error(None, "this torch was built without torch.distributed", "use --transport=sockets")
+        if not gpu and sys.platform == "linux":
+            # The ranks are on this machine, whatever it thinks its name is.
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         self.torch, self.distributed = torch, distributed
         self.rank = rank
         self.gpu = gpu

@@ -1,0 +1,174 @@
+"""`tessera-run --ranks=N`: a program on N GPUs, by the plan in its launch manifest.
+
+plan, --arg ──▶ whole arrays ──runtime/ranks.py──▶ whole results ──▶ --out, --expect, --report ──▶ status
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.cli.common import write_stderr
+from tessera_tools.cli.run_arguments import Arguments
+from tessera_tools.cli.run_input import Loaded
+from tessera_tools.diagnostics import error
+from tessera_tools.emit.files import OutputSet
+from tessera_tools.emit.plan import Launch, Plan
+from tessera_tools.runtime.arguments import BufferSpec, parse_argument
+from tessera_tools.runtime.ranks import PlanResult, run_plan
+from tessera_tools.runtime.report import as_json
+from tessera_tools.runtime.types import Type
+from tessera_tools.sim.findings import Findings
+
+__all__ = ["check_options", "plan_of", "run_ranks"]
+
+Array = np.ndarray[Any, Any]
+
+_OF_ONE_KERNEL = ("grid", "block", "cluster", "shared", "launch", "schedules", "stats", "param", "processes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A result of all ranks together, as a buffer is to --out and --expect."""
+
+    content: Array
+    type: Type
+
+    def array(self) -> Array:
+        return self.content
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Raises DiagnosticError for options that are about the launch of one kernel."""
+    for name in _OF_ONE_KERNEL:
+        if options[name]:
+            raise error(None, f"--{name} is for one kernel; with --ranks the launches are the plan's")
+    if options["modes"] == "both":
+        raise error(None, "--modes=both runs twice; with --ranks expected late or early")
+
+
+def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
+    """The plan to run: the one that --entry names, or the only one. Raises DiagnosticError."""
+    plans = loaded.manifest.plans if loaded.manifest is not None else ()
+    names = ", ".join(f"'{plan.name}'" for plan in plans)
+    if not plans:
+        raise error(
+            None,
+            "--ranks: there is no function that runs on the host",
+            "docs/distributed.md has one; of PTX, --manifest=FILE has the plans",
+        )
+    chosen = [plan for plan in plans if entry in (None, plan.name)]
+    if len(chosen) != 1:
+        if entry is None:
+            raise error(
+                None, f"there are {len(plans)} functions on the host: {names}", "name one with --entry"
+            )
+        raise error(None, f"there is no function '{entry}' on the host; found {names}")
+    plan = chosen[0]
+    if plan.ranks != ranks:
+        mesh = " x ".join(f"{axis} = {extent}" for axis, extent in plan.mesh)
+        raise error(
+            None,
+            f"--ranks is {ranks}, but '{plan.name}' is for {plan.ranks} rank{'s' if plan.ranks != 1 else ''} ({mesh})",
+        )
+    return plan
+
+
+def run_ranks(loaded: Loaded, options: dict[str, Any], max_instructions: int) -> tuple[int, bool]:
+    """Run the plan; (findings and disagreements, whether an --expect is not met)."""
+    plan = plan_of(loaded, options["entry"], options["ranks"])
+    arguments = Arguments(options)
+    arguments.read()
+    names = [f"result{number}" for number in range(len(plan.results))]
+    for name in [*(name for name, _ in arguments.outs), *(one.buffer for one in arguments.expectations)]:
+        if name not in names:
+            there = ", ".join(names) or "none"
+            raise error(None, f"there is no result '{name}'; '{plan.name}' gives {there}")
+    assert loaded.manifest is not None
+    made = run_plan(
+        loaded.code,
+        loaded.manifest,
+        plan,
+        _arrays(plan, options),
+        transport=options["transport"] or "auto",
+        file=loaded.name,
+        gpu_name=loaded.target.name if loaded.target is not None else None,
+        device=options["device"] or "sim",
+        seed=options["seed"] or 0,
+        mode=options["modes"] or "late",
+        max_instructions=max_instructions,
+    )
+    findings = _findings(made)
+    buffers: dict[str, Any] = {
+        name: _Whole(*result) for name, result in zip(names, made.results, strict=True)
+    }
+    to_stdout = options["report"] == "-"
+    for one in made.ranks:
+        for launch in one.launches:
+            (sys.stderr if to_stdout else sys.stdout).write(launch.output)
+    for finding in findings:
+        write_stderr(finding.text(loaded.name))
+    for text in made.disagreements:
+        write_stderr(f"finding: {text}\n")
+    checks = arguments.check(buffers)
+    for check in checks:
+        write_stderr(f"{'error: ' if check.wrong else ''}{check.text}\n")
+    found, wrong = len(findings) + len(made.disagreements), any(check.wrong for check in checks)
+    write_stderr(_summary(plan, made, found))
+    with OutputSet() as outputs:
+        for path, raw in arguments.outputs(buffers):
+            outputs.add(path, raw)
+        if options["report"] is not None:
+            outputs.add(options["report"], _report(plan, made, findings, wrong))
+    return found, wrong
+
+
+def _arrays(plan: Plan, options: dict[str, Any]) -> list[Array]:
+    """The whole arguments."""
+    found: list[Array] = []
+    for number, text in enumerate(options["arg"]):
+        given = parse_argument(text)
+        if not isinstance(given, BufferSpec):
+            raise error(None, f"'{text}': functions on the host take arrays, as in A=rand:f16:128x64")
+        array, _ = given.array(np.random.default_rng([options["seed"] or 0, number]))
+        found.append(array)
+    return found
+
+
+def _findings(made: PlanResult) -> Findings:
+    findings = Findings()
+    for rank, one in enumerate(made.ranks):
+        for launch in one.launches:
+            for finding in launch.findings:
+                noted = copy.copy(finding)
+                noted.notes = [*noted.notes, f"on rank {rank}"]
+                findings.add(noted)
+    return findings
+
+
+def _summary(plan: Plan, made: PlanResult, found: int) -> str:
+    launches = sum(isinstance(step, Launch) for step in plan.steps)
+    exchanges = len(plan.steps) - launches
+    instructions = sum(launch.instructions for one in made.ranks for launch in one.launches)
+    return (
+        f"{plan.name}: {plan.ranks} rank{'s' if plan.ranks != 1 else ''} over {made.ranks[0].transport}, "
+        f"{launches} launch{'es' if launches != 1 else ''} and {exchanges} exchange{'s' if exchanges != 1 else ''} "
+        f"each: {instructions:,} warp instructions in {made.seconds:.2f} s, "
+        f"{found or 'no'} finding{'s' if found != 1 else ''}\n"
+    )
+
+
+def _report(plan: Plan, made: PlanResult, findings: Findings, wrong: bool) -> str:
+    bad = bool(findings) or bool(made.disagreements)
+    head = {
+        "status": "finding" if bad else "wrong answer" if wrong else "success",
+        "plan": plan.name,
+        "mesh": dict(plan.mesh),
+        "transport": made.ranks[0].transport,
+        "disagreements": made.disagreements,
+    }
+    return as_json(head, [launch for one in made.ranks for launch in one.launches], list(findings))
