@@ -1,4 +1,4 @@
-"""How many bits an element takes in memory."""
+"""How many bits or bytes an element takes in memory."""
 
 from __future__ import annotations
 
@@ -19,3 +19,9 @@ def storage_bits(element: Type) -> int:
     if isinstance(element, PointerType):
         return 64
     raise ValueError(f"{element} has no size in memory")
+
+
+def element_bytes(element: Type) -> int:
+    """Bytes that an element takes by itself, in registers and in shared memory: whole ones, also where several share a
+    byte of global memory."""
+    return max(8, storage_bits(element)) // 8

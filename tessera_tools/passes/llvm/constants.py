@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import ArrayType
 from tessera_tools.ir.attributes import Attribute
@@ -32,7 +33,6 @@ from tessera_tools.passes.llvm.shapes import picked
 from tessera_tools.passes.llvm.tiles import (
     Tile,
     converted,
-    element_bytes,
     from_memory,
     scalar_attribute,
     stored,

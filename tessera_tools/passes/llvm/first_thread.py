@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
@@ -18,7 +19,7 @@ from tessera_tools.passes.llvm.owners import store_rows
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
 from tessera_tools.passes.llvm.tiles import Tile, from_memory, stored
-from tessera_tools.passes.tileas.effects import element_bytes, part_elements
+from tessera_tools.passes.tileas.effects import part_elements
 
 
 def by_first(low: Lowering, body: Callable[[], None]) -> None:

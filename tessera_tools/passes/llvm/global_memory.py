@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
 from tessera_tools.ir.attributes import Attribute, Type
@@ -30,7 +31,6 @@ from tessera_tools.passes.llvm.tiles import (
     Tile,
     View,
     converted,
-    element_bytes,
     from_memory,
     into_memory,
     scalar_attribute,

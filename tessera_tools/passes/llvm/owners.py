@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import i64
@@ -29,7 +30,6 @@ from tessera_tools.passes.llvm.shared_memory import (
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.passes.llvm.tiles import Tile, from_memory, into_memory, stored
-from tessera_tools.passes.tileas.effects import element_bytes
 
 
 def owner(low: Lowering, type: Type) -> Value | None:

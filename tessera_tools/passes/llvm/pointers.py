@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.llvm.attributes import ORDERINGS
 from tessera_tools.ir.attributes import Type
@@ -21,7 +22,7 @@ from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.owners import owner, shared_by_owners
-from tessera_tools.passes.llvm.tiles import converted, element_bytes, from_memory, into_memory, stored
+from tessera_tools.passes.llvm.tiles import converted, from_memory, into_memory, stored
 
 SYNCSCOPES = {"cta": "block", "gpu": "device", "sys": None}
 """nv_tileaa's word for a scope → LLVM's for NVPTX; None is LLVM's own."""

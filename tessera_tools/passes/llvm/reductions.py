@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
 from tessera_tools.ir.core import Value
@@ -32,7 +33,7 @@ from tessera_tools.passes.llvm.shared_memory import (
     thread_pointer,
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, BY_XOR, exchange
-from tessera_tools.passes.llvm.tiles import Tile, converted, element_bytes, scalar_attribute
+from tessera_tools.passes.llvm.tiles import Tile, converted, scalar_attribute
 from tessera_tools.passes.tileas.reductions import part_bytes, reduction_plan, round_trips, scan_plan
 from tessera_tools.target import Feature
 

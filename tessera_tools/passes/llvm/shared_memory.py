@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.dialects.nvvm.attributes import LdStMatrixEltTypeAttr, LdStMatrixShapeAttr, MMALayoutAttr
@@ -21,7 +22,6 @@ from tessera_tools.passes.llvm.tiles import (
     Buffer,
     Tile,
     converted,
-    element_bytes,
     from_memory,
     into_memory,
     stored,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
@@ -28,7 +29,7 @@ from tessera_tools.passes.llvm.shared_memory import (
     thread_pointer,
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
-from tessera_tools.passes.llvm.tiles import Buffer, Tile, element_bytes
+from tessera_tools.passes.llvm.tiles import Buffer, Tile
 from tessera_tools.passes.tileas.shared_memory import conversion_plan, shared_load_plan
 
 

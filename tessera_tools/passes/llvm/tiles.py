@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileas import SmemType, layout_of
@@ -177,8 +178,3 @@ class Buffer:
     def stage_bytes(self) -> int:
         """Bytes of one stage."""
         return prod(self.type.tile) * element_bytes(self.type.element)
-
-
-def element_bytes(type: Type) -> int:
-    """Bytes that an element takes in memory."""
-    return bit_width(stored(type)) // 8

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.types import Type
 from tessera_tools.layout import (
@@ -36,7 +36,7 @@ _BOX = 4
 
 def register_bits(element: Type) -> int:
     """Bits of a register that hold an operand's element: floats of 4 bits live in bytes."""
-    return max(8, storage_bits(element))
+    return 8 * element_bytes(element)
 
 
 def warp_grid(

@@ -11,21 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import RankedTensorType, Type
+from tessera_tools.ir.types import RankedTensorType
 
 ADDRESS_BYTES = 8
 PART_BYTES = 8192
 """Bytes of a tile that one thread gets to see at a time."""
-
-
-def element_bytes(type: Type) -> int:
-    """Bytes that an element takes in shared memory."""
-    return ADDRESS_BYTES if isinstance(type, PointerType) else max(8, storage_bits(type)) // 8
 
 
 def part_elements(type: RankedTensorType) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
@@ -58,9 +58,7 @@ def exchanges(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Exchange]:
 def round_trips(op: nv_tileaa.Reduce | nv_tileaa.Scan, exchange: Exchange) -> list[SharedRoundTrip]:
     """How each operand's values go through shared memory."""
     types: list[Any] = [source.type for source in op.sources]
-    return [
-        _round_trip(exchange.before, exchange.after, max(8, storage_bits(type.element))) for type in types
-    ]
+    return [_round_trip(exchange.before, exchange.after, 8 * element_bytes(type.element)) for type in types]
 
 
 _round_trip = lru_cache(maxsize=256)(shared_round_trip)

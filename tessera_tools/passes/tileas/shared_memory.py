@@ -16,7 +16,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
@@ -58,7 +58,7 @@ ALIGN = "nv_tileas.alignment"
 
 def memory_bits(element: Type) -> int:
     """Bits that an element takes in shared memory: whole bytes."""
-    return max(8, storage_bits(element))
+    return 8 * element_bytes(element)
 
 
 @dataclass(frozen=True, slots=True)
