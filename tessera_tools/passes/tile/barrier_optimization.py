@@ -63,7 +63,7 @@ class BarrierOptimization(Pass):
         best = kept
         for early in (False, True):
             found = _anew(function, early)
-            if found is not None and _cost(found) <= _cost(kept):
+            if _cost(found) <= _cost(kept):
                 best = found
                 break
         for name, kinds in (("barriers", tile.Barrier), ("waits", WaitLike | tile.AsyncWait)):
@@ -80,7 +80,7 @@ class BarrierOptimization(Pass):
 def _check(function: Any) -> None:
     """Errors where the analysis does not reach: unstructured control flow, barriers that not all threads come to."""
     hazards = TileHazards(function)
-    for op in function.walk():
+    for op in (function, *function.walk()):
         if any(len(region.blocks) > 1 for region in op.regions):
             raise op.error("has unstructured control flow; loops and branches of scf are supported")
         if not isinstance(op, tile.Barrier | CopyLike | tile.CpCommitGroup | WaitLike | tile.AsyncWait):

@@ -145,20 +145,21 @@ class TileHazards(Hazards):
 
     def _by_one_thread(self, earlier: Access, later: Access) -> bool:
         """Whether each thread reaches by one access only what it reaches by the other: single elements (or vectors of
-        one width) at places that are each thread's own."""
+        one width) whose indices agree in what tells threads apart."""
         a: Any = earlier.op
         b: Any = later.op
         if not hasattr(a, "indices") or not hasattr(b, "indices") or earlier.buffer is not later.buffer:
             return False
         width = _width(a)
-        if width != _width(b):
+        if width != _width(b) or len(a.indices) != len(b.indices):
             return False
-        first, second = list(a.indices), list(b.indices)
-        if len(first) != len(second) or not all(
-            _same_each_time(x, y, earlier) for x, y in zip(first, second, strict=True)
-        ):
-            return False
-        return _is_own(first, width, self.divergent)
+        last = len(a.indices) - 1
+        shared = [
+            (x, width if place == last else 1)
+            for place, (x, y) in enumerate(zip(a.indices, b.indices, strict=True))
+            if _same_each_time(x, y, earlier)
+        ]
+        return _is_own(shared, self.divergent)
 
     def _find_ends(self) -> None:
         """Where copies must have landed because nobody uses their buffer any more: its bytes may become another's.
@@ -241,7 +242,9 @@ class TileHazards(Hazards):
         late = [access for access in reasons if access.under_way]
         if late:
             self._wait(op, late, len(late) < len(reasons))
-        return super().order_behind(op, reasons, pending)
+        super().order_behind(op, reasons, pending)
+        # What is pending before the new barrier is asked for later.
+        raise Restart
 
     def _wait(self, op: Operation, late: list[Access], needs_barrier: bool) -> None:
         """Insert a wait for copies under way before an op, or let one that stands there leave fewer groups."""
@@ -314,12 +317,12 @@ def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:
     return home is None or not any(loop is home or loop.is_ancestor_of(home) for loop in earlier.loops)
 
 
-def _is_own(indices: list[Value], width: int, divergent: set[Value]) -> bool:
-    """Whether no two threads have the same indices, nor such that vectors of `width` elements meet."""
+def _is_own(indices: list[tuple[Value, int]], divergent: set[Value]) -> bool:
+    """Whether any two threads differ in one of some indices, by as much as is given with it or more."""
     digits: set[Any] = set()
-    for place, index in enumerate(indices):
+    for index, width in indices:
         digit, spacing = _digit(index, divergent)
-        if digit is not None and (place < len(indices) - 1 or spacing >= width):
+        if digit is not None and spacing >= width:
             digits.add(digit)
     if "thread" in digits or {"warp", "lane"} <= digits:
         return True

@@ -1,0 +1,48 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics --tile-barrier-optimization
+
+func.func @barrier(%j: index) attributes {tessera.kernel} {
+  %t = tile.thread_id : index
+  %some = arith.cmpi ult, %t, %j : index
+  scf.if %some {
+    // expected-error@+1 {{stands under a condition that differs by thread; all threads must come to it}}
+    tile.barrier
+  }
+  return
+}
+
+// -----
+
+func.func @copy(%A: memref<64x64xf32>, %n: index) attributes {tessera.kernel} {
+  %c1 = arith.constant 1 : index
+  %t = tile.thread_id : index
+  %a = tile.alloc_shared : memref<64x64xf32, 3>
+  scf.for %i = %t to %n step %c1 {
+    // expected-error@+1 {{stands under a condition that differs by thread}}
+    tile.cp_async %A, %a : memref<64x64xf32>, memref<64x64xf32, 3>
+  }
+  return
+}
+
+// -----
+
+func.func @within(%v: f32, %i: index, %j: index) attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<128xf32, 3>
+  %t = tile.thread_id : index
+  %some = arith.cmpi ult, %t, %j : index
+  scf.if %some {
+    tile.store_shared %v, %s[%i] : memref<128xf32, 3>
+    // expected-error@+1 {{meets an access by other threads under a condition that differs by thread, where no barrier may stand; move one of them out}}
+    %w = tile.load_shared %s[%j] : memref<128xf32, 3>
+  }
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has unstructured control flow; loops and branches of scf are supported}}
+func.func @blocks() attributes {tessera.kernel} {
+  tile.barrier
+  cf.br ^bb1
+^bb1:
+  return
+}
