@@ -157,8 +157,6 @@ class _Partition:
 
     def function(self, function: Func, given: Sequence[Sharding] | None) -> list[Sharding]:
         """Partition a function whose arguments are cut as given by a call, where they say nothing themselves."""
-        if function in self.within:
-            raise function.error("calls itself; tensors of functions without recursion are cut")
         if PER_RANK in function.attributes:
             raise function.error(
                 "is called with tensors of all ranks, and is written for one rank (tile.per_rank)"
@@ -422,7 +420,7 @@ class _Partition:
         builder = Builder.after(op)
         ranks = builder.insert(arith.Constant(index_attribute(self.extents[axis]))).result
         whole = builder.insert(arith.MulI(op.results[0], ranks))
-        op.results[0].replace_all_uses_with(whole.results[0], lambda use: use.owner is not whole)
+        op.results[0].replace_all_uses_with(whole.results[0], lambda use: use.owner is whole)
 
     def other(self, op: Operation, tensors: list[int]) -> None:
         """An op of which nothing is known: it needs its tensors whole, but may change one that nobody else has."""

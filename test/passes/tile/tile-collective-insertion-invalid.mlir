@@ -1,0 +1,105 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics --tile-collective-insertion
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{argument 0 of @f is cut along the unknown mesh axis 'y'; the mesh has x = 4}}
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {y}]>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{has argument 0 of @f of type memref<128x66xf16>, of which dimension 1 has 66 elements, which 4 ranks of 'x' do not divide}}
+  func.func @f(%A: memref<128x66xf16> {sharding = #tile.sharding<[{}, {x}]>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{argument 0 of @f has a sharding of 3 dimensions, but memref<128x64xf16> has 2}}
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {}, {x}]>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+2 {{argument 0 of @f has sharding = "x", which stands for the dimension over which a product sums, and there is no such product}}
+  // expected-note@+1 {{say the dimension}}
+  func.func @f(%A: memref<128x64xf16> {sharding = "x"}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{argument 0 of @f has a sharding, and is no tensor but f32}}
+  func.func @f(%a: f32 {sharding = #tile.sharding<[{x}]>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{argument 0 of @f has sharding = 4 : i64; expected an axis's name or a #tile.sharding<…>}}
+  func.func @f(%A: memref<128x64xf16> {sharding = 4}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // expected-error@+1 {{dimension 0 is cut, and needs a static extent}}
+  func.func @f(%A: memref<?x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {x}]>}, %B: memref<64x32xf16>)
+      -> (memref<128x30xf32, 5> {sharding = #tile.sharding<[{}, {x}]>}) {
+    // expected-error@+1 {{has a buffer of type memref<128x30xf32, 5>, of which dimension 1 has 30 elements, which 4 ranks of 'x' do not divide}}
+    %c = tile.alloc_register : memref<128x30xf32, 5>
+    return %c : memref<128x30xf32, 5>
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
+    // expected-error@+2 {{stands in a program of whole tensors, where exchanges are inserted}}
+    // expected-note@+1 {{mark a function that is written for one rank with tile.per_rank}}
+    %b = tile.allgather %A {dim = 0 : i64, mesh_axis = "x"} : memref<128x64xf16> -> memref<512x64xf16>
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}, %B: memref<128x64xf16>) {
+    // expected-error@+1 {{changes a tensor that is cut; products, launches, calls and elementwise ops are supported}}
+    tile.copy %B, %A : memref<128x64xf16>
+    return
+  }
+}
+
+// -----
+
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
+    // expected-error@+1 {{calls a function that it stands in; functions without recursion are supported}}
+    func.call @f(%A) : (memref<128x64xf16>) -> ()
+    return
+  }
+}
