@@ -126,7 +126,7 @@ class Scopes:
         from tessera_tools.ir.builtin_attributes import index
 
         constant_class: Any = find_op("arith.constant")
-        top = self.scope.top or self.block
+        top = self.scope.top if self.scope.top is not None else self.block
         assert top is not None
         op = constant_class(index(int(token.text[2:])), location=self.source.location(token.start))
         top.insert_before(top.first_op, op)
