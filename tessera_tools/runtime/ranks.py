@@ -276,10 +276,22 @@ def _rank(
             shape = plan.tensors[number].shape
             strides = [int(np.prod(shape[dim + 1 :])) for dim in range(len(shape))]
             given += [there[number], *shape, *strides]
-        result.launches.append(module.kernel(step.kernel).launch(step.grid, given, **options))
+        launched = module.kernel(step.kernel).launch(step.grid, given, **options)
+        _check_end(step.kernel, launched)
+        result.launches.append(launched)
     result.results = [there[number].array() for number in plan.results]
     transport.close()
     return result
+
+
+def _check_end(kernel: str, launched: Result) -> None:
+    for finding in launched.findings:
+        if finding.kind == "limit":
+            raise error(
+                None,
+                f"'{kernel}' does not end: {finding.message}: {finding.instruction}",
+                "raise the limit with --max-instructions if the kernel only needs longer",
+            )
 
 
 def _exchange(plan: Plan, step: Exchange, rank: int, array: Array, transport: Transport) -> Array:
