@@ -143,6 +143,7 @@ class Hazards:
     def reduce(self) -> int:
         """Erase the barriers without which there is no conflict either, the innermost first; how many."""
         removed = 0
+        self.walk()
         for barrier in sorted(self.barriers(), key=depth, reverse=True):
             if self.without(barrier):
                 self.remove(barrier)
@@ -177,17 +178,46 @@ class Hazards:
         self.add(op)
 
     def without(self, barrier: Operation) -> bool:
-        """Whether there is no conflict without a barrier."""
-        before: set[Pair] = set()
+        """Whether there is no conflict without a barrier; `before` is that of a walk with it, and of one without it
+        afterwards if so."""
         if any(a.by_element for effects in self.effects.values() for a in effects.accesses):
             self.unordered.clear()
             self.walk()
-            before |= self.unordered
-        self.ignored = barrier
-        self.unordered.clear()
-        free = self.walk() and self.unordered <= before
+            before = set(self.unordered)
+            self.ignored = barrier
+            self.unordered.clear()
+            free = self.walk() and self.unordered <= before
+        else:
+            self.ignored = barrier
+            free = self.walk_from(barrier)
         self.ignored = None
         return free
+
+    def walk_from(self, op: Operation) -> bool:
+        """As `walk`, where only what an op does has changed since the last walk: from there to where as much is pending
+        as before; from the op around its block if that is not in the block, or something in between leaves a loop."""
+        known = self.before
+        self.breaks.clear()
+        self.continues.clear()
+        self.before = {}
+        here: Operation | None = op
+        pending: Pending | None = known.get(op)
+        try:
+            while here is not None and pending is not None and (here is op or known.get(here) != pending):
+                pending = self.behind(here, pending)
+                here = here.next_op
+        except Conflict:
+            self.before = known
+            return False
+        left = any(loop.is_ancestor_of(op) for loop in (*self.breaks, *self.continues))
+        around = op.parent_op
+        if (left or (here is None and pending is not None)) and around not in (None, self.function):
+            assert around is not None
+            self.before = known
+            return self.walk_from(around)
+        known.update(self.before)
+        self.before = known
+        return True
 
     def walk(self, inserting: bool = False) -> bool:
         """Walk the function; whether there was no conflict, or all could be ordered by barriers inserted on the way.
@@ -210,22 +240,25 @@ class Hazards:
         for op in list(block):
             if pending is None:
                 return None
-            if isinstance(op, nv_tileaa.Return):
-                return None
-            if isinstance(op, nv_tileaa.Break | nv_tileaa.Continue):
-                loop = enclosing_loop(op)
-                ends = self.breaks if isinstance(op, nv_tileaa.Break) else self.continues
-                ends[loop] = _either(ends.get(loop), pending)
-                return None
-            if op in self.effects or op in self.around:
-                self.before[op] = pending
-            if op in self.effects:
-                pending = self.step(op, pending)
-            if op in self.around:
-                pending = (
-                    self.loop(op, pending) if getattr(op, "is_loop", False) else self.branch(op, pending)
-                )
+            pending = self.behind(op, pending)
         return pending
+
+    def behind(self, op: Operation, pending: Pending) -> Pending | None:
+        """What is pending behind an op; None where control does not come there."""
+        if isinstance(op, nv_tileaa.Return):
+            return None
+        if isinstance(op, nv_tileaa.Break | nv_tileaa.Continue):
+            loop = enclosing_loop(op)
+            ends = self.breaks if isinstance(op, nv_tileaa.Break) else self.continues
+            ends[loop] = _either(ends.get(loop), pending)
+            return None
+        if op in self.effects or op in self.around:
+            self.before[op] = pending
+        if op in self.effects:
+            pending = self.step(op, pending)
+        if op not in self.around:
+            return pending
+        return self.loop(op, pending) if getattr(op, "is_loop", False) else self.branch(op, pending)
 
     def branch(self, op: Operation, pending: Pending) -> Pending | None:
         """One of the regions runs; if there is only one, or one is empty, perhaps none."""
