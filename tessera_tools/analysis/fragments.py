@@ -152,6 +152,9 @@ def _tie(op: Any, classes: _Classes) -> None:
         classes.tie_rows(op.lhs, op.rhs)
     elif isinstance(op, tile.ScaleAccumulator):
         classes.tie_rows(op.dest, op.factors)
+    elif isinstance(op, tile.Spill):
+        for user in op.slot.users:
+            classes.tie(op.value, user.value if isinstance(user, tile.Spill) else user.res)
     elif isinstance(op, Product):
         if op.acc is not None:
             classes.tie(op.res, op.acc)

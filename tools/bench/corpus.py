@@ -83,7 +83,7 @@ def simulated(name: str, gpu: str) -> tuple[str, str]:
     import io
 
     import numpy as np
-    import test_results
+    import test_results  # pyright: ignore[reportMissingImports]
     from programs import launch
 
     args, grid, _, _ = test_results.CASES[name](np.random.default_rng(0), False)
