@@ -107,7 +107,8 @@ class _Driver(Listener):
     def collect(self, top_down: bool) -> None:
         self.folder = ConstantFolder()
         ops: list[Operation] = []
-        for op in self.root.walk(post_order=not top_down):
+        # A list, since a walk goes on behind the place to which a constant is moved.
+        for op in list(self.root.walk(post_order=not top_down)):
             if op.has_trait(ConstantLike):
                 self.unify(op)
             else:
