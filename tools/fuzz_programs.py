@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "test"), str(Path(__file__).parent)]
 
 import numpy as np  # noqa: E402
-from random_programs import Generator, Program, Value, smaller  # noqa: E402
+from random_programs import INTEGERS, Generator, Program, Value, smaller  # noqa: E402
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 MOST_TRIES = 150
@@ -40,15 +40,15 @@ def arrays(program: Program, seed: int) -> tuple[list[Any], list[Any]]:
     from programs import random as random_array
 
     rng = np.random.default_rng(seed)
-    inputs = [random_array(v.element, v.shape or (1,), rng) for v in program.inputs]
-    return inputs, [empty(v.element, v.shape or (1,)) for v in program.outputs]
+    inputs = [random_array(v.element, program.shape(v), rng) for v in program.inputs]
+    return inputs, [empty(v.element, program.shape(v)) for v in (*program.outputs, *program.cells)]
 
 
 def differs(value: Value, a: Any, b: Any) -> bool:
     """Whether two results are unequal; any NaN equals any other."""
     from programs import decode
 
-    if value.element in ("f16", "bf16", "f32", "f64"):
+    if value.element not in INTEGERS:
         x, y = decode(value.element, a), decode(value.element, b)
         same = (x == y) & (np.signbit(x) == np.signbit(y)) | (np.isnan(x) & np.isnan(y))
         return not bool(np.all(same))
@@ -68,6 +68,8 @@ def failure(program: Program, seed: int) -> str | None:
     targets = choice.sample(TARGETS, 2)
     inputs, outputs = arrays(program, seed)
     count = len(inputs)
+    stored = [*program.outputs, *program.cells]
+    grid = (program.blocks,)
     first: list[Any] | None = None
     try:
         for target in targets:
@@ -78,6 +80,7 @@ def failure(program: Program, seed: int) -> str | None:
                     *inputs,
                     *outputs,
                     target=target,
+                    grid=grid,
                     seed=choice.randrange(1 << 30),
                     mode=mode,
                     level=level,
@@ -85,7 +88,7 @@ def failure(program: Program, seed: int) -> str | None:
                 compiled.cache_clear()
                 if first is None:
                     first = found
-                for value, a, b in zip(program.outputs, first[count:], found[count:], strict=True):
+                for value, a, b in zip(stored, first[count:], found[count:], strict=True):
                     if differs(value, a, b):
                         return f"{value.name} differs between {targets[0]} -O0 and {target} -O{level}"
     except DiagnosticError as problem:
@@ -98,10 +101,10 @@ def failure(program: Program, seed: int) -> str | None:
         return f"{type(problem).__name__} in {Path(line.filename).name}:{line.lineno}: {problem}"
     assert first is not None
     try:
-        expected = interpret(parse_module(text, "program.mlir"), [*inputs, *outputs])
+        expected = interpret(parse_module(text, "program.mlir"), [*inputs, *outputs], grid)
     except UnsupportedError:
         return None
-    for value, a, b in zip(program.outputs, expected[count:], first[count:], strict=True):
+    for value, a, b in zip(stored, expected[count:], first[count:], strict=True):
         if value.exact and differs(value, a, b):
             return f"{value.name} is not what the program says"
     return None

@@ -24,6 +24,7 @@ from reference.numbers import (
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I1
 
 # -- elementwise floats
 
@@ -86,10 +87,19 @@ _FLOATS: dict[Any, Callable[..., Any]] = {
     ct.NegF: np.negative, ct.AbsF: np.abs, ct.Sqrt: np.sqrt, ct.Exp: np.exp, ct.Exp2: np.exp2, ct.Log: np.log,
     ct.Log2: np.log2, ct.Sin: np.sin, ct.Cos: np.cos, ct.Tan: np.tan, ct.SinH: np.sinh, ct.CosH: np.cosh,
     ct.TanH: np.tanh, ct.Atan2: np.arctan2, ct.Ceil: np.ceil, ct.Floor: np.floor, ct.Rsqrt: lambda x: 1 / np.sqrt(x),
-    ct.Pow: np.power, ct.FPowF: np.power, ct.FPowI: lambda x, n: np.power(x, n.astype(np.float64)),
+    ct.Pow: np.power, ct.FPowF: np.power,
 }  # fmt: skip
 for _class, _function in _FLOATS.items():
     HANDLERS[_class] = _float(_function)
+
+
+@on(ct.FPowI)
+def _integer_power(m: Machine, op: Any) -> None:
+    power = np.asarray(m.get(op.exponent)).astype(np.float64)
+    if element_of(op.exponent) is I1:
+        power = -power
+    with np.errstate(all="ignore"):
+        m.set(op, rounded(np.power(m.get(op.source), power), element_of(op.result)))
 
 
 @on(ct.MaxF, ct.MinF)
@@ -225,9 +235,16 @@ def _select(m: Machine, op: Any) -> None:
 
 @on(ct.FToF)
 def _float_to_float(m: Machine, op: Any) -> None:
-    if word(op.rounding_mode) not in ("", "nearest_even"):
-        raise UnsupportedError(f"rounding<{word(op.rounding_mode)}>")
-    found = np.asarray(rounded(m.get(op.operands[0]), element_of(op.to)))
+    values = np.asarray(m.get(op.operands[0]))
+    if str(element_of(op.to)) == "f8E8M0FNU":
+        values = np.abs(values)  # it has no sign
+    found = np.array(rounded(values, element_of(op.to)))
+    mode = word(op.rounding_mode)
+    if mode not in ("", "nearest_even"):
+        # Beyond the largest number nothing is rounded; the formats of 8 bits saturate.
+        for at in np.argwhere(np.isfinite(values) & np.isfinite(found) & (values != 0)):
+            number = Fraction(float(values[tuple(at)]))
+            found[tuple(at)] = rounded_towards([number], element_of(op.to), mode)[0]
     if str(element_of(op.to)) == "f8E5M2":
         # Formats of 8 bits saturate; this one has infinities that rounding would otherwise give.
         found = np.where(np.isinf(found), np.copysign(57344.0, found), found)
@@ -237,7 +254,11 @@ def _float_to_float(m: Machine, op: Any) -> None:
 @on(ct.IToF)
 def _integer_to_float(m: Machine, op: Any) -> None:
     (value,) = _read(m, op, op.operands[0])
-    m.set(op, rounded(value.astype(np.longdouble), element_of(op.to)))
+    found = rounded(value.astype(np.longdouble), element_of(op.to))
+    if str(element_of(op.to)) == "f8E4M3FN":
+        # No infinity stands beyond its largest number, 448: halfway to the next, 480, a NaN.
+        found = np.where(np.abs(value.astype(np.longdouble)) > 464, np.nan, found)
+    m.set(op, found)
 
 
 @on(ct.FToI)
@@ -282,6 +303,8 @@ def _pack(m: Machine, op: Any) -> None:
     if is_half_byte(element):
         low, high = (kind_of(element).encode(values[..., i::2]) & 15 for i in (0, 1))
         data = low | high << 4
+    elif element is I1:
+        data = np.packbits(values.astype(np.uint8), bitorder="little")
     else:
         data = to_bytes(values, element)
     m.set(op, wrapped(data.reshape(op.result.type.shape), element_of(op.result)))
@@ -294,6 +317,8 @@ def _unpack(m: Machine, op: Any) -> None:
     if is_half_byte(element):
         halves = np.stack([data & 15, data >> 4], -1)
         m.set(op, kind_of(element).decode(halves).reshape(shape))
+    elif element is I1:
+        m.set(op, np.unpackbits(data, bitorder="little").astype(np.int64))
     else:
         m.set(op, from_bytes(data.reshape(*shape, element_size(element)), element))
 

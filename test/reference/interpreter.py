@@ -20,6 +20,8 @@ from reference.numbers import (
     Array,
     Memory,
     UnsupportedError,
+    is_half_byte,
+    kind_of,
     rounded,
     to_bytes,
     unsigned,
@@ -54,6 +56,9 @@ def interpret(
             base = store.add(argument)
             bases.append((len(store.buffers) - 1, argument))
             values.append(np.asarray(base, np.int64))
+        elif isinstance(type.element, FloatType) and type.element.width == 8:
+            pattern = np.asarray(int(argument) & 0xFF, np.uint8)  # as launches take them
+            values.append(kind_of(type.element).decode(pattern))
         elif isinstance(type.element, FloatType):
             values.append(rounded(np.asarray(argument, np.float64), type.element))
         else:
@@ -72,7 +77,11 @@ def interpret(
 
 def _initial(op: Any) -> Array:
     type = op.value.type
-    return to_bytes(constant_values(op.value, type), type.element)
+    values = constant_values(op.value, type)
+    if is_half_byte(type.element):
+        low, high = (kind_of(type.element).encode(values[i::2]).astype(np.uint8) & 15 for i in (0, 1))
+        return np.asarray(low | high << 4)
+    return to_bytes(values, type.element)
 
 
 # -- control flow

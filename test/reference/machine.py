@@ -56,6 +56,8 @@ def constant_values(data: Any, type: Any) -> Array:
         )
     else:
         kind = kind_of(type.element)
+        if str(type.element) == "tf32":
+            bits = [b << 13 for b in bits]  # in memory, an f32
         raw = np.array(bits, np.uint64).astype(f"<u{kind.storage.itemsize}")
         values = kind.decode(raw.view(kind.storage))
     return values.reshape(type.shape)

@@ -22,7 +22,7 @@ from reference.numbers import (
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import DYNAMIC, I8, FloatType
+from tessera_tools.ir.types import DYNAMIC, I1, I8, FloatType
 
 # -- the grid, tokens, messages
 
@@ -52,12 +52,13 @@ def _assert(m: Machine, op: Any) -> None:
 
 @on(ct.GetGlobal)
 def _get_global(m: Machine, op: Any) -> None:
-    m.set(
-        op,
-        np.asarray(
-            m.globals[op.name_.value if hasattr(op, "name_") else op.attributes["name"].value], np.int64
-        ),
-    )
+    m.set(op, np.asarray(m.globals[op.attributes["name"].root], np.int64))
+
+
+@on(ct.Alloca)
+def _alloca(m: Machine, op: Any) -> None:
+    size = element_size(op.result.type.element.pointee)
+    m.set(op, np.asarray(m.memory.add(np.full(op.num_elem.value * size, 0xA5, np.uint8)), np.int64))
 
 
 # -- memory
@@ -66,7 +67,10 @@ def _get_global(m: Machine, op: Any) -> None:
 @on(ct.Offset)
 def _offset(m: Machine, op: Any) -> None:
     pointee: Any = element_of(op.result).pointee
-    m.set(op, np.asarray(m.get(op.ptr)) + np.asarray(m.get(op.offset)) * element_size(pointee))
+    by = np.asarray(m.get(op.offset))
+    by = -by if element_of(op.offset) is I1 else by
+    half = is_half_byte(pointee)
+    m.set(op, np.asarray(m.get(op.ptr)) + (by // 2 if half else by * element_size(pointee)))
 
 
 @on(ct.LoadPtrTko)
@@ -171,7 +175,7 @@ def _tiled_view(m: Machine, op: Any) -> None:
 
 @on(ct.GetTensorShape)
 def _tensor_shape(m: Machine, op: Any) -> None:
-    m.set(op, *(np.asarray(n, np.int64) for n in m.get(op.src).shape))
+    m.set(op, *(wrapped(n, element_of(op.results[0])) for n in m.get(op.src).shape))
 
 
 @on(ct.GetIndexSpaceShape)
@@ -184,7 +188,7 @@ def _index_space(m: Machine, op: Any) -> None:
     m.set(
         op,
         *(
-            np.asarray(-(-view.tensor.shape[d] // step), np.int64)
+            wrapped(-(-view.tensor.shape[d] // step), element_of(op.results[0]))
             for d, step in zip(_dimensions(type), steps, strict=True)
         ),
     )
@@ -257,7 +261,25 @@ def _load_view(m: Machine, op: Any) -> None:
     m.set(op, found, None)
 
 
-@on(ct.StoreViewTko)
+@on(ct.MultimemLoadReduceViewTko)
+def _multimem_load(m: Machine, op: Any) -> None:
+    """Multicast memory of one GPU: there is one copy, and nothing to combine."""
+    _load_view(m, op)
+
+
+@on(ct.MultimemReduceViewTko)
+def _multimem_reduce(m: Machine, op: Any) -> None:
+    view = m.get(op.view)
+    places, inside = _reach(m, view, m.all(op.index))
+    element = view.tensor.element
+    mode = op.reduction.value
+    if isinstance(element, FloatType):
+        mode = {"add": "addf"}[mode]
+    _modify(m, _addresses(view, places), inside, np.asarray(m.get(op.tile)), mode, element)
+    m.set(op, None)
+
+
+@on(ct.StoreViewTko, ct.MultimemStoreViewTko)
 def _store_view(m: Machine, op: Any) -> None:
     view = m.get(op.view)
     places, inside = _reach(m, view, m.all(op.index))

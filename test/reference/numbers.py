@@ -46,10 +46,45 @@ class _Float4:
         return decode(array, FORMATS["e2m1"])
 
 
+class _Integer4:
+    """i4, one sign-extended number a byte of an array."""
+
+    storage = np.dtype(np.int8)
+
+    @staticmethod
+    def encode(values: Any) -> Array:
+        return np.asarray(values).astype(np.int8)
+
+    @staticmethod
+    def decode(array: Array) -> Array:
+        low = np.asarray(array).astype(np.int64) & 15
+        return (low ^ 8) - 8
+
+
+class _TF32:
+    """tf32, an f32 whose last 13 bits are not of the number."""
+
+    storage = np.dtype(np.float32)
+
+    @staticmethod
+    def encode(values: Any) -> Array:
+        kind = lookup_type("tf32")
+        assert kind is not None
+        return kind.encode(values)
+
+    @staticmethod
+    def decode(array: Array) -> Array:
+        bits = np.asarray(array).view(np.uint32) & np.uint32(0xFFFFFFFF & -(1 << 13))
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            return bits.view(np.float32).astype(np.float64)
+
+
 def kind_of(element: Type) -> Any:
     """The runtime's element type; UnsupportedError where it has none."""
-    if str(element) == "f4E2M1FN":
-        return _Float4
+    if is_half_byte(element):
+        return _Float4 if isinstance(element, FloatType) else _Integer4
+    if str(element) == "tf32":
+        return _TF32
     found = lookup_type(word_of(element))
     if found is None:
         raise UnsupportedError(f"elements of type {element}")
@@ -87,16 +122,19 @@ def rounded_towards(exact: list[Fraction], element: Type, mode: str) -> list[flo
 
 def _neighbour(value: float, element: Type, up: bool) -> float:
     """The next number of an element type above or below."""
-    if value == 0:
-        kind = kind_of(element)
-        raw = np.array(1, f"<u{kind.storage.itemsize}").view(kind.storage)
-        return float(kind.decode(raw)) * (1 if up else -1)
     kind = kind_of(element)
+    # A tf32 is an f32 whose last 13 bits are zero.
+    unit = 1 << 13 if str(element) == "tf32" else 1
+    if value == 0:
+        raw = np.array(unit, f"<u{kind.storage.itemsize}").view(kind.storage)
+        return float(kind.decode(raw)) * (1 if up else -1)
     stored = np.asarray(kind.encode(np.asarray(value)))
     bits = stored.view(f"<u{kind.storage.itemsize}")
     away = up == (value > 0)
     return float(
-        kind.decode((bits + bits.dtype.type(1) if away else bits - bits.dtype.type(1)).view(kind.storage))
+        kind.decode(
+            (bits + bits.dtype.type(unit) if away else bits - bits.dtype.type(unit)).view(kind.storage)
+        )
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tessera_tools.dialects.cuda_tile.constraints import F4E2M1FN
 from tessera_tools.dialects.cuda_tile.control_flow import Break, Continue, If, Yield
 from tessera_tools.dialects.cuda_tile.core_ops import Broadcast, Constant, Reshape, Select
 from tessera_tools.dialects.cuda_tile.integer_ops import AndI, XOrI
@@ -21,7 +22,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
-from tessera_tools.ir.types import I1
+from tessera_tools.ir.types import I1, element_type
 
 
 def splat(value: Value) -> int | None:
@@ -231,9 +232,13 @@ class IfToSelect(RewritePattern):
             home = value.owner_block.parent if value.owner_block is not None else None
             return home is op.thenRegion or home is op.elseRegion
 
-        kept = [i for i in range(len(left)) if inside(left[i]) or inside(right[i])]
+        def stays(a: Value, b: Value) -> bool:
+            # Select takes no elements of less than a byte.
+            return inside(a) or inside(b) or (a is not b and element_type(a.type) is F4E2M1FN)
+
+        kept = [i for i, (a, b) in enumerate(zip(left, right, strict=True)) if stays(a, b)]
         if len(kept) == len(left):
-            return "every value is computed in a region"
+            return "every value is computed in a region, or select does not take it"
         rewriter.set_before(op)
         values: list[Value] = []
         for i, (a, b) in enumerate(zip(left, right, strict=True)):

@@ -51,6 +51,19 @@ cuda_tile.testing$func @known_false_without_else(%a: tile<i32>) -> tile<i32> {
   return %a : tile<i32>
 }
 
+// Select takes no elements of less than a byte.
+// CHECK-LABEL: @branch_of_half_bytes
+cuda_tile.testing$func @branch_of_half_bytes(%c: tile<i1>, %a: tile<2x4xf4E2M1FN>, %b: tile<2x4xf4E2M1FN>) -> tile<2x4xf4E2M1FN> {
+  // CHECK: if %{{.*}} -> (tile<2x4xf4E2M1FN>)
+  // CHECK-NOT: select
+  %r = if %c -> (tile<2x4xf4E2M1FN>) {
+    yield %a : tile<2x4xf4E2M1FN>
+  } else {
+    yield %b : tile<2x4xf4E2M1FN>
+  }
+  return %r : tile<2x4xf4E2M1FN>
+}
+
 // CHECK-LABEL: @select_of_a_tile
 cuda_tile.testing$func @select_of_a_tile(%c: tile<i1>, %a: tile<2x4xf32>, %b: tile<2x4xf32>) -> tile<2x4xf32> {
   // CHECK: %[[R:.*]] = reshape %{{.*}} : tile<i1> -> tile<1x1xi1>
