@@ -110,6 +110,8 @@ class Hazards:
         """Accesses of global memory that threads may make in any order, as far as the last walk saw."""
         self.before: dict[Operation, Pending] = {}
         """What was pending where the last walk came to an op."""
+        self.by_element = False
+        """Whether there are accesses of which each thread chooses its own place of global memory."""
         self.breaks: dict[Operation, Pending | None] = {}
         self.continues: dict[Operation, Pending | None] = {}
         for op in function.walk():
@@ -130,8 +132,21 @@ class Hazards:
         raise AssertionError(f"{type(self).__name__} does not say what a barrier is")
 
     def place(self, op: Operation, reasons: list[Access]) -> Operation:
-        """Before which op to order an access behind its reasons."""
-        return outermost_loop(op, reasons, self.function)
+        """Before which op to order an access behind its reasons: the outermost loop around it that no reason lies in, nor
+        the wait for one; the op itself if there is none."""
+        landed = {(access.op, access.buffer) for access in reasons if not access.under_way}
+        place = op
+        around = op.parent_op
+        while around is not None and around is not self.function:
+            before = self.before.get(around, _NONE)
+            if any(around.is_ancestor_of(access.op) for access in reasons) or any(
+                access.under_way and (access.op, access.buffer) in landed for access in before
+            ):
+                break
+            if getattr(around, "is_loop", False):
+                place = around
+            around = around.parent_op
+        return place
 
     # -- barriers
 
@@ -160,6 +175,7 @@ class Hazards:
         leaves = isinstance(op, nv_tileaa.Break | nv_tileaa.Continue | nv_tileaa.Return)
         if effects is not None:
             self.effects[op] = effects
+            self.by_element |= any(access.by_element for access in effects.accesses)
         if effects is None and not leaves:
             return
         parent = op.parent_op
@@ -180,7 +196,7 @@ class Hazards:
     def without(self, barrier: Operation) -> bool:
         """Whether there is no conflict without a barrier; `before` is that of a walk with it, and of one without it
         afterwards if so."""
-        if any(a.by_element for effects in self.effects.values() for a in effects.accesses):
+        if self.by_element:
             self.unordered.clear()
             self.walk()
             before = set(self.unordered)
@@ -333,19 +349,6 @@ def depth(op: Operation) -> int:
 def after_barrier(pending: Pending) -> Pending:
     """What is pending behind a barrier: copies that are under way stay so."""
     return frozenset(access for access in pending if access.under_way)
-
-
-def outermost_loop(op: Operation, reasons: list[Access], function: Operation) -> Operation:
-    """The outermost loop around an op that no reason lies in; the op itself if there is none."""
-    place = op
-    around = op.parent_op
-    while around is not None and around is not function:
-        if any(around.is_ancestor_of(access.op) for access in reasons):
-            break
-        if getattr(around, "is_loop", False):
-            place = around
-        around = around.parent_op
-    return place
 
 
 def _either(a: Pending | None, b: Pending | None) -> Pending | None:

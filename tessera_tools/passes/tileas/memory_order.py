@@ -55,28 +55,32 @@ class MemoryOrder:
         earlier iterations do not count."""
         known = self._before.get((op, again))
         if known is None:
-            known = self._before[op, again] = _accesses_before(op, again)
+            known = self._before[op, again] = self._find_before(op, again)
         return known
 
-
-def _accesses_before(op: Operation, again: bool) -> frozenset[Operation]:
-    found: set[Operation] = set()
-    seen: set[Value] = set()
-    work = [v for v in op.operands if v.type is MEM_TOKEN]
-    while work:
-        value = work.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        source = value.defining_op
-        if source is not None and not source.regions:
+    def _find_before(self, op: Operation, again: bool) -> frozenset[Operation]:
+        found: set[Operation] = set()
+        seen: set[Value] = set()
+        work = [v for v in op.operands if v.type is MEM_TOKEN]
+        while work:
+            value = work.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            source = value.defining_op
+            if source is None or source.regions:
+                first = None if again else _at_first(value, op)
+                work += _sources(value) if first is None else [first]
+                continue
             if memory_kinds(source):
                 found.add(source)
-            work += [v for v in source.operands if v.type is MEM_TOKEN]
-        else:
-            first = None if again else _at_first(value, op)
-            work += _sources(value) if first is None else [first]
-    return frozenset(found)
+            # What comes before an op of the same block is the same for both: it is in the same loops.
+            known = self._before.get((source, again)) if source.parent is op.parent else None
+            if known is not None:
+                found |= known
+            else:
+                work += [v for v in source.operands if v.type is MEM_TOKEN]
+        return frozenset(found)
 
 
 def _at_first(token: Value, op: Operation) -> Value | None:
