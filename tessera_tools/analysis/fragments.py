@@ -15,6 +15,7 @@ from typing import Any
 
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.compute import ByRow, Product, RowReduction
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 
 DEFAULT_THREADS = 128
@@ -123,7 +124,11 @@ def fragments_of(function: Operation) -> Fragments:
         for value in op.results:
             if not is_fragment(value):
                 continue
+            if not op.name.startswith("tile."):
+                raise op.error("gives a fragment; fragments are changed in place, and passed on by nothing")
             shape = known.get(classes.find(value))
+            if shape is None and not value.has_uses:
+                continue
             if shape is None:
                 raise op.error(
                     "gives a fragment of a tile that no product decides; expected it to meet the result of a tile.mma"
@@ -137,9 +142,10 @@ def declared_threads(function: Operation) -> int:
     attribute: Any = function.attributes.get(THREADS)
     if attribute is None:
         return DEFAULT_THREADS
-    if not 32 <= attribute.value <= 1024 or attribute.value & (attribute.value - 1):
-        raise function.error(f"has {THREADS} = {attribute.value}; expected a power of two from 32 to 1024")
-    return attribute.value
+    count = attribute.value if isinstance(attribute, IntegerAttr) else 0
+    if not 32 <= count <= 1024 or count & (count - 1):
+        raise function.error(f"has {THREADS} = {attribute}; expected a power of two from 32 to 1024")
+    return count
 
 
 def _tie(op: Any, classes: _Classes) -> None:

@@ -394,6 +394,36 @@ def _verify_element(op: Any, moved: Any) -> None:
         raise op.error(f"moves {moved}; expected a vector of a power of two of elements")
 
 
+class Spill(Op, name="nv_tileas.spill", traits=(WRITE,)):
+    """A tile to a stage of a buffer, in which each thread keeps its registers at places of its own."""
+
+    value = operand(ANY_RANKED_TENSOR)
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
+
+    def verify_op(self) -> None:
+        _verify_kept(self, self.value.type)
+
+
+class Reload(Op, name="nv_tileas.reload", traits=(READ,)):
+    """The tile that the threads have spilled to a stage of a buffer last; its layout is that of the tile."""
+
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$buffer `[` $stage `]` attr-dict `:` type($buffer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        _verify_kept(self, self.res.type)
+
+
+def _verify_kept(op: Any, tile: Any) -> None:
+    buffer = op.buffer.type
+    if tile.element is not buffer.element:
+        raise op.error(f"keeps {tile} in {buffer}: the element types must agree")
+
+
 class LoadGlobal(Op, name="nv_tileas.load_global", traits=(READ,)):
     """What lies at each thread's own place of global memory: an element, or a vector of neighbours, whose address is
     then a multiple of its size."""

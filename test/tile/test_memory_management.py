@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from programs import decode, empty, fresh_seed, random
-from tile.kernels import example, launch, strided
+from tile.kernels import compiled, example, launch, strided
 
+from oracles import require_tool
 from tessera_tools.analysis.lane_values import trips
 from tessera_tools.dialects import tile
+from tessera_tools.emit.driver import Options, compile_text
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.tile.memory_management import IDEAL, PREDICTED
+from tessera_tools.target import lookup
 
 BEFORE, AFTER = "tile-memory-management{swizzle=false}", "tile-memory-management"
 
@@ -215,3 +218,74 @@ def test_memory_management() -> None:
     pipeline.add(parse_pass(AFTER))
     PassManager(pipeline, verify_each=True).run(module)
     assert any(isinstance(op, tile.AllocShared) and op.swizzle is not None for op in module.walk())
+
+
+def combined(count: int) -> str:
+    """Products, all of which are kept until the last is made."""
+    text = """
+func.func @kernel(%A: memref<?x?xbf16>, %B: memref<?x?xbf16>, %D: memref<?x?xf32>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %two = arith.constant 2.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<128x64xbf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xbf16, 3>
+  %total = tile.alloc_register : memref<8x8xf32, 5>
+  tile.fill %total, %zero : memref<8x8xf32, 5>
+"""
+    for i in range(count):
+        text += f"""
+  %k{i} = arith.constant {64 * i} : index
+  %x{i} = memref.subview %A[%c0, %k{i}] [128, 64] [1, 1]
+    : memref<?x?xbf16> to memref<128x64xbf16, strided<[?, 1], offset: ?>>
+  %y{i} = memref.subview %B[%k{i}, %c0] [64, 64] [1, 1]
+    : memref<?x?xbf16> to memref<64x64xbf16, strided<[?, 1], offset: ?>>
+  tile.barrier
+  tile.cp_async %x{i}, %a : memref<128x64xbf16, strided<[?, 1], offset: ?>>, memref<128x64xbf16, 3>
+  tile.cp_async %y{i}, %b : memref<64x64xbf16, strided<[?, 1], offset: ?>>, memref<64x64xbf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  tile.barrier
+  %s{i} = tile.mma %a, %b : memref<128x64xbf16, 3>, memref<64x64xbf16, 3> -> memref<8x8xf32, 5>
+"""
+    for i in reversed(range(count)):
+        text += f"""
+  tile.scale_tensor %total, %two : memref<8x8xf32, 5>, f32
+  tile.accumulate %total, %s{i} : memref<8x8xf32, 5>, memref<8x8xf32, 5>
+"""
+    return text + "  tile.store_global %total, %D : memref<8x8xf32, 5>, memref<?x?xf32>\n  return\n}\n"
+
+
+def spilled_by_ptxas(text: str, passes: tuple[str, ...]) -> int:
+    """Bytes that ptxas keeps in local memory for want of registers."""
+    made = compiled(text, "sm_80", passes)
+    options = Options(lookup("sm_80"), ptxas=require_tool("ptxas"))
+    report = compile_text(made.ptx, "ptx", options).report
+    assert report is not None
+    return sum(resources.spill_stores for resources in report.entries.values())
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_fragments_that_do_not_fit_are_spilled_and_come_back(mode: str) -> None:
+    count = 4
+    text = combined(count)
+    rng = np.random.default_rng(fresh_seed())
+    a, b = random("bf16", (128, 64 * count), rng), random("bf16", (64 * count, 64), rng)
+    wide_a, wide_b = decode("bf16", a), decode("bf16", b)
+    expected = np.zeros((128, 64))
+    for i in reversed(range(count)):
+        expected = 2 * expected + wide_a[:, 64 * i : 64 * i + 64] @ wide_b[64 * i : 64 * i + 64]
+    args = [x for array in (a, b, empty("f32", (128, 64))) for x in strided(array)]
+    arrays, result = launch(text, *args, passes=(AFTER,), mode=mode, stats=True)
+    assert not result.findings, result.findings.text("spills")
+    np.testing.assert_allclose(arrays[2], expected, rtol=1e-3, atol=1e-2)
+    # What it keeps in shared memory costs no conflict, and it says what it costs.
+    assert result.stats is not None
+    assert counted(result) == sum(result.stats.ideal_wavefronts.values()) == predicted(text, AFTER)[0]
+
+
+def test_spilled_fragments_need_no_local_memory_and_no_barriers() -> None:
+    text = combined(6)
+    assert spilled_by_ptxas(text, ()) > 0
+    assert spilled_by_ptxas(text, (AFTER,)) == 0
+    before, after = (compiled(text, "sm_80", passes).ptx.count("bar.sync") for passes in ((), (AFTER,)))
+    assert before == after

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import VectorType, element_type
+from tessera_tools.ir.types import RankedTensorType, VectorType, element_type
 from tessera_tools.layout import as_xor_expression
 from tessera_tools.passes.llvm.cache import load, store
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
-from tessera_tools.passes.llvm.tiles import Buffer, element_bytes, from_memory, into_memory, stored
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_tile, memory_type, register_tile
+from tessera_tools.passes.llvm.tiles import Buffer, Tile, from_memory, into_memory, stored
 
 
 def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[Value], count: int) -> Value:
@@ -76,6 +77,55 @@ def _store(e: Emitter, value: Value, pointer: Value, type: Type, cache: str = ""
     count = _count(type)
     held = value if count > 1 else into_memory(e, value, element)
     store(e, held, pointer, cache)
+
+
+_WIDEST = 16
+"""Bytes of the widest access."""
+
+
+def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int], Value]]:
+    """(registers, address) of each access of a spilled tile: quarters of a warp, or so, lie side by side."""
+    e, buffer = low.e, low.buffer(op.buffer)
+    count = nv_tileas.layout_of(type).in_size("register")
+    size, threads = element_bytes(type.element), 32 * low.warps
+    if count * size * threads > buffer.stage_bytes:
+        raise ValueError(f"{count} registers of {threads} threads do not fit into {buffer.type}")
+    each = min(count, _WIDEST // size)
+    own = e.mul(e.special_register("tid.x"), each * size)
+    pointer = e.gep(e.address_of(GLOBAL_SMEM), own)
+    if buffer.type.stages > 1:
+        pointer = e.gep(pointer, e.mul(low.scalar(op.stage), buffer.stage_bytes))
+    return [
+        (
+            list(range(first, first + each)),
+            e.gep(pointer, buffer.offset + first * size * threads, shared=False),
+        )
+        for first in range(0, count, each)
+    ]
+
+
+@lowers("nv_tileas.spill")
+def spill(low: Lowering, op: nv_tileas.Spill) -> None:
+    e = low.e
+    type = op.value.type
+    tile = memory_tile(e, low.tile(op.value), type)
+    values = tile.elements(e)
+    for own, pointer in _kept(low, op, type):
+        packed = e.vector([values[r] for r in own], tile.element)
+        store(e, packed, pointer)
+
+
+@lowers("nv_tileas.reload")
+def reload(low: Lowering, op: nv_tileas.Reload) -> None:
+    e = low.e
+    type = op.res.type
+    kept = memory_type(type)
+    elements: list[Value] = []
+    for own, pointer in _kept(low, op, type):
+        moved = VectorType((len(own),), kept.element) if len(own) > 1 else kept.element
+        value = load(e, pointer, moved)
+        elements += e.elements(value, len(own), kept.element)
+    low.define(op.res, register_tile(e, Tile(kept, elements), type))
 
 
 def _count(type: Type) -> int:

@@ -105,6 +105,25 @@ def prefetch(low: Lowering, op: tile.Prefetch) -> None:
     low.insert(nv_tileas.Prefetch(_place(low, op)))
 
 
+# -- fragments in shared memory
+
+
+@handles("tile.spill")
+def spill(low: Lowering, op: tile.Spill) -> None:
+    """Each thread's registers to its own places."""
+    shared = low.shared[op.slot]
+    low.insert(nv_tileas.Spill(low.tile(op, op.value), shared.buffer, shared.stage))
+
+
+@handles("tile.reload")
+def reload(low: Lowering, op: tile.Reload) -> None:
+    """The inverse of a spill."""
+    shared = low.shared[op.slot]
+    low.tiles[op.res] = low.insert(
+        nv_tileas.Reload(shared.buffer, shared.stage, res=low.tile_type(op.res))
+    ).res
+
+
 # -- vectors of what a thread has loaded
 
 

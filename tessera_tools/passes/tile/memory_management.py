@@ -24,6 +24,7 @@ from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tile.control import divergent_values
 from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
 from tessera_tools.passes.tile.copies import swizzle_bytes
+from tessera_tools.passes.tile.registers import Spiller, budget, share
 from tessera_tools.passes.tile.shared_accesses import Accesses, SharedAccess
 
 PREDICTED = "tile.predicted_wavefronts"
@@ -47,6 +48,8 @@ class TileMemoryManagement(Pass):
         "swizzled": "buffers whose swizzle was changed",
         "unknown": "buffers with accesses that cannot be told",
         "coalesced": "global accesses marked as coalesced",
+        "shared": "fragments that took the registers of another",
+        "spilled": "fragments spilled to shared memory",
     }
 
     gpu_name: str = option("", "the GPU architecture to count for; tessera.target, or sm_80, unless given")
@@ -59,6 +62,7 @@ class TileMemoryManagement(Pass):
         target = ConvertTileToTileAS(gpu_name=self.gpu_name).target(functions)
         for function in functions:
             accesses = Accesses(function, _fragments(function), divergent_values(function), target)
+            _fit_registers(function, accesses, context)
             self.shared_memory(function, accesses, context)
             _coalesce(function, accesses, context)
 
@@ -135,6 +139,22 @@ def _choose(alloc: tile.AllocShared, accesses: list[SharedAccess], context: Pass
     else:
         alloc.attributes["swizzle"] = StringAttr("xor")
         alloc.attributes["swizzle_size"] = i64(best[1])
+
+
+def _fit_registers(function: Any, accesses: Accesses, context: PassContext) -> None:
+    """Fragments that may share registers do; those that are too many at once are spilled."""
+    context.count("shared", share(function, accesses.fragments))
+    spiller = Spiller(function, accesses.fragments, accesses.lanes.divergent, accesses.target)
+    spilled, peak, place = spiller.run()
+    context.count("spilled", spilled)
+    if place is not None:
+        limit = budget(accesses.target, accesses.fragments.threads)
+        context.remark(
+            place.location,
+            f"fragments take {peak} registers of each thread here, and {limit} are left for them; none that "
+            "this does not use can be spilled to shared memory",
+            source="tile-memory-management", rule="registers", category="missed", function=function.sym_name.value,
+        )  # fmt: skip
 
 
 def _coalesce(function: Any, accesses: Accesses, context: PassContext) -> None:

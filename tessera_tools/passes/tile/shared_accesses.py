@@ -82,6 +82,8 @@ class Accesses:
                 cost = self._operand(op, buffer, use.index)
             elif isinstance(op, tile.CpAsync | tile.CpAsyncCg):
                 cost = self._copy(op)
+            elif isinstance(op, tile.Spill | tile.Reload):
+                cost = _kept(op, self.fragments.threads // WARP)
             found.append(SharedAccess(op, cost))
         return found
 
@@ -150,6 +152,23 @@ class Accesses:
         ):
             count *= 2
         return count
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The same with every layout."""
+
+    count: Wavefronts
+
+    def wavefronts(self, memory: LinearLayout) -> list[Wavefronts]:
+        return [self.count]
+
+
+def _kept(op: Any, warps: int) -> Cost:
+    """A fragment to or from its slot: the lanes of a warp move whole lines."""
+    type = op.value.type if isinstance(op, tile.Spill) else op.res.type
+    count = warps * -(-type.num_elements * type.element.width // 32)
+    return _Known(Wavefronts(count, count))
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,9 @@ class _Analysis(Hazards):
         if earlier.end <= later.first or later.end <= earlier.first:
             return False
         if not earlier.under_way:
-            return True
+            # Of a slot for spilled tiles, each thread has its own part.
+            kept = isinstance(earlier.op, nv_tileas.Spill | nv_tileas.Reload)
+            return not (kept and earlier.buffer is later.buffer)
         if earlier.buffer is later.buffer and not _has_one_stage(earlier.buffer):
             # The stages of a pipeline: what is read was waited for, what is filled was read before the last barrier.
             return False

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
-from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
@@ -151,6 +151,13 @@ def _through_pointers(op: Any) -> list[list[Value]]:
 @tied("nv_tileaa.cat")
 def _joined(op: Any) -> list[list[Value]]:
     return [[op.lhs, op.rhs]]
+
+
+@tied("nv_tileas.spill", "nv_tileas.reload")
+def _kept(op: Any) -> list[list[Value]]:
+    """Threads find in a buffer what they have put there."""
+    tiles = [user.value if isinstance(user, nv_tileas.Spill) else user.res for user in op.buffer.users]
+    return [tiles]
 
 
 @tied("nv_tileaa.print", "nv_tileaa.assert")

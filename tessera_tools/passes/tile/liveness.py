@@ -1,0 +1,119 @@
+"""When the fragments of a `tile` program are needed, and how many registers they take.
+
+    tile.fill %a            after: a
+    scf.for {               a is needed before the loop, and around it
+      %s = tile.mma …       a, s
+      tile.accumulate %a, %s
+    }
+    tile.store_global %a    before: a; after: nothing
+
+A fragment is a variable: ops that write all of it begin a life, whatever it held before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from tessera_tools.analysis.fragments import is_fragment
+from tessera_tools.dialects import scf, tile
+from tessera_tools.dialects.tile.compute import Product, RowReduction
+from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.passes.tile.compute import accumulated_into
+from tessera_tools.passes.tile.lowering import writes_of
+
+_OVERWRITES = ("tile.fill", "tile.mask_fill", "tile.copy", "tile.load_global_tile")
+"""Ops that write every element of the fragment that they change."""
+
+Live = frozenset[Value]
+_NONE: Live = frozenset()
+
+
+def registers(value: Value) -> int:
+    """The 32-bit registers that a fragment takes of a thread."""
+    type: Any = value.type
+    return -(-prod(type.shape) * type.element.width // 32)
+
+
+def written_whole(op: Operation) -> list[Value]:
+    """The fragments of which an op leaves nothing as it was: its results, and what it overwrites."""
+    overwritten = writes_of(op) if op.name in _OVERWRITES else []
+    return [*(v for v in op.results if is_fragment(v)), *overwritten]
+
+
+def read(op: Operation) -> list[Value]:
+    """The fragments of which an op needs what they hold."""
+    overwritten = writes_of(op) if op.name in _OVERWRITES else []
+    skipped = {id(v) for v in overwritten}
+    found = [v for v in op.operands if is_fragment(v) and id(v) not in skipped]
+    if isinstance(op, tile.Copy) and op.source is op.dest and is_fragment(op.source):
+        found.append(op.source)
+    return found
+
+
+class Liveness:
+    """Which fragments of a function are needed before and after each op."""
+
+    def __init__(self, function: Any) -> None:
+        self.before: dict[Operation, Live] = {}
+        self.after: dict[Operation, Live] = {}
+        self._block(function.body.entry, _NONE)
+
+    def _block(self, block: Block, live: Live) -> Live:
+        for op in reversed(list(block)):
+            self.after[op] = live
+            if isinstance(op, scf.For):
+                live = self._loop(op, live)
+            elif op.regions:
+                ends = [self._block(r.blocks[0], live) for r in op.regions if r.blocks]
+                live = (live if len(ends) < 2 else _NONE).union(*ends)
+            else:
+                live = (live - frozenset(written_whole(op))) | frozenset(read(op))
+            self.before[op] = live
+        return live
+
+    def _loop(self, op: scf.For, after: Live) -> Live:
+        head = after
+        while True:
+            grown = head | self._block(op.body.entry, head)
+            if grown == head:
+                return head
+            head = grown
+
+    def interferes(self, a: Value, b: Value) -> bool:
+        """Whether one is written while what the other holds is still needed."""
+        for op, live in self.after.items():
+            written = written_whole(op) if not op.regions else []
+            if (a in written and b in live | frozenset(written)) or (b in written and a in live):
+                return True
+            if a in live and b in live:
+                return True
+        return False
+
+    def pressure(self, op: Operation) -> int:
+        """Registers of fragments that are held at once while an op runs.  What works element by element gives back
+        those of its operands as it goes; a product that only adds to a fragment makes none of its own."""
+        before, after = self.before[op], self.after[op]
+        if isinstance(op, Product | RowReduction) or op.regions:
+            made = frozenset(v for v in op.results if is_fragment(v))
+            return self._held(before | made | (after if not op.regions else _NONE))
+        return max(self._held(before), self._held(after | frozenset(written_whole(op))))
+
+    def _held(self, values: Iterable[Value]) -> int:
+        return sum(registers(v) for v in values if not _is_folded(v))
+
+
+def _is_folded(value: Value) -> bool:
+    """Whether a fragment never is as a whole: a product is added as it is made, or what is reloaded is used at once,
+    element by element."""
+    op = value.defining_op
+    if isinstance(op, tile.Reload):
+        following = op.next_op
+        again = following.next_op if following is not None else None
+        at_once = {following, again} if isinstance(again, tile.Spill) else {following}
+        by_element = not isinstance(following, Product | RowReduction) and not getattr(
+            following, "regions", ()
+        )
+        return by_element and set(value.users) <= at_once
+    return isinstance(op, Product) and accumulated_into(op) is not None

@@ -1,0 +1,177 @@
+"""The registers of a `tile` program: fragments share them where they can, and lie in shared memory where they must.
+
+tile.mma ──▶ %s              tile.mma ──▶ %s; tile.spill %s, %slot
+…                     ──▶    …                                          between: the registers of %s are free
+tile.add %s, %x              %r = tile.reload %slot; tile.add %r, %x
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tessera_tools.analysis.fragments import Fragments
+from tessera_tools.analysis.lane_values import trips
+from tessera_tools.dialects import scf, tile
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.types import I64, MemRefType
+from tessera_tools.passes.tile.liveness import Liveness, read, registers
+from tessera_tools.passes.tile.lowering import writes_of
+from tessera_tools.target import Target, max_registers_for
+
+RESERVED = 48
+"""Registers of a thread for what is no fragment: addresses, numbers, operands of one step of a product."""
+
+
+def budget(target: Target, threads: int) -> int:
+    """The registers that the fragments of a thread may take, so that a block of so many threads fits."""
+    return max_registers_for(target, threads=threads) - RESERVED
+
+
+def share(function: Any, fragments: Fragments) -> int:
+    """Let fragments of one type, of which no two are needed at once, be one alloc_register; how many went."""
+    gone = 0
+    liveness = Liveness(function)
+    kept: list[tile.AllocRegister] = []
+    for op in [op for op in function.walk() if isinstance(op, tile.AllocRegister)]:
+        if op.res not in fragments.shapes or not op.res.has_uses:
+            continue
+        for other in kept:
+            if _alike(op, other, fragments) and not liveness.interferes(op.res, other.res):
+                op.res.replace_all_uses_with(other.res)
+                op.erase()
+                gone += 1
+                liveness = Liveness(function)
+                break
+        else:
+            kept.append(op)
+    return gone
+
+
+def _alike(a: tile.AllocRegister, b: tile.AllocRegister, fragments: Fragments) -> bool:
+    return (
+        a.res.type is b.res.type
+        and a.parent is b.parent
+        and a.attributes == b.attributes
+        and fragments.shape(a.res) == fragments.shape(b.res)
+    )
+
+
+class Spiller:
+    """Spills fragments of one function until those that are needed at once fit."""
+
+    def __init__(self, function: Any, fragments: Fragments, divergent: set[Value], target: Target) -> None:
+        self.function = function
+        self.fragments = fragments
+        self.divergent = divergent
+        self.target = target
+        self.settled: set[Value] = set()
+        """Fragments that are spilled, or hold one for an op."""
+        for op in function.walk():
+            if isinstance(op, tile.Spill):
+                self.settled.add(op.value)
+            elif isinstance(op, tile.Reload):
+                self.settled.add(op.res)
+
+    def run(self) -> tuple[int, int, Operation | None]:
+        """(fragments spilled, the most registers needed in the end, where)."""
+        limit = budget(self.target, self.fragments.threads)
+        spilled = 0
+        while True:
+            liveness = Liveness(self.function)
+            places = {op: liveness.pressure(op) for op in self.function.walk() if not op.regions}
+            over = sorted((op for op in places if places[op] > limit), key=lambda op: -places[op])
+            if not over:
+                return spilled, max(places.values(), default=0), None
+            choice = next((v for op in over if (v := self._choose(liveness, op)) is not None), None)
+            if choice is None:
+                return spilled, places[over[0]], over[0]
+            self._spill(choice)
+            spilled += 1
+
+    def _choose(self, liveness: Liveness, place: Operation) -> Value | None:
+        """Of the fragments that are held over an op which does not use them, the one whose stores and loads cost least
+        for the registers that it gives back."""
+        used = set(place.operands) | set(place.results)
+        room = self.target.max_shared_per_block - _shared_bytes(self.function)
+        best: tuple[float, Value] | None = None
+        held = liveness.before[place] & liveness.after[place]
+        for value in [v for op in self.function.walk() for v in op.results if v in held]:
+            type: Any = value.type
+            if value in used or value in self.settled or type.rank != 2 or type.element.width != 32:
+                continue
+            if value not in self.fragments.shapes or self._slot_elements(value) * 4 > room:
+                continue
+            cost = sum(trips(unit) for unit in self._units(value)) / registers(value)
+            if best is None or cost < best[0]:
+                best = cost, value
+        return best[1] if best is not None else None
+
+    def _slot_elements(self, value: Value) -> int:
+        return prod(value.type.shape) * self.fragments.threads  # type: ignore[attr-defined]
+
+    def _units(self, value: Value) -> list[Operation]:
+        """The ops that use a fragment, once each; of those under a condition that differs by thread, the branch."""
+        found: dict[Operation, None] = {}
+        for use in value.uses:
+            unit = use.owner
+            around = unit.parent_op
+            while around is not None and around is not self.function:
+                if isinstance(around, scf.If) and around.condition in self.divergent:
+                    unit = around
+                around = around.parent_op
+            found[unit] = None
+        return list(found)
+
+    def _spill(self, value: Value) -> None:
+        type: Any = value.type
+        shared = MemRefType((self._slot_elements(value),), type.element, None, IntegerAttr(tile.SHARED, I64))
+        entry = self.function.body.entry
+        slot = tile.AllocShared(res=shared, location=self.function.location)
+        entry.insert_before(entry.first_op, slot)
+        shape = self.fragments.shapes[value]
+        units = self._units(value)
+        definition = value.defining_op
+        for unit in units:
+            held = self._held(unit, value, slot.res)
+            self.fragments.shapes[held] = shape
+            self.settled.add(held)
+            for inner in (unit, *unit.walk()):
+                for index, operand in enumerate(inner.operands):
+                    if operand is value:
+                        inner.op_operands[index].set(held)
+        if isinstance(definition, tile.AllocRegister):
+            definition.erase()
+        elif definition is not None:
+            self._after(definition, tile.Spill(value, slot.res, location=definition.location))
+            self.settled.add(value)
+
+    def _held(self, unit: Operation, value: Value, slot: Value) -> Value:
+        """The fragment that stands for a spilled one in an op; reloaded if it is read, spilled again if changed."""
+        type: Any = value.type
+        changed = any(value in writes_of(inner) for inner in (unit, *unit.walk()))
+        if unit.regions or value in read(unit):
+            held = Builder.before(unit).insert(tile.Reload(slot, res=type, location=unit.location)).res
+        else:
+            held = Builder.before(unit).insert(tile.AllocRegister(res=type, location=unit.location)).res
+        if changed:
+            self._after(unit, tile.Spill(held, slot, location=unit.location))
+        return held
+
+    @staticmethod
+    def _after(op: Operation, made: Operation) -> None:
+        assert op.parent is not None
+        op.parent.insert_after(op, made)
+
+
+def _shared_bytes(function: Any) -> int:
+    """What the buffers of a function take together."""
+    return sum(
+        op.res.type.num_elements * op.res.type.element.width // 8
+        for op in function.walk()
+        if isinstance(op, tile.AllocShared)
+    )
+
+
+__all__ = ["RESERVED", "Spiller", "budget", "share"]
