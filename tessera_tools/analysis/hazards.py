@@ -132,8 +132,8 @@ class Hazards:
         raise AssertionError(f"{type(self).__name__} does not say what a barrier is")
 
     def place(self, op: Operation, reasons: list[Access]) -> Operation:
-        """Before which op to order an access behind its reasons: the outermost loop around it that no reason lies in, nor
-        the wait for one; the op itself if there is none."""
+        """Before which op to order an access behind its reasons: the outermost loop around it that no reason lies in,
+        nor the wait for one; the op itself if there is none."""
         landed = {(access.op, access.buffer) for access in reasons if not access.under_way}
         place = op
         around = op.parent_op

@@ -27,7 +27,6 @@ from tessera_tools.analysis.hazards import (
     Pending,
     Restart,
     depth,
-    outermost_loop,
 )
 from tessera_tools.dialects import arith, memref, tile
 from tessera_tools.dialects.memref.buffers import ViewLike
@@ -41,7 +40,10 @@ from tessera_tools.passes.tile.control import divergent_values
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
 _STORES = (
     tile.StoreShared, tile.StoreSharedVector, tile.StoreGlobal, tile.StoreGlobalElement, tile.StoreGlobalVector,
+    tile.Spill,
 )  # fmt: skip
+
+_SLOTS = (tile.Spill, tile.Reload)
 
 
 def root_of(buffer: Value) -> Value:
@@ -146,6 +148,8 @@ class TileHazards(Hazards):
     def _by_one_thread(self, earlier: Access, later: Access) -> bool:
         """Whether each thread reaches by one access only what it reaches by the other: single elements (or vectors of
         one width) whose indices agree in what tells threads apart."""
+        if earlier.buffer is later.buffer and all(isinstance(x.op, _SLOTS) for x in (earlier, later)):
+            return True  # a slot has places for each thread
         a: Any = earlier.op
         b: Any = later.op
         if not hasattr(a, "indices") or not hasattr(b, "indices") or earlier.buffer is not later.buffer:
@@ -216,7 +220,7 @@ class TileHazards(Hazards):
         return free
 
     def place(self, op: Operation, reasons: list[Access]) -> Operation:
-        place = outermost_loop(op, reasons, self.function)
+        place = super().place(op, reasons)
         around = place.parent_op
         while around is not None and around is not self.function:
             if self.differs(around):
@@ -225,7 +229,7 @@ class TileHazards(Hazards):
                         "meets an access by other threads under a condition that differs by thread, where no barrier "
                         "may stand; move one of them out"
                     )
-                place = outermost_loop(around, reasons, self.function)
+                place = super().place(around, reasons)
                 around = place
             around = around.parent_op
         return place

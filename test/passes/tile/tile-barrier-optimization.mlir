@@ -339,3 +339,37 @@ func.func @host() -> i32 {
   %c = arith.constant 1 : i32
   return %c : i32
 }
+
+// Spilled fragments are each thread's own.
+// CHECK-LABEL: @spilled(
+// CHECK-NOT: tile.barrier
+// CHECK: return
+func.func @spilled(%v: f32) attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<4096xf32, 3>
+  %f = tile.alloc_register : memref<4x8xf32, 5>
+  tile.fill %f, %v : memref<4x8xf32, 5>
+  tile.spill %f, %s : memref<4x8xf32, 5>, memref<4096xf32, 3>
+  tile.barrier
+  %r = tile.reload %s : memref<4096xf32, 3> -> memref<4x8xf32, 5>
+  tile.spill %r, %s : memref<4x8xf32, 5>, memref<4096xf32, 3>
+  return
+}
+
+// A wait in a loop for what is copied before it: a barrier before the loop would come before the wait.
+// CHECK-LABEL: @waited_inside(
+// CHECK: tile.cp_wait_group 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: %{{.*}} = tile.load_shared
+func.func @waited_inside(%A: memref<64x64xf32>, %n: index, %i: index) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc_shared : memref<64x64xf32, 3>
+  tile.cp_async %A, %a : memref<64x64xf32>, memref<64x64xf32, 3>
+  tile.cp_commit_group
+  scf.for %k = %c0 to %n step %c1 {
+    tile.cp_wait_group 0
+    %x = tile.load_shared %a[%i, %k] : memref<64x64xf32, 3>
+  }
+  return
+}
