@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from programs import fresh_seed
@@ -11,13 +13,11 @@ from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.plan import Exchange, Plan, Tensor
 from tessera_tools.runtime.ranks import PlanResult, run_plan
+from tessera_tools.runtime.ranks_transport import LostRankError, SocketTransport, socket_mesh
 from tessera_tools.runtime.types import TYPES
 
 SHAPE = (32, 64, 128)
-TRANSPORTS = [
-    "sockets",
-    pytest.param("torch", marks=pytest.mark.skipif(bool(NO_TORCH), reason=NO_TORCH)),
-]
+TORCH = pytest.mark.skipif(bool(NO_TORCH), reason=NO_TORCH)
 
 
 def _operands(rng: np.random.Generator, shape: tuple[int, int, int] = SHAPE) -> tuple[np.ndarray, np.ndarray]:
@@ -58,89 +58,89 @@ def test_a_sharded_product_is_the_unsharded_one(exchange: str, ranks: int) -> No
         np.testing.assert_array_equal(found, whole)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("exchange", [name for name in CUTS if name not in ("nothing", "whole")])
-def test_every_transport_exchanges_alike(exchange: str, transport: str) -> None:
-    rng = np.random.default_rng(fresh_seed())
-    arguments = _operands(rng)
-    made = _run(matmul("x = 2", *CUTS[exchange], SHAPE), arguments, transport)
-    a, b = (array.astype(np.float64) for array in arguments)
-    np.testing.assert_allclose(made.results[0][0], a @ b, rtol=1e-5, atol=1e-4)
-    assert {one.transport for one in made.ranks} == {
-        "torch.distributed" if transport == "torch" else "sockets"
-    }
-
-
 def test_a_mesh_of_two_axes() -> None:
     rng = np.random.default_rng(fresh_seed())
     arguments = _operands(rng)
     text = matmul("x = 2, y = 2", "[{y}, {x}]", "[{x}, {}]", "[{x}, {y}]", SHAPE)
-    assert kinds(compiled(text)[1]) == ["all_to_all", "reduce_scatter"] or len(kinds(compiled(text)[1])) >= 2
+    assert kinds(compiled(text)[1]) == ["all_to_all", "reduce_scatter"]
     a, b = (array.astype(np.float64) for array in arguments)
     np.testing.assert_allclose(_run(text, arguments, "sockets").results[0][0], a @ b, rtol=1e-5, atol=1e-4)
 
 
 # -- exchanges alone
 
+RANKS = 3
+TYPES_MOVED = ("f16", "bf16", "f64", "i16", "i32")
 
-def _exchange(
-    kind: str, name: str, array: np.ndarray, transport: str, ranks: int = 3, combine: str | None = None
-) -> np.ndarray:
-    """What ranks that begin with their parts of `array`, along its first dimension, have afterwards, joined again."""
-    rows, columns = array.shape
-    shape, split, gather = [rows // ranks, columns], None, None
-    if kind in ("reduce_scatter", "all_to_all", "all_slice"):
-        split = 1
-        shape[1] //= ranks
-    if kind in ("all_gather", "all_to_all"):
-        gather = 0
-        shape[0] *= ranks
-    cut = (
-        (None, "x")
-        if kind == "all_to_all"
-        else (None, None)
-        if kind in ("all_gather", "all_reduce")
-        else (None, "x")
-    )
-    plan = Plan(
-        "exchange",
-        (("x", ranks),),
-        (
-            Tensor("before", name, (rows // ranks, columns), ("x", None)),
-            Tensor("after", name, tuple(shape), cut),
-        ),
-        (0,),
-        (1,),
-        (Exchange(kind, "x", 0, 1, split, gather, combine),),
-    )
+
+def _all_exchanges() -> tuple[Plan, list[str]]:
+    """A plan with every exchange of matrices of 6 by 6, for every type: the ranks begin with their rows. And the name
+    of each result."""
+    tensors: list[Tensor] = []
+    steps: list[Exchange] = []
+    names: list[str] = []
+    kinds_of = [(k, c) for k in ("all_reduce", "reduce_scatter") for c in ("sum", "max", "min")]
+    kinds_of += [("all_gather", None), ("all_to_all", None), ("all_slice", None)]
+    for type in TYPES_MOVED:
+        source = len(tensors)
+        tensors.append(Tensor(type, type, (2, 6), ("x", None)))
+        for kind, combine in kinds_of:
+            split = 1 if kind in ("reduce_scatter", "all_to_all", "all_slice") else None
+            gather = 0 if kind in ("all_gather", "all_to_all") else None
+            shape = (6 if gather == 0 else 2, 2 if split == 1 else 6)
+            cut = (None, "x" if kind in ("reduce_scatter", "all_to_all") else None)
+            if kind == "all_slice":
+                cut = ("x", None)
+            steps.append(Exchange(kind, "x", source, len(tensors), split, gather, combine))
+            names.append(f"{type} {kind} {combine}")
+            tensors.append(Tensor(names[-1], type, shape, cut))
+    arguments = tuple(n for n, tensor in enumerate(tensors) if tensor.name in TYPES_MOVED)
+    results = tuple(n for n in range(len(tensors)) if n not in arguments)
+    return Plan("exchanges", (("x", RANKS),), tuple(tensors), arguments, results, tuple(steps)), names
+
+
+def _check_exchanges(transport: str) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    plan, names = _all_exchanges()
     manifest = Manifest("sm_80", "8.0", (), plans=(plan,))
     assert Manifest.from_json(manifest.to_json()) == manifest
-    made = run_plan(EMPTY, manifest, plan, [array], transport=transport, time_limit=60)
+    values = {name: rng.integers(-40, 40, (6, 6)) for name in TYPES_MOVED}
+    arguments = [TYPES[name].encode(values[name]).reshape(6, 6) for name in TYPES_MOVED]
+    made = run_plan(EMPTY, manifest, plan, arguments, transport=transport, time_limit=60)
     assert not made.disagreements
-    return made.results[0][0]
+    assert {one.transport for one in made.ranks} == {
+        "torch.distributed" if transport == "torch" else "sockets"
+    }
+    for text, (found, type) in zip(names, made.results, strict=True):
+        name, kind, combine = text.split()
+        whole = values[name]
+        if kind in ("all_gather", "all_to_all"):
+            wanted = whole
+        elif kind == "all_slice":
+            wanted = np.concatenate([whole[2 * r : 2 * r + 2, 2 * r : 2 * r + 2] for r in range(RANKS)])
+        else:
+            parts = np.split(whole, RANKS)
+            wanted = {"sum": sum, "max": np.maximum.reduce, "min": np.minimum.reduce}[combine](parts)
+        np.testing.assert_array_equal(type.decode(found), wanted, err_msg=text)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("name", ["f16", "bf16", "f64", "i16", "i32"])
-@pytest.mark.parametrize("combine", ["sum", "max", "min"])
-def test_reductions(combine: str, name: str, transport: str) -> None:
+def test_exchanges_over_sockets() -> None:
+    _check_exchanges("sockets")
+
+
+@TORCH
+def test_exchanges_over_torch() -> None:
+    _check_exchanges("torch")
+
+
+@TORCH
+def test_a_product_over_torch() -> None:
     rng = np.random.default_rng(fresh_seed())
-    type = TYPES[name]
-    values = rng.integers(-40, 40, (6, 6))
-    array = type.encode(values).reshape(values.shape)
-    parts = np.split(values, 3)
-    expected = {"sum": sum, "max": np.maximum.reduce, "min": np.minimum.reduce}[combine](parts)
-    found = _exchange("all_reduce", name, array, transport, combine=combine)
-    np.testing.assert_array_equal(type.decode(found), expected)
-    scattered = _exchange("reduce_scatter", name, array, transport, combine=combine)
-    np.testing.assert_array_equal(type.decode(scattered), expected)
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_parts_change_their_places(transport: str) -> None:
-    array = np.random.default_rng(fresh_seed()).integers(-100, 100, (6, 9)).astype(np.int32)
-    np.testing.assert_array_equal(_exchange("all_gather", "i32", array, transport), array)
-    np.testing.assert_array_equal(_exchange("all_to_all", "i32", array, transport), array)
+    arguments = _operands(rng)
+    made = _run(matmul("x = 2", *CUTS["reduce_scatter"], SHAPE), arguments, "torch")
+    a, b = (array.astype(np.float64) for array in arguments)
+    np.testing.assert_allclose(made.results[0][0], a @ b, rtol=1e-5, atol=1e-4)
+    assert {one.transport for one in made.ranks} == {"torch.distributed"}
 
 
 # -- what goes wrong
@@ -186,3 +186,39 @@ def test_without_torch_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     ptx, manifest = compiled(matmul("x = 2", *CUTS["all_reduce"], SHAPE))
     with pytest.raises(DiagnosticError, match="torch cannot be imported, which --transport=torch needs"):
         run_plan(ptx, manifest, manifest.plans[0], _operands(np.random.default_rng(0)), transport="torch")
+
+
+def test_a_rank_that_is_gone_is_told() -> None:
+    mine, other = socket_mesh(2)
+    assert other[0] is not None
+    other[0].close()
+    transport = SocketTransport(0, mine, 10)
+    with pytest.raises(LostRankError, match="rank 1 has ended"):
+        transport.all_gather(np.zeros(4), [0, 1])
+
+
+def test_a_rank_that_is_late_is_told() -> None:
+    mine, other = socket_mesh(2)
+    transport = SocketTransport(0, mine, 0.05)
+    with pytest.raises(LostRankError, match="nothing came from rank 1 in 0.05 s"):
+        transport.all_gather(np.zeros(4), [0, 1])
+    assert other[0] is not None
+    other[0].close()
+    transport.close()
+
+
+def test_more_than_a_socket_holds_goes_through() -> None:
+    mine, other = socket_mesh(2)
+    both = [SocketTransport(rank, sockets, 30) for rank, sockets in enumerate((mine, other))]
+    given = [np.arange(1 << 20) + rank for rank in range(2)]
+    found: list[list[np.ndarray]] = [[], []]
+
+    def work(rank: int) -> None:
+        found[rank] = both[rank].all_gather(given[rank], [0, 1])
+
+    thread = threading.Thread(target=work, args=(1,))
+    thread.start()
+    work(0)
+    thread.join()
+    for one in found:
+        np.testing.assert_array_equal(one, given)
