@@ -1,27 +1,28 @@
-// RUN: tessera-opt %s -o %t
-// RUN: filecheck %s --input-file %t
-// RUN: tessera-opt %t | diff %t -
-// RUN: tessera-opt %s --mlir-print-op-generic | tessera-opt | diff %t -
+// RUN: tessera-opt %s | tessera-opt | filecheck %s
+// RUN: tessera-opt %s --mlir-print-op-generic | tessera-opt | filecheck %s
 
-// CHECK: module attributes {tile.mesh = #tile.mesh<data = 2, tensor_parallel = 4>}
-module attributes {tile.mesh = #tile.mesh<data = 2, tensor_parallel = 4>} {
-  func.func @kernel(%a: memref<?x?xf32> {tile.dimensions = ["m", "k"]}, %d: memref<?x?xf32> {tile.dimensions = ["m", "_"]}) attributes {tessera.kernel} {
+// CHECK: module attributes {tile.mesh = #tile.mesh<data = 2, x = 4>}
+module attributes {tile.mesh = #tile.mesh<data = 2, x = 4>} {
+  func.func @kernel(%A: memref<?x?xf16> {tile.dimensions = ["m", "_"]}, %D: memref<?x?xf16> {tile.dimensions = ["m", "n"]})
+      attributes {tessera.kernel} {
     return
   }
-  // CHECK: %arg0: memref<8x64xf32> {sharding = #tile.sharding<[{}, {tensor_parallel}]>}
-  func.func @main(%arg0: memref<8x64xf32> {sharding = #tile.sharding<[{}, {tensor_parallel}]>}) attributes {tile.per_rank} {
-    // CHECK: tile.launch @kernel grid ["m / 128", 2](%arg0) : (memref<8x64xf32>) -> memref<8x8xf32>
-    %0 = tile.launch @kernel grid ["m / 128", 2] (%arg0) : (memref<8x64xf32>) -> memref<8x8xf32>
-    // CHECK: tile.allreduce %{{.*}} {mesh_axis = "tensor_parallel", reduction_kind = "sum"} : memref<8x8xf32> -> memref<8x8xf32>
-    %1 = tile.allreduce %0 {mesh_axis = "tensor_parallel", reduction_kind = "sum"} : memref<8x8xf32> -> memref<8x8xf32>
-    // CHECK: tile.allgather %{{.*}} {dim = 0 : i64, mesh_axis = "data"} : memref<8x8xf32> -> memref<16x8xf32>
-    %2 = tile.allgather %1 {dim = 0, mesh_axis = "data"} : memref<8x8xf32> -> memref<16x8xf32>
-    // CHECK: tile.reduce_scatter %{{.*}} {dim = 1 : i64, mesh_axis = "tensor_parallel", reduction_kind = "max"} : memref<16x8xf32> -> memref<16x2xf32>
-    %3 = tile.reduce_scatter %2 {dim = 1, mesh_axis = "tensor_parallel", reduction_kind = "max"} : memref<16x8xf32> -> memref<16x2xf32>
-    // CHECK: tile.all_to_all %{{.*}} {gather_dim = 1 : i64, mesh_axis = "tensor_parallel", split_dim = 0 : i64} : memref<16x2xf32> -> memref<4x8xf32>
-    %4 = tile.all_to_all %3 {split_dim = 0, gather_dim = 1, mesh_axis = "tensor_parallel"} : memref<16x2xf32> -> memref<4x8xf32>
-    // CHECK: tile.all_slice %{{.*}} {dim = 1 : i64, mesh_axis = "data"} : memref<4x8xf32> -> memref<4x4xf32>
-    %5 = tile.all_slice %4 {dim = 1, mesh_axis = "data"} : memref<4x8xf32> -> memref<4x4xf32>
+
+  // CHECK-LABEL: func.func @host
+  // CHECK-SAME:  {sharding = #tile.sharding<[{x}, {}]>}
+  func.func @host(%A: memref<64x32xf16> {sharding = #tile.sharding<[{x}, {}]>}) attributes {tile.per_rank} {
+    // CHECK-NEXT: %[[D:.+]] = tile.launch @kernel grid ["m / 16", 2](%{{.+}}) : (memref<64x32xf16>) -> memref<64x8xf16>
+    %d = tile.launch @kernel grid ["m / 16", 2] (%A) : (memref<64x32xf16>) -> memref<64x8xf16>
+    // CHECK-NEXT: tile.allreduce %[[D]] {mesh_axis = "x", reduction_kind = "max"} : memref<64x8xf16> -> memref<64x8xf16>
+    %0 = tile.allreduce %d {mesh_axis = "x", reduction_kind = "max"} : memref<64x8xf16> -> memref<64x8xf16>
+    // CHECK-NEXT: tile.allgather %[[D]] {dim = 1 : i64, mesh_axis = "x"} : memref<64x8xf16> -> memref<64x32xf16>
+    %1 = tile.allgather %d {mesh_axis = "x", dim = 1 : i64} : memref<64x8xf16> -> memref<64x32xf16>
+    // CHECK-NEXT: tile.reduce_scatter %[[D]] {dim = 0 : i64, implementation = "nccl", mesh_axis = "data", reduction_kind = "sum"} : memref<64x8xf16> -> memref<32x8xf16>
+    %2 = tile.reduce_scatter %d {mesh_axis = "data", dim = 0 : i64, reduction_kind = "sum", implementation = "nccl"} : memref<64x8xf16> -> memref<32x8xf16>
+    // CHECK-NEXT: tile.all_to_all %[[D]] {gather_dim = 1 : i64, mesh_axis = "x", split_dim = 0 : i64} : memref<64x8xf16> -> memref<16x32xf16>
+    %3 = tile.all_to_all %d {mesh_axis = "x", split_dim = 0 : i64, gather_dim = 1 : i64} : memref<64x8xf16> -> memref<16x32xf16>
+    // CHECK-NEXT: tile.all_slice %[[D]] {dim = 0 : i64, mesh_axis = "x"} : memref<64x8xf16> -> memref<16x8xf16>
+    %4 = tile.all_slice %d {mesh_axis = "x", dim = 0 : i64} : memref<64x8xf16> -> memref<16x8xf16>
     return
   }
 }
