@@ -92,6 +92,10 @@ PASSES: dict[str, Row] = {
         "tile.intrinsic_lowering:TileIntrinsicLowering",
         "name the target's instructions for products, copies and reductions of the tile dialect",
     ),
+    "tile-register-coalescing": Row(
+        "tile.register_coalescing:TileRegisterCoalescing",
+        "merge and remove fragments of the tile dialect, widen its accesses to global memory",
+    ),
     "tile-performance-annotation": Row(
         "tile.performance_annotation:TilePerformanceAnnotation",
         "annotate hot loops, caching and prefetching of the tile dialect; markers on request",
@@ -134,6 +138,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tile-intrinsic-lowering",
         "convert-tile-to-tileas",
         "it names instructions in the tile dialect, which the conversion leaves",
+    ),
+    (
+        "tile-register-coalescing",
+        "convert-tile-to-tileas",
+        "fragments are buffers in the tile dialect only",
     ),
     ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion carries the hints on"),
     ("convert-cuda-tile-to-tileaa", "convert-tileaa-to-tileas", "a stage is lowered from the one before it"),

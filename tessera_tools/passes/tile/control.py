@@ -67,7 +67,8 @@ def for_loop(low: Lowering, op: Any) -> None:
     if any(isinstance(v.type, MemRefType) for v in op.inits):
         raise op.error("carries buffers; change them in place instead")
     changed = low.written(op)
-    inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed]
+    tokens: list[Any] = [low.token] if low.ordered(op) else []
+    inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed] + tokens
     bounds = [low.scalar(op, v) for v in (op.lower, op.upper, op.step)]
     block = Block([bounds[0].type, *(v.type for v in inits)], [op.location] * (1 + len(inits)))
     types = [v.type for v in inits]
@@ -79,10 +80,13 @@ def for_loop(low: Lowering, op: Any) -> None:
     low.values.update(zip(op.iter_args, block.arguments[1 : 1 + numbers], strict=True))
     saved, low.builder = low.builder, Builder.at_end(block, op.location)
     before = dict(low.tiles)
-    low.tiles.update(zip(changed, block.arguments[1 + numbers :], strict=True))
+    ends = numbers + len(changed)
+    low.tiles.update(zip(changed, block.arguments[1 + numbers : 1 + ends], strict=True))
+    if tokens:
+        low.token = block.arguments[-1]
     low.block(op.body.entry)
     yielded = [low.scalar(op, v) for v in op.yielded] + [low.tile(op, v) for v in changed]
-    low.insert(scf.Yield(yielded))
+    low.insert(scf.Yield(yielded + [low.token] * len(tokens)))
     low.builder = saved
     low.insert(loop)
     if low.copies:
@@ -90,8 +94,10 @@ def for_loop(low: Lowering, op: Any) -> None:
         low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
     low.tiles = before
     low.values.update(zip(op.results, loop.results[:numbers], strict=True))
-    low.tiles.update(zip(changed, loop.results[numbers:], strict=True))
-    for value, result in zip(changed, loop.results[numbers:], strict=True):
+    if tokens:
+        low.token = loop.results[-1]
+    low.tiles.update(zip(changed, loop.results[numbers:ends], strict=True))
+    for value, result in zip(changed, loop.results[numbers:ends], strict=True):
         result.name_hint = value.name_hint
 
 
@@ -104,18 +110,19 @@ def branch(low: Lowering, op: Any) -> None:
         return
     regions: list[Region] = []
     before = dict(low.tiles)
-    olds = [low.tile(op, v) for v in changed]
+    olds: list[Any] = [low.tile(op, v) for v in changed] + ([low.token] if low.ordered(op) else [])
+    tokens, token = len(olds) - len(changed), low.token
     saved = low.builder
     for region in op.regions:
         block = Block()
         low.builder = Builder.at_end(block, op.location)
-        low.tiles = dict(before)
+        low.tiles, low.token = dict(before), token
         values: list[Value] = []
         if region.blocks:
             low.block(region.blocks[0])
             last = region.blocks[0].last_op
             values = [low.scalar(op, v) for v in (last.operands if last is not None else ())]
-        low.insert(scf.Yield(values + [low.tiles[v] for v in changed]))
+        low.insert(scf.Yield(values + [low.tiles[v] for v in changed] + [low.token] * tokens))
         regions.append(Region([block]))
     low.builder = saved
     types = [low.scalar(op, v).type for v in _yields(op)] + [v.type for v in olds]
@@ -126,7 +133,8 @@ def branch(low: Lowering, op: Any) -> None:
     numbers = len(op.results)
     low.tiles = before
     low.values.update(zip(op.results, made.results[:numbers], strict=True))
-    low.tiles.update(zip(changed, made.results[numbers:], strict=True))
+    low.tiles.update(zip(changed, made.results[numbers : numbers + len(changed)], strict=True))
+    low.token = made.results[-1] if tokens else token
 
 
 def _yields(op: Any) -> list[Value]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.diagnostics import DiagnosticError, error
-from tessera_tools.dialects import arith, nv_tileaa
+from tessera_tools.dialects import arith, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
@@ -45,6 +45,8 @@ class Matrix:
 
     view: Value
     offsets: list[Value]
+    sizes: tuple[int | None, int | None] = (None, None)
+    """Rows and columns that a slice cuts off from the tensor; None where it goes up to the tensor's end."""
 
 
 @dataclass(slots=True)
@@ -142,9 +144,12 @@ class Lowering:
     def block(self, block: Block) -> None:
         """Lower the operations of a block, its terminator excepted."""
         last = block.last_op
+        # A view made in a region is not there behind it.
+        matrices = dict(self.matrices)
         for op in block:
             if op is not last or not op.name.endswith(("yield", "return")):
                 self.op(op)
+        self.matrices = matrices
 
     def op(self, op: Operation) -> None:
         """Lower one operation."""
@@ -160,6 +165,10 @@ class Lowering:
             self.values.update(zip(op.results, copy.results, strict=True))
         else:
             raise op.error("is not supported by convert-tile-to-tileas")
+
+    def ordered(self, region_owner: Operation) -> bool:
+        """Whether an op with regions accesses tiles of global memory, so that what follows has to come after it."""
+        return any(isinstance(op, tile.StoreGlobal | tile.LoadGlobalTile) for op in region_owner.walk())
 
     def written(self, region_owner: Operation) -> list[Value]:
         """Fragments made outside an op with regions that something in them writes to, in order."""
@@ -181,6 +190,10 @@ class Lowering:
         type: Any = tensor.type
         rank, element = type.rank, type.element
         bytes = element.width // 8
+        if element.width % 8:
+            raise error(
+                location, f"a matrix of {element} in global memory; elements of whole bytes are supported"
+            )
         base = self.insert(nv_tileaa.Assume(pointer, divisor=i64(alignment), res=pointer.type)).res
         for index, stride in zip(leading, strides, strict=False):
             wide = self.insert(arith.ExtSI(stride, out=I64)).out

@@ -1,0 +1,199 @@
+"""tile-register-coalescing: fewer fragments, fewer copies of them, wider accesses to global memory.
+
+    tile.copy %a, %b                 none, where %a and %b never hold different values that are both still read
+    tile.fill %x, …                  none, where nothing reads %x before it is written anew
+    %0 = tile.load_global %A[%i]     %v = tile.load_global_vector %A[%i] {vector_width = 2}
+    %1 = tile.load_global %A[%i+1]   %0 = vector.extract %v[0]; %1 = vector.extract %v[1]
+
+Nothing changes a result, not even its rounding: a product that begins with what it is added to goes on to, and no other
+does.  Nor does it change how the program is distributed: an op that decides of what tile a fragment is part stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.fragments import Fragments, fragments_of, is_fragment
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import func, tile
+from tessera_tools.dialects.tile.collectives import Collective
+from tessera_tools.dialects.tile.compute import Product
+from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tile.compute import accumulated_into
+from tessera_tools.passes.tile.fragment_liveness import FragmentLiveness, dominates, overwritten, written
+from tessera_tools.passes.tile.vector_accesses import vectorize
+
+
+@dataclass(frozen=True)
+class TileRegisterCoalescing(Pass):
+    """Coalesce fragments, remove dead ones, and vectorize accesses of `tile` programs."""
+
+    name: ClassVar = "tile-register-coalescing"
+    summary: ClassVar = "merge and remove fragments of the tile dialect, widen its accesses to global memory"
+    ensures: ClassVar = (
+        "no fragment is copied to one that could be the same; none is written that nobody reads"
+    )
+    statistics: ClassVar = {
+        "copies": "copies of fragments removed",
+        "dead": "ops removed whose fragment nobody reads",
+        "vectors": "vector accesses made of single ones",
+    }
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
+        for function in [f for f in op.walk() if isinstance(f, func.Func)]:
+            if len(function.body.blocks) != 1:
+                continue
+            while _merge_one(function, context) or _remove_one(function, context):
+                changed = True
+            vectors = vectorize(function)
+            context.count("vectors", vectors)
+            changed |= vectors > 0
+        return changed
+
+
+# -- copies
+
+
+def _merge_one(function: Any, context: PassContext) -> bool:
+    """Make one fragment of the two of a copy; whether there was such a copy."""
+    copies = [op for op in function.walk() if isinstance(op, tile.Copy) and is_fragment(op.dest)]
+    if not copies:
+        return False
+    liveness = FragmentLiveness(function)
+    apart = liveness.interferences()
+    for copy in copies:
+        source, dest = copy.source, copy.dest
+        if source is dest:
+            copy.erase()
+            context.count("copies")
+            return True
+        if frozenset((source, dest)) in apart or source in liveness.pinned or dest in liveness.pinned:
+            continue
+        for keep, drop in ((source, dest), (dest, source)):
+            if _may_replace(keep, drop, copy) and _replace(function, keep, drop):
+                alloc, maker = drop.defining_op, keep.defining_op
+                assert alloc is not None
+                together = isinstance(maker, tile.AllocRegister) and maker.parent is alloc.parent
+                if maker is not None and together and alloc.is_before_in_block(maker):
+                    maker.move_before(alloc)
+                alloc.erase()
+                context.count("copies")
+                return True
+    return False
+
+
+def _may_replace(keep: Value, drop: Value, copy: Operation) -> bool:
+    """Whether a fragment may be the other's: that is an allocation, which gives no value, and the first one is there
+    wherever the other is used."""
+    alloc, maker = drop.defining_op, keep.defining_op
+    if not isinstance(alloc, tile.AllocRegister):
+        return False
+    if alloc.attributes and alloc.attributes != (maker.attributes if maker is not None else {}):
+        return False
+    if isinstance(maker, tile.AllocRegister) and maker.parent is alloc.parent:
+        return True
+    return all(user is copy or dominates(keep, user) for user in drop.users)
+
+
+def _replace(function: Any, keep: Value, drop: Value) -> bool:
+    """Use one fragment for the other, and remove the copies between them; not if roundings would change."""
+    before = _fused(function)
+    uses = [(use.owner, use.index) for use in drop.uses]
+    for owner, index in uses:
+        owner.set_operand(index, keep)
+    removed: list[tuple[Operation, Block, Operation | None]] = []
+    for op in list(dict.fromkeys(keep.users)):
+        if isinstance(op, tile.Copy) and op.source is op.dest:
+            assert op.parent is not None
+            removed.append((op, op.parent, op.next_op))
+            op.detach()
+            op.drop_all_references()
+    if _fused(function) == before:
+        return True
+    for op, block, following in reversed(removed):
+        op.set_operands([keep, keep])
+        block.insert_before(following, op)
+    for owner, index in uses:
+        owner.set_operand(index, drop)
+    return False
+
+
+def _fused(function: Any) -> set[tuple[Operation, Operation]]:
+    """The sums that products begin with, on their way to nv_tileas."""
+    products = (op for op in function.walk() if isinstance(op, Product))
+    return {(op, into) for op in products if (into := accumulated_into(op)) is not None}
+
+
+# -- what nobody reads
+
+
+def _remove_one(function: Any, context: PassContext) -> bool:
+    """Remove one op whose fragment nobody reads; whether there was one."""
+    liveness: FragmentLiveness | None = None
+    for op in function.walk(reverse=True, post_order=True):
+        if isinstance(op, tile.AllocRegister):
+            if not op.res.has_uses:
+                op.erase()
+                context.count("dead")
+                return True
+            continue
+        if op.regions or not op.name.startswith("tile.") or isinstance(op, Collective):
+            continue
+        targets = written(op)
+        if not targets or any(v.has_uses for v in op.results):
+            continue
+        liveness = liveness or FragmentLiveness(function)
+        if any(v in liveness.after[op] or v in liveness.pinned for v in targets):
+            continue
+        if all(_is_written_elsewhere(op, v) for v in overwritten(op) if v not in op.results) and _take(
+            function, op
+        ):
+            context.count("dead")
+            return True
+    return False
+
+
+def _is_written_elsewhere(op: Operation, value: Value) -> bool:
+    """Whether loops and branches behind an op that write to a fragment still find one that was written before: the
+    conversion carries it around them, and needs something to begin with."""
+    return all(user.parent is op.parent or not _follows(user, op) for user in value.users)
+
+
+def _follows(user: Operation, op: Operation) -> bool:
+    """Whether an op stands in a region of one behind another."""
+    place: Operation | None = user
+    while place is not None and place.parent is not op.parent:
+        place = place.parent_op
+    return place is not None and op.is_before_in_block(place)
+
+
+def _take(function: Any, op: Operation) -> bool:
+    """Remove an op unless it decides how the program is distributed, or how a product is rounded."""
+    before, sums = _distribution(function), _fused(function)
+    operands, block, following = list(op.operands), op.parent, op.next_op
+    assert block is not None
+    op.detach()
+    op.drop_all_references()
+    gone = {*op.results}
+    after = _distribution(function)
+    same = before is None or (
+        after is not None
+        and after.threads == before.threads
+        and all(after.shapes.get(v) == s for v, s in before.shapes.items() if v not in gone)
+    )
+    if same and _fused(function) == {pair for pair in sums if op not in pair}:
+        return True
+    op.set_operands(operands)
+    block.insert_before(following, op)
+    return False
+
+
+def _distribution(function: Any) -> Fragments | None:
+    """The tiles of the fragments, and the threads; None where the program does not say."""
+    try:
+        return fragments_of(function)
+    except DiagnosticError:
+        return None
