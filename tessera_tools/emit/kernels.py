@@ -18,8 +18,8 @@ from tessera_tools.ir.core import Operation
 
 __all__ = ["DYNAMIC_SHARED", "check_names", "kernels_of_module", "kernels_of_ptx", "with_resources"]
 
-_PTX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
-"""PTX ISA, "Identifiers"; names with % are the registers'."""
+_PTX_NAME = re.compile(r"(?!WARP_SZ\Z)(?:[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+)")
+"""PTX ISA, "Identifiers"; names with % are the registers', and WARP_SZ is a constant."""
 
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher has to ask for."""

@@ -144,7 +144,7 @@ def test_nvdisasm_that_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     refused(result, "wrote nothing", positioned=False)
 
 
-@pytest.mark.parametrize("name", ['"my kernel"', '"a.b"', '"1x"', '"$"', '"%x"', '""', '"\u00e9"'])
+@pytest.mark.parametrize("name", ['"my kernel"', '"a.b"', '"1x"', '"$"', '"%x"', '""', '"\u00e9"', "WARP_SZ"])
 def test_a_kernel_name_that_ptx_cannot_spell(name: str, tmp_path: Path) -> None:
     result = run(
         "tessera-translate",

@@ -45,10 +45,13 @@ def hint(function: Operation, name: str) -> int | None:
 
 
 def choose_warps(function: Operation, target: Target) -> int:
-    """The warps of a kernel, from the author's hint or from its tiles; see the module's docstring."""
+    """The warps of a kernel, from the author's hint or from its tiles; see the module's docstring.
+
+    A hint that is no power of two, or more than a CTA may have, is not followed.
+    """
     most = target.max_threads_per_block // LANES
     hinted = hint(function, "num_worker_warps_per_cta")
-    if hinted is not None and 0 < hinted <= most:
+    if hinted is not None and 0 < hinted <= most and hinted & (hinted - 1) == 0:
         return hinted
     tiles = [
         (result, result.type)

@@ -96,6 +96,12 @@ def test_the_author_hints_at_warps(target: str, count: int) -> None:
     assert warps(doubled((1024,), hints=hints), target) == count
 
 
+@pytest.mark.parametrize("count", [-1, 0, 3, 48, 64, 2**32 + 1])
+def test_a_hint_that_no_kernel_can_follow_is_not_followed(count: int) -> None:
+    hints = f"optimization_hints=<sm_80 = {{num_worker_warps_per_cta = {count} : i64}}> "
+    assert warps(doubled((1024,), hints=hints)) == warps(doubled((1024,)))
+
+
 def test_the_command_line_decides(tmp_path: Path) -> None:
     text = doubled((1024,)).encode()
     assert warps(doubled((1024,)), num_warps=1) == 1
