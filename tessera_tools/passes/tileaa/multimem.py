@@ -40,10 +40,7 @@ def _load_reduce(op: ct.MultimemLoadReduceViewTko, to: Lowering) -> None:
     padding = op.view.type.padding
     filler = None
     if mask is not None and padding is not None:
-        bits = padding_bits(padding.value, element_type(result))
-        if bits is None:
-            raise to.refuse(op, f"no padding with {padding.value} of elements that have none")
-        filler = splat([bits], result, to)
+        filler = splat([padding_bits(op, padding.value, element_type(result), to)], result, to)
     mode, (ordering, scope) = aa.MultimemModeAttr(op.reduction.value), ordering_of(op)
     load = aa.MultimemLoadReduce(mode, ordering, scope, pointers, mask, filler, token_of(op, to), res=result)
     to.replace(op, *to.emit(load).results)

@@ -333,10 +333,8 @@ def _padding_of(op: Any, view: TileView, to: Lowering) -> aa.PaddingAttr | None:
     padding = view.type.padding  # type: ignore[attr-defined]
     if padding is None:
         return None
-    word = padding.value
-    if padding_bits(word, op.tile.type.element) is None:
-        raise to.refuse(op, f"no padding with {word} of elements that have none ('{op.tile.type.element}')")
-    return aa.PaddingAttr(word)
+    padding_bits(op, padding.value, op.tile.type.element, to)
+    return aa.PaddingAttr(padding.value)
 
 
 _NUMBERS = {
@@ -348,17 +346,19 @@ _NUMBERS = {
 }
 
 
-def padding_bits(word: str, element: Type) -> int | None:
-    """The bits of the padding value of that name; None where the format has none."""
+def padding_bits(op: Operation, word: str, element: Type, to: Lowering) -> int:
+    """The bits of the padding value of that name; refused where the format has none."""
     if not isinstance(element, FloatType):
         return 0
     number = _NUMBERS[word]
     try:
         bits = floats.encode(number, element.keyword)
     except ValueError:
-        return None
+        bits = None
     # Formats without infinity round it to something else.
-    return bits if math.isinf(floats.decode(bits, element.keyword)) == math.isinf(number) else None
+    if bits is None or math.isinf(floats.decode(bits, element.keyword)) != math.isinf(number):
+        raise to.refuse(op, f"no padding with {word} of elements that have none ('{element}')")
+    return bits
 
 
 def _load(op: ct.LoadViewTko, to: Lowering) -> None:
@@ -379,9 +379,7 @@ def _load(op: ct.LoadViewTko, to: Lowering) -> None:
     pointers, mask = pointers_of_view(op, view, to)
     filler = None
     if mask is not None and padding is not None:
-        bits = padding_bits(padding.value, element_type(result))
-        assert bits is not None
-        filler = splat([bits], result, to)
+        filler = splat([padding_bits(op, padding.value, element_type(result), to)], result, to)
     to.replace(op, *load_elements(op, pointers, mask, filler, to))
 
 
