@@ -104,17 +104,22 @@ EXPECTED: dict[str, Any] = {
 }
 
 
-def predicted(text: str, step: str) -> tuple[int, int]:
-    """(wavefronts, the least) that a pass predicts for one block."""
+def managed(text: str, step: str) -> Any:
+    """The module after a pass."""
     module = parse_module(text, "kernel.mlir", implicit_index_constants=True)
     pipeline = Pipeline("builtin.module")
     pipeline.add(parse_pass(step))
     PassManager(pipeline, verify_each=True).run(module)
+    return module
+
+
+def predicted(text: str, step: str) -> tuple[int, int]:
+    """(wavefronts, the least) that a pass predicts for one block."""
     found, ideal = 0, 0
-    for op in module.walk():
+    for op in managed(text, step).walk():
         if PREDICTED in op.attributes:
-            found += trips(op) * op.attributes[PREDICTED].value  # type: ignore[attr-defined]
-            ideal += trips(op) * op.attributes[IDEAL].value  # type: ignore[attr-defined]
+            found += trips(op) * op.attributes[PREDICTED].value
+            ideal += trips(op) * op.attributes[IDEAL].value
     return found, ideal
 
 
@@ -213,11 +218,8 @@ def test_memory_management() -> None:
       return
     }
     """
-    module = parse_module(text, "memory_test.mlir")
-    pipeline = Pipeline("builtin.module")
-    pipeline.add(parse_pass(AFTER))
-    PassManager(pipeline, verify_each=True).run(module)
-    assert any(isinstance(op, tile.AllocShared) and op.swizzle is not None for op in module.walk())
+    ops = managed(text, AFTER).walk()
+    assert any(isinstance(op, tile.AllocShared) and op.swizzle is not None for op in ops)
 
 
 def combined(count: int) -> str:
