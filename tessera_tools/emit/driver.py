@@ -20,7 +20,7 @@ from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, pt
 from tessera_tools.emit.manifest import Kernel, Manifest
 from tessera_tools.emit.ptxas import Assembled, Ptxas
 from tessera_tools.emit.worker import Worker
-from tessera_tools.ir.builtin_attributes import StringAttr
+from tessera_tools.ir.builtin_attributes import StringAttr, i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
@@ -220,6 +220,10 @@ class _Run:
             pipeline, verify_each=verify, observers=observers, timing=self.timing, on_failure=on_failure
         ).run(module)
         self.result.plans = take_plans(module)
+        if not len(module.regions[0].entry):
+            # There is no kernel from which the passes would know the target.
+            module.attributes["nv_tileaa.compute_capability"] = i32(self.options.target.compute_capability)
+            module.attributes[TARGET_ATTRIBUTE] = StringAttr(self.options.target.cpu)
 
     def llvm_ir(self, module: Operation, debug: DebugLevel) -> str:
         from tessera_tools.emit.llvmir import emit_with_inlined

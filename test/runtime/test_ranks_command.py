@@ -1,0 +1,137 @@
+"""`tessera-run --ranks`: from a module to whole results, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from programs import fresh_seed
+from runtime.plans import CUTS, matmul
+
+from tessera_tools.cli.run import run
+from tessera_tools.cli.translate import run as translate
+
+SHAPE = (32, 32, 64)
+COMMON = ("--color=never", "--transport=sockets")
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "matmul.mlir"
+    path.write_text(matmul("x = 2", *CUTS["reduce_scatter"], SHAPE))
+    return path
+
+
+def _operands(folder: Path) -> list[str]:
+    rng = np.random.default_rng(fresh_seed())
+    a, b = (rng.uniform(-1, 1, shape).astype(np.float16) for shape in ((32, 64), (64, 32)))
+    np.save(folder / "a.npy", a)
+    np.save(folder / "b.npy", b)
+    np.save(folder / "d.npy", (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32))
+    return [f"--arg=A=@{folder}/a.npy", f"--arg=B=@{folder}/b.npy"]
+
+
+def test_results_are_compared_and_written(module: Path, tmp_path: Path) -> None:
+    expect = f"--expect=result0=@{tmp_path}/d.npy:rtol=1e-4:atol=1e-4"
+    out = tmp_path / "result.npy"
+    report = tmp_path / "report.json"
+    made = run(
+        [
+            str(module),
+            "--ranks=2",
+            *_operands(tmp_path),
+            expect,
+            f"--out=result0={out}",
+            f"--report={report}",
+            *COMMON,
+        ]
+    )
+    assert made.exit_code == 0, made.stderr.decode()
+    assert "main: 2 ranks over sockets, 1 launch and 1 exchange each" in made.stderr.decode()
+    assert "result0: 1,024 elements as expected" in made.stderr.decode()
+    np.testing.assert_allclose(np.load(out), np.load(tmp_path / "d.npy"), rtol=1e-4, atol=1e-4)
+    data = json.loads(report.read_text())
+    assert data["status"] == "success" and data["mesh"] == {"x": 2} and len(data["runs"]) == 2
+
+
+def test_a_wrong_answer_is_status_2(module: Path, tmp_path: Path) -> None:
+    operands = _operands(tmp_path)
+    made = run([str(module), "--ranks=2", *operands, "--expect=result0=zeros:f32:32x32", *COMMON])
+    assert made.exit_code == 2
+    assert "elements are wrong" in made.stderr.decode()
+
+
+def test_ptx_runs_with_its_manifest(module: Path, tmp_path: Path) -> None:
+    cubin, ptx = tmp_path / "matmul.cubin", tmp_path / "matmul.ptx"
+    assert translate([str(module), "--mlir-to-cubin", "-o", str(cubin)]).exit_code == 0
+    assert translate([str(module), "--mlir-to-ptx", "-o", str(ptx)]).exit_code == 0
+    (plan,) = json.loads((tmp_path / "matmul.json").read_text())["plans"]
+    assert [step["kind"] for step in plan["steps"]] == ["launch", "reduce_scatter"]
+    expect = f"--expect=result0=@{tmp_path}/d.npy:rtol=1e-4:atol=1e-4"
+    operands = _operands(tmp_path)
+    made = run([str(ptx), f"--manifest={tmp_path}/matmul.json", "--ranks=2", *operands, expect, *COMMON])
+    assert made.exit_code == 0, made.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ranks=4"], "--ranks is 4, but 'main' is for 2 ranks (x = 2)"),
+        (["--ranks=2", "--entry=other"], "there is no function 'other' on the host; found 'main'"),
+        (["--ranks=2", "--grid=2"], "--grid is for one kernel; with --ranks the launches are the plan's"),
+        (["--ranks=2", "--modes=both"], "--modes=both runs twice; with --ranks expected late or early"),
+        (["--ranks=2", "--arg=rand:f16:32x64"], "'main' takes 2 arguments, 1 given: A, B"),
+        (["--ranks=2", "--arg=i32:4"], "'i32:4': functions on the host take arrays, as in A=rand:f16:128x64"),
+        (["--ranks=2", "--out=D=d.npy"], "there is no result 'D'; 'main' gives result0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(module: Path, options: list[str], message: str) -> None:
+    made = run([str(module), *options, *COMMON])
+    assert made.exit_code == 1
+    assert message in made.stderr.decode()
+
+
+def test_a_module_without_a_host_function(tmp_path: Path) -> None:
+    path = tmp_path / "empty.ptx"
+    path.write_text(".version 8.0\n.target sm_80\n.address_size 64\n")
+    made = run([str(path), "--ranks=2", *COMMON])
+    assert made.exit_code == 1
+    assert "--ranks: there is no function that runs on the host" in made.stderr.decode()
+
+
+def test_what_a_plan_cannot_have_is_refused_at_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "host.mlir"
+    path.write_text("""
+module attributes {tile.mesh = #tile.mesh<x = 2>} {
+  func.func @main(%a: memref<8xf32>) -> memref<8xf32> attributes {tile.per_rank} {
+    %0 = tile.allreduce %a {mesh_axis = "x", reduction_kind = "sum"} : memref<8xf32> -> memref<8xf32>
+    %s = tile.alloc_shared : memref<8xf32, 3>
+    return %0 : memref<8xf32>
+  }
+}
+""")
+    made = run([str(path), "--ranks=2", "--arg=rand:f32:8", *COMMON])
+    assert made.exit_code == 1
+    assert (
+        "host.mlir:5:10: error: 'tile.alloc_shared' op is not supported in a function on the host"
+        in made.stderr.decode()
+    )
+
+
+def test_a_program_of_exchanges_alone(tmp_path: Path) -> None:
+    path = tmp_path / "host.mlir"
+    path.write_text("""
+module attributes {tile.mesh = #tile.mesh<x = 2>} {
+  func.func @main(%a: memref<2x8xf32> {sharding = #tile.sharding<[{x}, {}]>})
+      -> (memref<4x4xf32> {sharding = #tile.sharding<[{}, {x}]>}) attributes {tile.per_rank} {
+    %0 = tile.all_to_all %a {mesh_axis = "x", split_dim = 1 : i64, gather_dim = 0 : i64}
+        : memref<2x8xf32> -> memref<4x4xf32>
+    return %0 : memref<4x4xf32>
+  }
+}
+""")
+    given = "--arg=arange:f32:4x8"
+    made = run([str(path), "--ranks=2", given, "--expect=result0=arange:f32:4x8", *COMMON])
+    assert made.exit_code == 0, made.stderr.decode()
