@@ -17,6 +17,7 @@ from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.compute import ByRow, Product, RowReduction
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import DYNAMIC
 
 DEFAULT_THREADS = 128
 """Threads of a block whose program does not say how many there are."""
@@ -177,6 +178,8 @@ def _product_shape(op: Any, classes: _Classes, known: dict[Value, tuple[int, int
         shape = known.get(classes.find(value)) if is_fragment(value) else value.type.shape
         if shape is None:
             return None
+        if DYNAMIC in shape:
+            raise op.error(f"multiplies {value.type}; expected what lies in shared memory or registers")
         extents.append(tuple(reversed(shape)) if transposed else tuple(shape))
     (m, k), (other, n) = extents
     if k != other:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tessera_tools.dialects.tile import asynchronous, collectives, compute, memory, mesh, threads
 from tessera_tools.dialects.tile.asynchronous import *  # noqa: F403
-from tessera_tools.dialects.tile.base import FRAGMENT, REGISTERS, SHARED, rows_of, space_of
+from tessera_tools.dialects.tile.base import FRAGMENT, GLOBAL_BUFFER, REGISTERS, SHARED, rows_of, space_of
 from tessera_tools.dialects.tile.collectives import *  # noqa: F403
 from tessera_tools.dialects.tile.compute import *  # noqa: F403
 from tessera_tools.dialects.tile.memory import *  # noqa: F403
@@ -28,6 +28,7 @@ DIALECT = Dialect(
 __all__ = [
     "DIALECT",
     "FRAGMENT",
+    "GLOBAL_BUFFER",
     "REGISTERS",
     "SHARED",
     "MeshAttr",

@@ -14,7 +14,7 @@ from tessera_tools.dialects.tile.base import (
     rows_of,
     space_of,
 )
-from tessera_tools.ir.types import FloatType, MemRefType
+from tessera_tools.ir.types import DYNAMIC, FloatType, MemRefType
 from tessera_tools.opdef import (
     BOOL_ATTR,
     STRING_ATTR,
@@ -73,6 +73,10 @@ class Product(Op):
         a, b, res = self.lhs.type, self.rhs.type, self.res.type
         if a.rank != 2 or b.rank != 2 or res.rank != 2:
             raise self.error(f"multiplies {a} by {b} into {res}; expected matrices")
+        if self.layout is not None and self.layout.value != "row_major":
+            raise self.error(
+                f'has layout "{self.layout.value}"; expected "row_major" (transpose_a and transpose_b turn operands)'
+            )
         if any(space_of(t) != 0 and not t.is_static for t in (a, b, res)):
             raise self.error(f"multiplies {a} by {b} into {res}; expected static extents")
         if accumulator_element(a.element) is not res.element and not (
@@ -83,9 +87,11 @@ class Product(Op):
             raise self.error(f"adds to {self.acc.type}, but gives {res}")
         if space_of(a) != REGISTERS and space_of(b) != REGISTERS:
             k, other = a.shape[0 if self.transposes_a else 1], b.shape[1 if self.transposes_b else 0]
-            if k != other:
+            if DYNAMIC not in (k, other) and k != other:
                 raise self.error(f"multiplies {a} by {b}: {k} columns of the one, {other} rows of the other")
             m, n = a.shape[1 if self.transposes_a else 0], b.shape[0 if self.transposes_b else 1]
+            if DYNAMIC in (m, n):
+                return
             if m % res.shape[0] or n % res.shape[1]:
                 raise self.error(
                     f"has fragments of {res.shape[0]}x{res.shape[1]}, which do not divide {m}x{n}"

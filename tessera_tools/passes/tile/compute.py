@@ -172,6 +172,24 @@ _REDUCTIONS = {
     "tile.row_min": ("min", "arith.minnumf", float("inf")),
     "tile.row_sum": ("sum", "arith.addf", 0.0),
 }
+
+
+def _floats(op: Any, type: Any) -> None:
+    """An error where elements are integers, and the op is of floats alone."""
+    if not isinstance(type.element, FloatType):
+        raise op.error(f"computes with {type.element}; floats are supported")
+
+
+def _combined(low: Lowering, kind: str, a: Value, b: Value) -> Value:
+    """Two tiles of floats or (signed) integers, element by element."""
+    floats = isinstance(a.type.element, FloatType)  # type: ignore[attr-defined]
+    return low.insert(_COMBINED[kind][0 if floats else 1](a, b)).results[0]
+
+
+_COMBINED: dict[str, tuple[Any, Any]] = {
+    "add": (arith.AddF, arith.AddI), "sub": (arith.SubF, arith.SubI), "mul": (arith.MulF, arith.MulI),
+    "max": (arith.MaxNumF, arith.MaxSI), "min": (arith.MinNumF, arith.MinSI),
+}  # fmt: skip
 _KINDS = {kind: (name, identity) for kind, name, identity in _REDUCTIONS.values()}
 
 
@@ -225,32 +243,34 @@ def broadcast(low: Lowering, op: tile.Broadcast) -> None:
 def by_row(low: Lowering, op: Any) -> None:
     """Each element with the number of its row."""
     value = low.tile(op, op.lhs)
+    if not isinstance(op, tile.MulBroadcast):
+        _floats(op, value.type)
     rows = over_rows(low, low.tile(op, op.rhs), value.type)  # type: ignore[arg-type]
     if isinstance(op, tile.ExpSubtract):
         found = _exponential(low, low.insert(arith.SubF(value, rows)).result)
     elif isinstance(op, tile.DivBroadcast):
         found = _quotient(low, value, rows)
     else:
-        found = low.insert(arith.MulF(value, rows)).result
+        found = _combined(low, "mul", value, rows)
     low.tiles[op.res] = found
 
 
 # -- elementwise
 
 
-_BINARY: dict[str, Any] = {
-    "tile.element_max": arith.MaxNumF, "tile.element_min": arith.MinNumF, "tile.add": arith.AddF,
-    "tile.sub": arith.SubF, "tile.mul": arith.MulF,
+_BINARY = {
+    "tile.element_max": "max", "tile.element_min": "min", "tile.add": "add", "tile.sub": "sub", "tile.mul": "mul",
 }  # fmt: skip
 
 
 @handles(*_BINARY)
 def binary(low: Lowering, op: Any) -> None:
-    low.tiles[op.res] = low.insert(_BINARY[op.name](low.tile(op, op.lhs), low.tile(op, op.rhs))).result
+    low.tiles[op.res] = _combined(low, _BINARY[op.name], low.tile(op, op.lhs), low.tile(op, op.rhs))
 
 
 @handles("tile.exp_diff")
 def exp_diff(low: Lowering, op: tile.ExpDiff) -> None:
+    _floats(op, op.lhs.type)
     low.tiles[op.res] = _exponential(
         low, low.insert(arith.SubF(low.tile(op, op.lhs), low.tile(op, op.rhs))).result
     )
@@ -258,7 +278,11 @@ def exp_diff(low: Lowering, op: tile.ExpDiff) -> None:
 
 @handles("tile.fma")
 def fma(low: Lowering, op: tile.Fma) -> None:
-    low.tiles[op.res] = low.insert(math.Fma(*(low.tile(op, v) for v in (op.a, op.b, op.c)))).results[0]
+    a, b, c = (low.tile(op, v) for v in (op.a, op.b, op.c))
+    if isinstance(op.res.type.element, FloatType):
+        low.tiles[op.res] = low.insert(math.Fma(a, b, c)).results[0]
+    else:
+        low.tiles[op.res] = _combined(low, "add", _combined(low, "mul", a, b), c)
 
 
 @handles("tile.cast")
@@ -266,9 +290,12 @@ def cast(low: Lowering, op: tile.Cast) -> None:
     """Between floats; of equal width by way of f32."""
     value = low.tile(op, op.source)
     old, new = op.source.type.element, op.res.type.element
-    if not isinstance(old, FloatType) or not isinstance(new, FloatType):
-        raise op.error(f"casts {old} to {new}; floats are supported")
     type = low.tile_type(op.res)
+    if old is not new and not isinstance(new, FloatType):
+        raise op.error(f"casts {old} to {new}; casts to floats are supported")
+    if not isinstance(old, FloatType) and old is not new:
+        low.tiles[op.res] = low.insert(arith.SIToFP(value, out=type)).out
+        return
     if old is new:
         low.tiles[op.res] = value
         return
@@ -284,6 +311,10 @@ def cast(low: Lowering, op: tile.Cast) -> None:
 
 
 def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
+    if number in low.divergent:
+        raise op.error(
+            "takes a number that differs by thread; all threads of a block give the elements of a tile one number"
+        )
     return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=low.tile_type(fragment))).res
 
 
@@ -303,16 +334,14 @@ def copy(low: Lowering, op: tile.Copy) -> None:
 
 @handles("tile.scale_tensor", "tile.broadcast_scale")
 def scale(low: Lowering, op: Any) -> None:
-    low.tiles[op.dest] = low.insert(
-        arith.MulF(low.tile(op, op.dest), _spread(low, op, op.factor, op.dest))
-    ).result
+    low.tiles[op.dest] = _combined(low, "mul", low.tile(op, op.dest), _spread(low, op, op.factor, op.dest))
 
 
 @handles("tile.scale_accumulator")
 def scale_rows(low: Lowering, op: tile.ScaleAccumulator) -> None:
     value = low.tile(op, op.dest)
     rows = over_rows(low, low.tile(op, op.factors), value.type)  # type: ignore[arg-type]
-    low.tiles[op.dest] = low.insert(arith.MulF(value, rows)).result
+    low.tiles[op.dest] = _combined(low, "mul", value, rows)
 
 
 @handles("tile.accumulate")
@@ -320,7 +349,7 @@ def accumulate(low: Lowering, op: tile.Accumulate) -> None:
     if op in low.folded:
         low.tiles[op.dest] = low.tile(op, op.update)
         return
-    low.tiles[op.dest] = low.insert(arith.AddF(low.tile(op, op.dest), low.tile(op, op.update))).result
+    low.tiles[op.dest] = _combined(low, "add", low.tile(op, op.dest), low.tile(op, op.update))
 
 
 def _numbers(low: Lowering, op: Any, first: Value, type: RankedTensorType, axis: int) -> Value:

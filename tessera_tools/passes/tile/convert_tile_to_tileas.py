@@ -20,7 +20,7 @@ from tessera_tools.dialects import func, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.tile.collectives import is_host
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import StridedLayoutAttr, StringAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
 from tessera_tools.ir.types import I32, FloatType, FunctionType, IndexType, IntegerType, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
@@ -86,6 +86,8 @@ def _convert(function: Any, target: Target) -> Any:
     fragments = fragments_of(function)
     if function.signature.results:
         raise function.error("is a kernel, and returns values; expected a kernel to return nothing")
+    if not function.body.blocks:
+        raise function.error("is a kernel without a body")
     if len(function.body.blocks) != 1:
         raise function.error("has unstructured control flow; loops and branches of scf are supported")
     entry = Block()
@@ -96,6 +98,8 @@ def _convert(function: Any, target: Target) -> Any:
         _parameter(low, entry, argument, alignment)
     low.start()
     low.block(function.body.entry)
+    for buffer in low.shared:
+        copies.check_written(buffer)
     low.builder.location = function.location
     low.insert(nv_tileaa.Return())
     names = [a.type for a in entry.arguments]
@@ -135,6 +139,15 @@ def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> 
         return
     if tile.space_of(type) != 0:
         raise low.error(argument, f"a parameter of type {type}; expected a tensor in global memory")
+    if not tile.GLOBAL_BUFFER.accepts(type):
+        raise low.error(argument, f"a parameter of type {type}; expected a tensor of numbers")
+    if type.layout is not None and not (
+        isinstance(type.layout, StridedLayoutAttr) and type.layout.strides[-1:] in ((), (1,))
+    ):
+        raise low.error(
+            argument,
+            f"a parameter of type {type}; expected neighbours in a row to lie side by side (stride 1)",
+        )
     pointer = entry.add_argument(PointerType(1), location)
     pointer.name_hint = argument.name_hint
     sizes = [entry.add_argument(I32, location) for _ in range(2 * type.rank)]

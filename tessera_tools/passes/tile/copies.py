@@ -6,7 +6,7 @@ from typing import Any
 
 from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.dialects import memref, nv_tileas, tile
+from tessera_tools.dialects import arith, memref, nv_tileas, tile
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
@@ -35,14 +35,38 @@ def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
     """One stage of a tile, laid out by the buffer's swizzle."""
     type = op.res.type
     bits = type.element.width
+    size, row = swizzle_bytes(op), type.shape[-1] * bits // 8
+    if any(extent & (extent - 1) for extent in type.shape):
+        raise op.error(f"has type {type}; extents that are powers of two are supported")
+    if size and size not in (32, 64, 128):
+        raise op.error(f"has rows of {row} bytes; a swizzle needs 32 or more")
     try:
-        layout = swizzled(type.shape, bits, swizzle_bytes=swizzle_bytes(op))
+        layout = swizzled(type.shape, bits, swizzle_bytes=size)
     except LayoutError as problem:
-        raise op.error(f"cannot be swizzled: {problem}") from None
+        raise op.error(f"cannot be laid out: {problem}") from None
     shared = SmemType((1, *type.shape), type.element, SharedAttr(layout))
     buffer = low.insert(nv_tileas.AllocTensor(res=shared)).res
     buffer.name_hint = op.res.name_hint
     low.shared[op.res] = Shared(buffer, low.number(0, I32))
+
+
+_FILLS = (
+    "tile.cp_async",
+    "tile.cp_async_cg",
+    "tile.tma_load",
+    "tile.store_shared",
+    "tile.store_shared_vector",
+)
+
+
+def check_written(buffer: Value) -> None:
+    """Nobody reads a buffer in shared memory that nothing is ever written to."""
+    users = list(buffer.users)
+    if any(user.name in _FILLS for user in users):
+        return
+    for user in users:
+        if user.name.startswith(("tile.load_shared", "tile.mma", "tile.wgmma", "tile.wmma")):
+            raise user.error("reads a buffer in shared memory that nothing is written to")
 
 
 @handles("tile.alloc_register")
@@ -56,7 +80,9 @@ def tensor_slice(low: Lowering, op: tile.ComputeTensorSlice) -> None:
     rank = op.source.type.rank
     axes = {3: (1,), 4: (2, 1)}.get(rank, ())
     leading = [block_coordinate(low, axis) for axis in axes]
-    low.matrices[op.res] = _matrix(low, op, op.source, leading, low.scalar(op, op.start), low.number(0))
+    made = _matrix(low, op, op.source, leading, low.scalar(op, op.start), low.number(0))
+    made.sizes = op.res.type.shape[0], None
+    low.matrices[op.res] = made
 
 
 @handles("memref.subview")
@@ -65,11 +91,43 @@ def subview(low: Lowering, op: memref.SubView) -> None:
     rank = op.source.type.rank
     offsets, strides = _mixed(low, op, "offsets"), op.static_strides.values
     sizes = op.static_sizes.values
-    if any(s != 1 for s in strides) or any(n != 1 for n in sizes[: rank - 2]):
+    if (
+        rank < 2
+        or op.result.type.rank != 2
+        or any(s != 1 for s in strides)
+        or any(n != 1 for n in sizes[: rank - 2])
+    ):
         raise op.error(
             "is not a matrix of the last two dimensions with unit strides, which is what is supported"
         )
-    low.matrices[op.result] = _matrix(low, op, op.source, offsets[: rank - 2], *offsets[rank - 2 :])
+    made = _matrix(low, op, op.source, offsets[: rank - 2], *offsets[rank - 2 :])
+    given = iter(op.sizes)
+    ends: list[int | None] = []
+    for axis, size in enumerate(sizes):
+        if size == memref.DYNAMIC_INDEX:
+            _check_whole(op, axis, next(given))
+            ends.append(None)
+        else:
+            whole = size == op.source.type.shape[axis] and op.static_offsets.values[axis] == 0
+            ends.append(None if whole else size)
+    made.sizes = ends[-2], ends[-1]
+    low.matrices[op.result] = made
+
+
+def _check_whole(op: memref.SubView, axis: int, size: Value) -> None:
+    """An extent that is a value is that of the tensor, from its beginning."""
+    source: Any = size.defining_op
+    index: Any = source.index.defining_op if isinstance(source, memref.Dim) else None
+    if (
+        op.static_offsets.values[axis] != 0
+        or index is None
+        or source.source is not op.source
+        or not isinstance(index, arith.Constant)
+        or index.value.value != axis
+    ):
+        raise op.error(
+            f"cuts dimension {axis} by a value; expected a constant, or the tensor's own extent (memref.dim) from 0"
+        )
 
 
 def _mixed(low: Lowering, op: Any, field: str) -> list[Value]:
@@ -81,7 +139,7 @@ def _mixed(low: Lowering, op: Any, field: str) -> list[Value]:
 def _matrix(low: Lowering, op: Any, tensor: Value, leading: list[Value], row: Value, column: Value) -> Matrix:
     if tensor not in low.tensors:
         raise op.error("cuts a tensor that is no parameter of the kernel")
-    for value in (*leading, row, column):
+    for value in op.operands:
         if value in low.divergent:
             raise op.error("cuts at a place that differs by thread")
     return low.matrix(tensor, leading, row, column, op.location)
@@ -97,8 +155,16 @@ def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
     return found
 
 
-def access_atom(low: Lowering, primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyAtomAttr:
-    """The widest access of a tile at a matrix's place."""
+def access_atom(
+    low: Lowering, op: Any, primitive: str, matrix: Matrix, type: RankedTensorType
+) -> CopyAtomAttr:
+    """The widest access of a tile at a matrix's place; an error where the matrix ends in the tile, but not in the
+    tensor: what is beyond would be the tensor's."""
+    for axis, (size, extent) in enumerate(zip(matrix.sizes, type.shape, strict=True)):
+        if size is not None and size < extent:
+            raise op.error(
+                f"moves a tile of {extent} {'columns' if axis else 'rows'} at a slice of {size}; expected as many"
+            )
     view: Any = matrix.view.defining_op
     count = vector_elements(view, matrix.offsets, type, Facts())
     return CopyAtomAttr.make(80, primitive, count * type.element.width, type.element)  # type: ignore[attr-defined]
@@ -110,7 +176,7 @@ def copy_async(low: Lowering, op: Any) -> None:
     matrix = matrix_of(low, op, op.source)
     shared = low.shared[op.dest]
     type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
-    atom = access_atom(low, "cp_async", matrix, type)
+    atom = access_atom(low, op, "cp_async", matrix, type)
     if atom.bits < 32:
         raise op.error(
             f"copies elements of {atom.bits} bits one by one, and cp.async moves 32 bits or more; state a greater "
@@ -162,10 +228,11 @@ def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
     matrix = matrix_of(low, op, op.source)
     type = low.tile_type(op.dest)
     load = nv_tileas.TiledLoad(
-        matrix.view, matrix.offsets, low.token, access_atom(low, "ldg", matrix, type), PaddingAttr("zero"),
+        matrix.view, matrix.offsets, low.token, access_atom(low, op, "ldg", matrix, type), PaddingAttr("zero"),
         load_operator(op), res=type, out_token=MEM_TOKEN,
     )  # fmt: skip
     low.tiles[op.dest] = low.insert(load).res
+    low.token = load.out_token
     _prefetch(low, op, matrix, type)
 
 
@@ -176,7 +243,7 @@ def store_tile(low: Lowering, op: tile.StoreGlobal) -> None:
 
     matrix = matrix_of(low, op, op.dest)
     value = low.tile(op, op.value)
-    atom = access_atom(low, "stg", matrix, low.tile_type(op.value))
+    atom = access_atom(low, op, "stg", matrix, low.tile_type(op.value))
     store = nv_tileas.TiledStore(
         matrix.view, matrix.offsets, value, low.token, atom, store_operator(op), out_token=MEM_TOKEN
     )
