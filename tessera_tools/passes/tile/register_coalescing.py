@@ -22,7 +22,8 @@ from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tile.compute import accumulated_into
-from tessera_tools.passes.tile.fragment_liveness import FragmentLiveness, dominates, overwritten, written
+from tessera_tools.passes.tile.interference import dominates, given, interferences, pinned
+from tessera_tools.passes.tile.liveness import Liveness, written_whole
 from tessera_tools.passes.tile.vector_accesses import vectorize
 
 
@@ -62,15 +63,15 @@ def _merge_one(function: Any, context: PassContext) -> bool:
     copies = [op for op in function.walk() if isinstance(op, tile.Copy) and is_fragment(op.dest)]
     if not copies:
         return False
-    liveness = FragmentLiveness(function)
-    apart = liveness.interferences()
+    fixed = pinned(function)
+    apart = interferences(Liveness(function))
     for copy in copies:
         source, dest = copy.source, copy.dest
         if source is dest:
             copy.erase()
             context.count("copies")
             return True
-        if frozenset((source, dest)) in apart or source in liveness.pinned or dest in liveness.pinned:
+        if frozenset((source, dest)) in apart or source in fixed or dest in fixed:
             continue
         for keep, drop in ((source, dest), (dest, source)):
             if _may_replace(keep, drop, copy) and _replace(function, keep, drop):
@@ -132,7 +133,8 @@ def _fused(function: Any) -> set[tuple[Operation, Operation]]:
 
 def _remove_one(function: Any, context: PassContext) -> bool:
     """Remove one op whose fragment nobody reads; whether there was one."""
-    liveness: FragmentLiveness | None = None
+    liveness: Liveness | None = None
+    fixed = pinned(function)
     for op in function.walk(reverse=True, post_order=True):
         if isinstance(op, tile.AllocRegister):
             if not op.res.has_uses:
@@ -142,13 +144,13 @@ def _remove_one(function: Any, context: PassContext) -> bool:
             continue
         if op.regions or not op.name.startswith("tile.") or isinstance(op, Collective):
             continue
-        targets = written(op)
+        targets = given(op)
         if not targets or any(v.has_uses for v in op.results):
             continue
-        liveness = liveness or FragmentLiveness(function)
-        if any(v in liveness.after[op] or v in liveness.pinned for v in targets):
+        liveness = liveness or Liveness(function)
+        if any(v in liveness.after[op] or v in fixed for v in targets):
             continue
-        if all(_is_written_elsewhere(op, v) for v in overwritten(op) if v not in op.results) and _take(
+        if all(_is_written_elsewhere(op, v) for v in written_whole(op) if v not in op.results) and _take(
             function, op
         ):
             context.count("dead")

@@ -23,7 +23,7 @@ from tessera_tools.ir.effects import own_effects
 from tessera_tools.ir.types import DYNAMIC, I64, FloatType, IntegerType, Type, VectorType, bit_width
 from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.passes.tile.alignment import alignment_of
-from tessera_tools.passes.tile.fragment_liveness import dominates
+from tessera_tools.passes.tile.interference import dominates
 
 WIDEST = 128
 """Bits of an access, at most (PTX ISA, "ld", "st")."""

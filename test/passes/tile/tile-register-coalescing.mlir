@@ -258,3 +258,16 @@ func.func @rows_of_six(%A: memref<?x6xf32>, %r: index) -> (f32, f32, f32, f32) {
   %3 = tile.load_global %A[%r, %c3] : memref<?x6xf32>
   return %0, %1, %2, %3 : f32, f32, f32, f32
 }
+
+// What is spilled is read when it comes back.
+// CHECK-LABEL: @spilled(
+// CHECK: tile.fill %a
+// CHECK: tile.spill %a
+func.func @spilled(%D: memref<?x?xf32>, %slot: memref<4096xf32, 3>, %x: f32) {
+  %a = tile.alloc_register : memref<4x8xf32, 5>
+  tile.fill %a, %x : memref<4x8xf32, 5>
+  tile.spill %a, %slot : memref<4x8xf32, 5>, memref<4096xf32, 3>
+  %b = tile.reload %slot : memref<4096xf32, 3> -> memref<4x8xf32, 5>
+  tile.store_global %b, %D : memref<4x8xf32, 5>, memref<?x?xf32>
+  return
+}
