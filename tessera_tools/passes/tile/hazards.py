@@ -14,6 +14,7 @@ others, and those of single elements, barriers of the program stay where they or
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,7 @@ from tessera_tools.analysis.hazards import (
     Restart,
     depth,
 )
-from tessera_tools.dialects import arith, memref, tile
+from tessera_tools.dialects import arith, memref, scf, tile
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.ir.builtin_attributes import i64
@@ -236,7 +237,11 @@ class TileHazards(Hazards):
 
     def differs(self, op: Operation) -> bool:
         """Whether threads go different ways at an op."""
-        return bool(op.regions) and any(value in self.divergent for value in op.operands)
+        if isinstance(op, scf.For):
+            deciding: Sequence[Value] = (op.lower, op.upper, op.step)
+        else:
+            deciding = op.operands if op.regions else ()
+        return any(value in self.divergent for value in deciding)
 
     # -- waits
 
