@@ -291,3 +291,60 @@ def test_spilled_fragments_need_no_local_memory_and_no_barriers() -> None:
     assert spilled_by_ptxas(text, (AFTER,)) == 0
     before, after = (compiled(text, "sm_80", passes).ptx.count("bar.sync") for passes in ((), (AFTER,)))
     assert before == after
+
+
+IN_PLACE = """
+func.func @kernel(%A: memref<?x?xbf16>, %B: memref<?x?xbf16>, %D: memref<?x?xf32>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c100 = arith.constant 100 : index
+  %two = arith.constant 2.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %t = tile.thread_id : index
+  %low = arith.cmpi slt, %t, %c100 : index
+  %a = tile.alloc_shared {swizzle = "xor", swizzle_size = 32} : memref<256x16xbf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<16x128xbf16, 3>
+  %x = tile.compute_tensor_slice %A, %c0 : memref<?x?xbf16>, index -> memref<256x?xbf16>
+  %y = tile.compute_tensor_slice %B, %c0 : memref<?x?xbf16>, index -> memref<16x?xbf16>
+  tile.cp_async %x, %a : memref<256x?xbf16>, memref<256x16xbf16, 3>
+  tile.cp_async %y, %b : memref<16x?xbf16>, memref<16x128xbf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  tile.barrier
+  %kept = tile.alloc_register : memref<8x8xf32, 5>
+  %sum = tile.alloc_register : memref<8x8xf32, 5>
+  tile.fill %kept, %two : memref<8x8xf32, 5>
+  tile.fill %sum, %zero : memref<8x8xf32, 5>
+  scf.for %i = %c0 to %c3 step %c1 {
+    %s = tile.mma %a, %b : memref<256x16xbf16, 3>, memref<16x128xbf16, 3> -> memref<8x8xf32, 5>
+    tile.accumulate %sum, %s : memref<8x8xf32, 5>, memref<8x8xf32, 5>
+    %even = arith.cmpi eq, %i, %c1 : index
+    scf.if %even {
+      tile.scale_tensor %kept, %two : memref<8x8xf32, 5>, f32
+    }
+    scf.if %low {
+      tile.mask_fill %kept, %zero : memref<8x8xf32, 5>, f32
+    } else {
+      tile.accumulate %kept, %sum : memref<8x8xf32, 5>, memref<8x8xf32, 5>
+    }
+  }
+  tile.accumulate %sum, %kept : memref<8x8xf32, 5>, memref<8x8xf32, 5>
+  tile.store_global %sum, %D : memref<8x8xf32, 5>, memref<?x?xf32>
+  return
+}
+"""
+
+
+def test_fragments_that_are_changed_in_place_are_spilled_again() -> None:
+    """In a loop, in a branch, and for some of the threads: bit by bit what it is without spills."""
+    rng = np.random.default_rng(fresh_seed())
+    a, b = random("bf16", (256, 16), rng), random("bf16", (16, 128), rng)
+    found: list[Any] = []
+    for passes in ((), (AFTER,)):
+        args = [x for array in (a, b, empty("f32", (256, 128))) for x in strided(array)]
+        arrays, result = launch(IN_PLACE, *args, passes=passes)
+        assert not result.findings, result.findings.text("in place")
+        found.append(arrays[2])
+    assert sum(isinstance(op, tile.Reload) for op in managed(IN_PLACE, AFTER).walk()) == 3
+    np.testing.assert_array_equal(*found)

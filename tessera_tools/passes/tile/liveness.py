@@ -81,16 +81,6 @@ class Liveness:
                 return head
             head = grown
 
-    def interferes(self, a: Value, b: Value) -> bool:
-        """Whether one is written while what the other holds is still needed."""
-        for op, live in self.after.items():
-            written = written_whole(op) if not op.regions else []
-            if (a in written and b in live | frozenset(written)) or (b in written and a in live):
-                return True
-            if a in live and b in live:
-                return True
-        return False
-
     def pressure(self, op: Operation) -> int:
         """Registers of fragments that are held at once while an op runs.  What works element by element gives back
         those of its operands as it goes; a product that only adds to a fragment makes none of its own."""

@@ -16,6 +16,7 @@ from tessera_tools.dialects import scf, tile
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I64, MemRefType
+from tessera_tools.passes.tile.interference import interferences, pinned
 from tessera_tools.passes.tile.liveness import Liveness, read, registers
 from tessera_tools.passes.tile.lowering import writes_of
 from tessera_tools.target import Target, max_registers_for
@@ -32,17 +33,18 @@ def budget(target: Target, threads: int) -> int:
 def share(function: Any, fragments: Fragments) -> int:
     """Let fragments of one type, of which no two are needed at once, be one alloc_register; how many went."""
     gone = 0
-    liveness = Liveness(function)
+    fixed = pinned(function)
+    meeting = interferences(Liveness(function))
     kept: list[tile.AllocRegister] = []
     for op in [op for op in function.walk() if isinstance(op, tile.AllocRegister)]:
-        if op.res not in fragments.shapes or not op.res.has_uses:
+        if op.res not in fragments.shapes or op.res in fixed or not op.res.has_uses:
             continue
         for other in kept:
-            if _alike(op, other, fragments) and not liveness.interferes(op.res, other.res):
+            if _alike(op, other, fragments) and frozenset((op.res, other.res)) not in meeting:
                 op.res.replace_all_uses_with(other.res)
                 op.erase()
                 gone += 1
-                liveness = Liveness(function)
+                meeting = interferences(Liveness(function))
                 break
         else:
             kept.append(op)
@@ -96,7 +98,7 @@ class Spiller:
         used = set(place.operands) | set(place.results)
         room = self.target.max_shared_per_block - _shared_bytes(self.function)
         best: tuple[float, Value] | None = None
-        held = liveness.before[place] & liveness.after[place]
+        held = (liveness.before[place] & liveness.after[place]) - pinned(self.function)
         for value in [v for op in self.function.walk() for v in op.results if v in held]:
             type: Any = value.type
             if value in used or value in self.settled or type.rank != 2 or type.element.width != 32:
