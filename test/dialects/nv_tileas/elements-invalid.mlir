@@ -21,3 +21,11 @@ func.func @f(%b: !nv_tileas.smem<1x8x8xf16>, %i: i32) {
   %0 = nv_tileas.load_element %b[%i][%i, %i] : !nv_tileas.smem<1x8x8xf16> -> vector<3xf16>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<8x8xf16>, %slot: !nv_tileas.smem<1x64xf32>, %i: i32) {
+  // expected-error @below {{keeps tensor<8x8xf16> in !nv_tileas.smem<1x64xf32>: the element types must agree}}
+  nv_tileas.spill %x, %slot[%i] : tensor<8x8xf16>, !nv_tileas.smem<1x64xf32>
+  return
+}

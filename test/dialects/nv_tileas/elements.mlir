@@ -18,3 +18,11 @@ func.func @f(%b: !nv_tileas.smem<1x8x8xf16>, %p: !llvm.ptr<1>, %i: i32, %j: i32)
   nv_tileas.prefetch %p : !llvm.ptr<1>
   return
 }
+
+// CHECK: nv_tileas.spill %x, %slot[%i] : tensor<8x8xf32>, !nv_tileas.smem<1x64xf32>
+// CHECK: nv_tileas.reload %slot[%i] : !nv_tileas.smem<1x64xf32> -> tensor<8x8xf32>
+func.func @slot(%x: tensor<8x8xf32>, %slot: !nv_tileas.smem<1x64xf32>, %i: i32) {
+  nv_tileas.spill %x, %slot[%i] : tensor<8x8xf32>, !nv_tileas.smem<1x64xf32>
+  %0 = nv_tileas.reload %slot[%i] : !nv_tileas.smem<1x64xf32> -> tensor<8x8xf32>
+  return
+}

@@ -28,3 +28,12 @@ func.func @rows(%A: memref<?x?xf32>) attributes {tessera.kernel, tessera.threads
   %y = vector.extract %x[%t] : f32 from vector<4xf32>
   return
 }
+
+// -----
+
+func.func @slot() attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<96xf32, 3>
+  // expected-error @below {{keeps memref<8x8xf32, 5> in memref<96xf32, 3>; expected a row of f32, some threads' fragments long}}
+  %x = tile.reload %s : memref<96xf32, 3> -> memref<8x8xf32, 5>
+  return
+}

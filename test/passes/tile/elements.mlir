@@ -22,3 +22,22 @@ func.func @elements(%A: memref<?x?xf16>) attributes {tessera.kernel, tessera.thr
   tile.prefetch %A[%t, %c0] : memref<?x?xf16>
   return
 }
+
+// A slot stands for one tile: what is reloaded is of the tile that was spilled.
+// CHECK-LABEL: nv_tileaa.func @slots
+// CHECK: %[[SLOT:.+]] = nv_tileas.alloc_tensor : !nv_tileas.smem<1x4096xf32
+// CHECK: nv_tileas.spill %[[TILE:.+]], %[[SLOT]][%{{.+}}] : tensor<64x64xf32>
+// CHECK: nv_tileas.reload %[[SLOT]][%{{.+}}] : {{.*}} -> tensor<64x64xf32>
+func.func @slots(%A: memref<?x?xf32>) attributes {tessera.kernel} {
+  %a = tile.alloc_shared : memref<64x16xbf16, 3>
+  %b = tile.alloc_shared : memref<16x64xbf16, 3>
+  %zero = arith.constant 0.0 : bf16
+  tile.store_shared %zero, %a[%c0, %c0] : memref<64x16xbf16, 3>
+  tile.store_shared %zero, %b[%c0, %c0] : memref<16x64xbf16, 3>
+  %slot = tile.alloc_shared : memref<4096xf32, 3>
+  %s = tile.mma %a, %b : memref<64x16xbf16, 3>, memref<16x64xbf16, 3> -> memref<4x8xf32, 5>
+  tile.spill %s, %slot : memref<4x8xf32, 5>, memref<4096xf32, 3>
+  %r = tile.reload %slot : memref<4096xf32, 3> -> memref<4x8xf32, 5>
+  tile.store_global %r, %A : memref<4x8xf32, 5>, memref<?x?xf32>
+  return
+}
