@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.arith import Constant
 from tessera_tools.dialects.func import Call, Func, Return
 from tessera_tools.dialects.tile import collectives as exchange
-from tessera_tools.dialects.tile.base import space_of
+from tessera_tools.dialects.tile.base import SHARED, space_of
+from tessera_tools.dialects.tile.memory import AllocRegister, Fill
 from tessera_tools.dialects.tile.mesh import SHARDING, ShardingAttr, is_kernel, mesh_of
+from tessera_tools.emit.host_products import launch_products
 from tessera_tools.emit.plan import Exchange, Launch, Plan, Tensor
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Operation, Value
@@ -60,6 +63,7 @@ def take_plans(module: Operation) -> tuple[Plan, ...]:
     """
     hosts = host_functions(module)
     called = {callee for function in hosts for callee in _called(function)}
+    launch_products(module, hosts)
     plans = tuple(_Reader(function).plan() for function in hosts if function not in called)
     if hosts and not plans:
         raise hosts[0].error("calls itself; functions on the host without recursion are supported")
@@ -139,9 +143,9 @@ class _Reader:
                 self.places[argument] = self.place(op, value)
             for result, value in zip(op.results, self.body(callee), strict=True):
                 self.places[result] = self.places[value]
-        else:
+        elif not isinstance(op, AllocRegister | Fill | Constant):  # what products began with: zeros
             raise op.error(
-                "is not supported in a function on the host; launches, collectives and calls are supported"
+                "is not supported in a function on the host; launches, products, collectives and calls are supported"
             )
 
     def exchange(self, op: Any) -> None:
@@ -185,7 +189,7 @@ class _Reader:
         type = value.type
         if (
             not isinstance(type, MemRefType)
-            or space_of(type) != 0
+            or space_of(type) == SHARED
             or not type.is_static
             or type.layout is not None
         ):

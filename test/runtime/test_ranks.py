@@ -222,3 +222,34 @@ def test_more_than_a_socket_holds_goes_through() -> None:
     thread.join()
     for one in found:
         np.testing.assert_array_equal(one, given)
+
+
+# -- the matrix product of the passes' description, as it stands there
+
+LISTING = """
+module attributes {tile.mesh = #tile.mesh<tensor_parallel = RANKS>} {
+  func @distributed_matmul(%A: memref<128x64xbf16> CUT_A, %B: memref<64x128xbf16> CUT_B) -> memref<128x128xf32, 5> {
+    %C = tile.alloc_register : memref<128x128xf32, 5>
+    %result = tile.mma %A, %B, %C : memref<128x64xbf16>, memref<64x128xbf16>, memref<128x128xf32, 5>
+      -> memref<128x128xf32, 5>
+    return %result : memref<128x128xf32, 5>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize(
+    ("operand", "exchanges"), [("A", ["all_slice", "all_reduce"]), ("B", ["all_gather"])]
+)
+def test_the_listing_is_its_product(operand: str, exchanges: list[str], ranks: int) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    text = LISTING.replace("RANKS", str(ranks))
+    for name in "AB":
+        text = text.replace(f"CUT_{name}", '{sharding = "tensor_parallel"}' if name == operand else "")
+    assert kinds(compiled(text)[1]) == exchanges
+    bf16 = TYPES["bf16"]
+    arguments = tuple(bf16.encode(rng.uniform(-1, 1, size)).reshape(size) for size in ((128, 64), (64, 128)))
+    made = _run(text, arguments, "sockets")
+    a, b = (bf16.decode(array) for array in arguments)
+    np.testing.assert_allclose(made.results[0][0], a @ b, rtol=1e-5, atol=1e-4)

@@ -12,7 +12,8 @@ import re
 from typing import Any
 
 from tessera_tools.dialects.func import Func
-from tessera_tools.dialects.tile.base import ANY_BUFFER, MAKES
+from tessera_tools.dialects.tile.base import ANY_BUFFER, MAKES, space_of
+from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.dialects.tile.mesh import WHOLE, dimension_names, is_kernel, mesh_of
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
@@ -234,5 +235,10 @@ def _fits(given: MemRefType, wanted: MemRefType) -> bool:
 
 
 def is_host(function: Any) -> bool:
-    """Whether a function runs on the host by its own account: it launches or exchanges, and is no kernel."""
-    return not is_kernel(function) and any(isinstance(op, Launch | Collective) for op in function.walk())
+    """Whether a function runs on the host by its own account: it launches, exchanges, or multiplies tensors in global
+    memory, and is no kernel."""
+    return not is_kernel(function) and any(
+        isinstance(op, Launch | Collective)
+        or (isinstance(op, Product) and space_of(op.lhs.type) == space_of(op.rhs.type) == 0)
+        for op in function.walk()
+    )
