@@ -456,6 +456,16 @@ class Prefetch(Op, name="nv_tileas.prefetch", traits=(READ_WRITE,)):
     assembly = "$pointer attr-dict `:` type($pointer)"
 
 
+class ProfileRecord(Op, name="nv_tileas.profile_record", traits=(READ_WRITE,)):
+    """Write down when the block's first thread came by marker `marker`: into the block's row of a buffer with room for
+    so many records a block (passes/llvm/profiling.py says how it is laid out)."""
+
+    pointer = operand(POINTER)
+    records = operand(exactly(I32))
+    marker = attribute(I32_ATTR)
+    assembly = "$marker `,` $pointer `,` $records attr-dict `:` type($pointer)"
+
+
 class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
     """a · b + c by the instruction that the atom names; the layouts of all operands follow from it and `warps`."""
 

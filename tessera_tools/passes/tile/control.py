@@ -214,6 +214,14 @@ def block_coordinate(low: Lowering, axis: int, own: bool = True) -> Value:
     return low.index(low.insert(kind(i32(axis))).res)
 
 
+@handles("tile.profile_marker")
+def profile_marker(low: Lowering, op: tile.ProfileMarker) -> None:
+    """A record; its number is the marker's in the order of the program."""
+    assert low.profile is not None
+    low.insert(nv_tileas.ProfileRecord(*low.profile, i32(low.markers)))
+    low.markers += 1
+
+
 @handles("memref.dim")
 def extent(low: Lowering, op: memref.Dim) -> None:
     """The extent that the caller passed."""

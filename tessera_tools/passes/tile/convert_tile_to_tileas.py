@@ -96,6 +96,8 @@ def _convert(function: Any, target: Target) -> Any:
     alignment = alignment_of(function)
     for argument in function.arguments:
         _parameter(low, entry, argument, alignment)
+    if any(isinstance(op, tile.ProfileMarker) for op in function.walk()):
+        low.profile = _profile(entry, function.location)
     low.start()
     low.block(function.body.entry)
     for buffer in low.shared:
@@ -122,6 +124,13 @@ def _convert(function: Any, target: Target) -> Any:
 
 
 _OWN = ("sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility")
+
+
+def _profile(entry: Block, location: Any) -> tuple[Value, Value]:
+    """The last parameters of a kernel with markers: where records go, and room for how many a block there is."""
+    pointer, records = entry.add_argument(PointerType(1), location), entry.add_argument(I32, location)
+    pointer.name_hint, records.name_hint = "profile", "records"
+    return pointer, records
 
 
 def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> None:

@@ -77,6 +77,10 @@ class Lowering:
         self.token: Value | None = None
         self.folded: set[Operation] = set()
         """tile.accumulate ops whose product began with what they add to."""
+        self.profile: tuple[Value, Value] | None = None
+        """Where markers leave their records, and room for how many a block there is."""
+        self.markers = 0
+        """Markers so far."""
         self.copies = False
         """Whether an asynchronous copy has been started so far."""
 

@@ -16,6 +16,7 @@ from oracles import require_tool
 from tessera_tools.diagnostics import DiagnosticError
 
 ANNOTATE = ("tile-performance-annotation",)
+MARK = ("tile-performance-annotation{markers=true}",)
 
 COPY = """
 func.func @copy(%A: memref<?x?x{element}>, %B: memref<?x?x{element}>, %n: index)
@@ -114,7 +115,7 @@ def test_tools_accept_the_hints(target: str, tmp_path: Path) -> None:
     """ptxas, and upstream MLIR."""
     ptxas, mlir = require_tool("ptxas"), require_tool("mlir-opt-22")
     for text in (copy("bf16", 8), copy("i8", 1), example("attention_causal")):
-        made = compiled(text, target, ANNOTATE)
+        made = compiled(text, target, MARK)
         file = tmp_path / "kernel.ptx"
         file.write_text(made.ptx)
         for command, given in (
@@ -123,3 +124,59 @@ def test_tools_accept_the_hints(target: str, tmp_path: Path) -> None:
         ):
             done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)
             assert done.returncode == 0, done.stderr
+
+
+RECORD = np.dtype([("time", "<u8"), ("marker", "<u4"), ("free", "<u4")])
+
+
+def test_markers_become_records() -> None:
+    """Each block's row: how many records there were, and the last of them; times do not go back.  gemm_tile has markers
+    0 at its entry, 1 to 4 around its two products, 5 at its exit."""
+    rng = np.random.default_rng(fresh_seed())
+    a, b, d = random("f16", (256, 200), rng), random("f16", (200, 88), rng), empty("f32", (256, 88))
+    args = [x for array in (a, b, d) for x in strided(array)]
+    room = 6
+    rows = np.zeros((2, 1 + room), RECORD)
+    target = str(rng.choice(TARGETS))
+    arrays, result = launch(
+        example("gemm_tile"),
+        *args,
+        rows.view(np.uint8),
+        np.int32(room),
+        target=target,
+        grid=(2, 1),
+        passes=MARK,
+    )
+    assert not result.findings, result.findings.text("gemm")
+    np.testing.assert_allclose(arrays[2], a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-2)
+    records = arrays[3].view(RECORD).reshape(rows.shape)
+    expected = [0, *[1, 2, 3, 4] * 2, 5]
+    for row in records:
+        assert row[0]["time"] == len(expected)
+        # Record i lies at i modulo the room.
+        last = range(len(expected) - room, len(expected))
+        found = [row[1 + i % room] for i in last]
+        assert [r["marker"] for r in found] == expected[-room:]
+        times = [int(r["time"]) for r in found]
+        assert times == sorted(times)
+        assert times[0] > 0
+
+
+def test_no_room_for_records() -> None:
+    rows = np.zeros(16, np.uint8)
+    a = np.arange(64, dtype=np.uint32).reshape(2, 32)
+    arrays, result = launch(
+        copy("f32", 1), *strided(a), *strided(np.zeros_like(a)), np.int64(2), rows, np.int32(0), passes=MARK
+    )
+    assert not result.findings, result.findings.text("copy")
+    np.testing.assert_array_equal(arrays[1], a)
+    assert not arrays[2].any()
+
+
+def test_without_markers_nothing_is_measured() -> None:
+    made = compiled(example("gemm_tile"), "sm_80", ANNOTATE)
+    assert "globaltimer" not in made.ptx
+    assert "profile" not in [p.name for p in made.manifest.kernels[0].parameters]
+    assert "profile" in [
+        p.name for p in compiled(example("gemm_tile"), "sm_80", MARK).manifest.kernels[0].parameters
+    ]
