@@ -1,0 +1,1329 @@
+// RUN: tessera-opt %s --convert-tile-to-tileas --split-input-file --verify-diagnostics
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %w = tile.alloc_register : memref<4x8xf32, 5>
+  // expected-error @below {{'tile.accumulate' op reads a fragment that nothing has been written to; fill it first (tile.fill)}}
+  tile.accumulate %p, %w : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.alloc_register' op gives a fragment of a tile that no product decides; expected it to meet the result of a tile.mma}}
+  %u = tile.alloc_register : memref<2x2xf32, 5>
+  tile.fill %u, %x : memref<2x2xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'scf.for' op gives a fragment; fragments are changed in place, and passed on by nothing}}
+  %r = scf.for %i = %c0 to %c64 step %c1 iter_args(%q = %p) -> (memref<4x8xf32, 5>) {
+   scf.yield %q : memref<4x8xf32, 5>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %cond = arith.cmpi slt, %n, %c1 : index
+  // expected-error @below {{'scf.if' op gives a fragment; fragments are changed in place, and passed on by nothing}}
+  %r = scf.if %cond -> (memref<4x8xf32, 5>) {
+   scf.yield %p : memref<4x8xf32, 5>
+  } else {
+   scf.yield %p : memref<4x8xf32, 5>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'scf.for' op has bounds that differ by thread; all threads of a block run a loop together}}
+  scf.for %i = %c0 to %t step %c1 {
+   tile.barrier
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %cond = arith.cmpi slt, %t, %c1 : index
+  scf.if %cond {
+   // expected-error @below {{'tile.barrier' op stands under a condition that differs by thread, where only fragments may be changed in place}}
+   tile.barrier
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %cond = arith.cmpi slt, %t, %c1 : index
+  scf.if %cond {
+   // expected-error @below {{'scf.if' op stands under a condition that differs by thread; move it out}}
+   scf.if %cond {
+     tile.fill %p, %x : memref<4x8xf32, 5>
+   }
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %cond = arith.cmpi slt, %t, %c1 : index
+  // expected-error @below {{'scf.if' op gives values by a condition that differs by thread; use arith.select}}
+  %r = scf.if %cond -> (f32) {
+   scf.yield %x : f32
+  } else {
+   scf.yield %zero : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %cond = arith.cmpi slt, %t, %c1 : index
+  scf.if %cond {
+   // expected-error @below {{'tile.load_global' op stands under a condition that differs by thread, where only fragments may be changed in place}}
+   %v = tile.load_global %A[%t, %t] : memref<?x?xf16>
+   tile.store_global_element %v, %A[%t, %c1] : memref<?x?xf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %b = tile.alloc_register : memref<4x8xf32, 5>
+  %cond = arith.cmpi slt, %t, %c1 : index
+  // expected-error @below {{'scf.if' op writes a fragment for some threads that nothing has been written to; fill it first}}
+  scf.if %cond {
+   tile.fill %b, %x : memref<4x8xf32, 5>
+  }
+  tile.accumulate %acc, %b : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'memref.dim' op asks for an extent that is not that of a parameter along a constant dimension}}
+  %r = memref.dim %m, %c0 : memref<64x?xf16>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %c7 = arith.constant 7 : index
+  // expected-error @below {{'memref.dim' op asks for dimension 7 of memref<?x?xf16>}}
+  %r = memref.dim %A, %c7 : memref<?x?xf16>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xi8, 3>
+  %z8 = arith.constant 0 : i8
+  tile.store_shared %z8, %b[%c0, %c0] : memref<64x64xi8, 3>
+  %q = tile.mma %b, %b : memref<64x64xi8, 3>, memref<64x64xi8, 3> -> memref<4x8xi32, 5>
+  // expected-error @below {{'tile.cast' op casts i32 to i8; casts to floats are supported}}
+  %r = tile.cast %q : memref<4x8xi32, 5> to memref<4x8xi8, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xi8, 3>
+  %z8 = arith.constant 0 : i8
+  tile.store_shared %z8, %b[%c0, %c0] : memref<64x64xi8, 3>
+  %q = tile.mma %b, %b {transpose_b = true}  : memref<64x64xi8, 3>, memref<64x64xi8, 3> -> memref<4x8xi32, 5>
+  // expected-error @below {{'tile.exp_diff' op computes with i32; floats are supported}}
+  %r = tile.exp_diff %q, %q : memref<4x8xi32, 5>, memref<4x8xi32, 5> -> memref<4x8xi32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xi8, 3>
+  %z8 = arith.constant 0 : i8
+  tile.store_shared %z8, %b[%c0, %c0] : memref<64x64xi8, 3>
+  %q = tile.mma %b, %b {transpose_b = true} : memref<64x64xi8, 3>, memref<64x64xi8, 3> -> memref<4x8xi32, 5>
+  // expected-error @below {{'tile.row_sum' op reduces i32; floats are supported}}
+  %r = tile.row_sum %q : memref<4x8xi32, 5> -> memref<4xi32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xi8, 3>
+  %z8 = arith.constant 0 : i8
+  tile.store_shared %z8, %b[%c0, %c0] : memref<64x64xi8, 3>
+  %q = tile.mma %b, %b {transpose_b = true} : memref<64x64xi8, 3>, memref<64x64xi8, 3> -> memref<4x8xi32, 5>
+  %r = tile.alloc_register : memref<4xi32, 5>
+  %z = arith.constant 1 : i32
+  tile.fill %r, %z : memref<4xi32, 5>
+  // expected-error @below {{'tile.div_broadcast' op computes with i32; floats are supported}}
+  %e = tile.div_broadcast %q, %r : memref<4x8xi32, 5>, memref<4xi32, 5> -> memref<4x8xi32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xbf16, 3>
+  // expected-error @below {{'tile.mma' op multiplies f16 by bf16 into f32, for which there is no instruction; supported: f16 into f16/f32, bf16 into f32, tf32 into f32, f64 into f64, i8 into i32, f8E4M3FN/f8E5M2 into f16/f32, f4E2M1FN into f32, f32 into f32}}
+  %q = tile.mma %a, %b : memref<64x64xf16, 3>, memref<64x64xbf16, 3> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xbf16, 3>
+  // expected-error @below {{'tile.mma' op multiplies bf16 by bf16 into bf16, for which there is no instruction; supported: f16 into f16/f32, bf16 into f32, tf32 into f32, f64 into f64, i8 into i32, f8E4M3FN/f8E5M2 into f16/f32, f4E2M1FN into f32, f32 into f32}}
+  %q = tile.mma %b, %b : memref<64x64xbf16, 3>, memref<64x64xbf16, 3> -> memref<4x8xbf16, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xi4, 3>
+  // expected-error @below {{'tile.mma' op multiplies i4 by i4 into i32, for which there is no instruction; supported: f16 into f16/f32, bf16 into f32, tf32 into f32, f64 into f64, i8 into i32, f8E4M3FN/f8E5M2 into f16/f32, f4E2M1FN into f32, f32 into f32}}
+  %q = tile.mma %b, %b : memref<64x64xi4, 3>, memref<64x64xi4, 3> -> memref<4x8xi32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.alloc_shared' op has type memref<96x48xf16, 3>; extents that are powers of two are supported}}
+  %b = tile.alloc_shared : memref<96x48xf16, 3>
+  %q = tile.mma %b, %b {transpose_b = true} : memref<96x48xf16, 3>, memref<96x48xf16, 3> -> memref<12x6xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.mma' op multiplies memref<64x?xf16>; expected what lies in shared memory or registers}}
+  %q = tile.mma %m, %a : memref<64x?xf16>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %h = tile.cast %p : memref<4x8xf32, 5> to memref<4x8xf16, 5>
+  // expected-error @below {{'tile.mma' op transposes a fragment; only what lies in shared memory can be read the other way round}}
+  %q = tile.mma %h, %a {transpose_a = true} : memref<4x8xf16, 5>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+module { func.func private @g(index)
+func.func @f(%n: index) attributes {tessera.kernel} {
+  // expected-error @below {{'func.call' op is not supported by convert-tile-to-tileas}}
+  func.call @g(%n) : (index) -> ()
+  return
+}}
+
+// -----
+
+// expected-error @below {{'func.func' op is a kernel, and returns values; expected a kernel to return nothing}}
+func.func @f(%n: index) -> index attributes {tessera.kernel} {
+  return %n : index
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has unstructured control flow; loops and branches of scf are supported}}
+func.func @f(%n: index) attributes {tessera.kernel} {
+  cf.br ^a
+^a:
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op is a kernel without a body}}
+module { func.func private @f(%n: index) attributes {tessera.kernel} }
+
+// -----
+
+// expected-error @below {{a parameter of type memref<8x8xf32, 3>; expected a tensor in global memory}}
+func.func @f(%a: memref<8x8xf32, 3>) attributes {tessera.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @below {{a parameter of type memref<8x8xf32, 5>; expected a tensor in global memory}}
+func.func @f(%a: memref<8x8xf32, 5>) attributes {tessera.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @below {{a parameter of type vector<8xf32>; tensors in global memory and numbers are supported}}
+func.func @f(%a: vector<8xf32>) attributes {tessera.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @below {{a parameter of type memref<?xindex>; expected a tensor of numbers}}
+func.func @f(%a: memref<?xindex>) attributes {tessera.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @below {{a parameter of type memref<?x?xf32, strided<[?, 2]>>; expected neighbours in a row to lie side by side (stride 1)}}
+func.func @f(%a: memref<?x?xf32, strided<[?, 2]>>) attributes {tessera.kernel, tessera.threads = 32 : i64} {
+  %t = tile.thread_id : index
+  %v = tile.load_global %a[%t, %t] : memref<?x?xf32, strided<[?, 2]>>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xi1>) attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<64x64xi1, 3>
+  // expected-error @below {{a matrix of i1 in global memory; elements of whole bytes are supported}}
+  tile.cp_async %a, %s : memref<?x?xi1>, memref<64x64xi1, 3>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?x?xf16>) attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<8x64x64xf16, 3>
+  // expected-error @below {{'tile.cp_async' op takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)}}
+  tile.cp_async %a, %s : memref<?x?x?xf16>, memref<8x64x64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf16>) attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<64xf16, 3>
+  // expected-error @below {{'tile.cp_async' op takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)}}
+  tile.cp_async %a, %s : memref<?xf16>, memref<64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?xf16>) attributes {tessera.kernel} {
+  // expected-error @below {{'memref.subview' op is not a matrix of the last two dimensions with unit strides, which is what is supported}}
+  %m = memref.subview %a[0] [64] [1] : memref<?xf16> to memref<64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'memref.subview' op is not a matrix of the last two dimensions with unit strides, which is what is supported}}
+  %q = memref.subview %A[0, 0] [64, 64] [1, 2] : memref<?x?xf16> to memref<64x64xf16, strided<[?, 2]>>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'memref.subview' op cuts a tensor that is no parameter of the kernel}}
+  %q = memref.subview %m[0, 0] [64, 64] [1, 1] : memref<64x?xf16> to memref<64x64xf16, strided<[?, 1]>>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'memref.subview' op cuts a tensor that is no parameter of the kernel}}
+  %q = memref.subview %a[0, 0] [32, 32] [1, 1] : memref<64x64xf16, 3> to memref<32x32xf16, strided<[64, 1]>, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.compute_tensor_slice' op cuts at a place that differs by thread}}
+  %q = tile.compute_tensor_slice %A, %t : memref<?x?xf16>, index -> memref<64x?xf16>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %q = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<16x?xf16>
+  // expected-error @below {{'tile.cp_async' op moves a tile of 64 rows at a slice of 16; expected as many}}
+  tile.cp_async %q, %a : memref<16x?xf16>, memref<64x64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %q = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<16x?xf32>
+  // expected-error @below {{'tile.store_global' op moves a tile of 64 rows at a slice of 16; expected as many}}
+  tile.store_global %p, %q : memref<4x8xf32, 5>, memref<16x?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %r = tile.row_max %p : memref<4x8xf32, 5> -> memref<4xf32, 5>
+  // expected-error @below {{'memref.subview' op is not a matrix of the last two dimensions with unit strides, which is what is supported}}
+  %q = memref.subview %D[0, 0] [1, 64] [1, 1] : memref<?x?xf32> to memref<64xf32>
+  tile.load_global_tile %q, %r : memref<64xf32>, memref<4xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %r = tile.row_max %p : memref<4x8xf32, 5> -> memref<4xf32, 5>
+  // expected-error @below {{'memref.subview' op is not a matrix of the last two dimensions with unit strides, which is what is supported}}
+  %q = memref.subview %D[0, 0] [1, 64] [1, 1] : memref<?x?xf32> to memref<64xf32>
+  tile.store_global %r, %q : memref<4xf32, 5>, memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  // expected-note @below {{the other product is here}}
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.mma' op takes 64 threads, but another product takes 128}}
+  %q = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<8x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<128x64xf16, 3>
+  %e = tile.alloc_shared : memref<64x32xf16, 3>
+  // expected-error @below {{'tile.mma' op makes a tile of 128x32, but its fragment is part of one of 64x64}}
+  %r = tile.mma %b, %e : memref<128x64xf16, 3>, memref<64x32xf16, 3> -> memref<4x8xf32, 5>
+  %u = tile.add %r, %p : memref<4x8xf32, 5>, memref<4x8xf32, 5> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.alloc_register' op gives a fragment of a tile that no product decides; expected it to meet the result of a tile.mma}}
+  %r = tile.alloc_register : memref<4xf32, 5>
+  tile.fill %r, %x : memref<4xf32, 5>
+  %u = tile.broadcast %r : memref<4xf32, 5> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tessera.threads = 48 : i64; expected a power of two from 32 to 1024}}
+func.func @f() attributes {tessera.kernel, tessera.threads = 48 : i64} {
+  %t = tile.thread_id : index
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tessera.threads = "many"; expected a power of two from 32 to 1024}}
+func.func @f() attributes {tessera.kernel, tessera.threads = "many"} {
+  %t = tile.thread_id : index
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tessera.alignment = "many"; expected a power of two}}
+func.func @f() attributes {tessera.kernel, tessera.alignment = "many"} {
+  %t = tile.thread_id : index
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has tessera.alignment = 0 : i64; expected a power of two}}
+func.func @f(%a: memref<?x?xf16>, %i: index) attributes {tessera.kernel, tessera.alignment = 0 : i64} {
+  %m = tile.compute_tensor_slice %a, %i : memref<?x?xf16>, index -> memref<64x?xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<?x?xf16>, %i: index) attributes {tessera.kernel, tessera.alignment = 2 : i64} {
+  %m = tile.compute_tensor_slice %a, %i : memref<?x?xf16>, index -> memref<64x?xf16>
+  %s = tile.alloc_shared : memref<64x64xf16, 3>
+  // expected-error @below {{'tile.cp_async' op copies elements of 16 bits one by one, and cp.async moves 32 bits or more; state a greater tessera.alignment}}
+  tile.cp_async %m, %s : memref<64x?xf16>, memref<64x64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.alloc_shared' op has type memref<64x24xf16, 3>; extents that are powers of two are supported}}
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x24xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.alloc_shared' op has rows of 8 bytes; a swizzle needs 32 or more}}
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x4xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'tile.alloc_shared' op has type memref<10x10xf16, 3>; extents that are powers of two are supported}}
+  %b = tile.alloc_shared : memref<10x10xf16, 3>
+  %y = tile.load_shared %b[%c0, %c0] : memref<10x10xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<10x10xf16, 3>
+  // expected-error @below {{'tile.cp_async' op copies 64 elements along axis 0 into 10}}
+  tile.cp_async %m, %b : memref<64x?xf16>, memref<10x10xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  // expected-error @below {{'tile.copy' op copies buffers that are not in registers; copy tiles by tile.cp_async or tile.store_global}}
+  tile.copy %a, %b : memref<64x64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'scf.while' op is not supported by convert-tile-to-tileas}}
+  %q = scf.while (%i = %c0) : (index) -> index {
+    %e = arith.cmpi slt, %i, %c64 : index
+    scf.condition(%e) %i : index
+  } do {
+  ^bb0(%i: index):
+    %j = arith.addi %i, %c1 : index
+    scf.yield %j : index
+  }
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'memref.load' op is not supported by convert-tile-to-tileas}}
+  %v = memref.load %A[%c0, %c0] : memref<?x?xf16>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %v = arith.index_cast %t : index to i32
+  %w = arith.sitofp %v : i32 to f32
+  // expected-error @below {{'tile.scale_tensor' op takes a number that differs by thread; all threads of a block give the elements of a tile one number}}
+  tile.scale_tensor %p, %w : memref<4x8xf32, 5>, f32
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  // expected-error @below {{'memref.subview' op cuts dimension 1 by a value; expected a constant, or the tensor's own extent (memref.dim) from 0}}
+  %q = memref.subview %A[0, 0] [64, %n] [1, 1] : memref<?x?xf16> to memref<64x?xf16, strided<[?, 1]>>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %q = memref.subview %A[0, 8] [64, 32] [1, 1] : memref<?x?xf16> to memref<64x32xf16, strided<[?, 1], offset: ?>>
+  // expected-error @below {{'tile.cp_async' op moves a tile of 64 columns at a slice of 32; expected as many}}
+  tile.cp_async %q, %a : memref<64x32xf16, strided<[?, 1], offset: ?>>, memref<64x64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  %d = tile.compute_tensor_slice %D, %c0 : memref<?x?xf32>, index -> memref<64x?xf32>
+  tile.cp_async %m, %a : memref<64x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p0 = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  %b = tile.alloc_shared : memref<64x64xf16, 3>
+  // expected-error @below {{'tile.mma' op reads a buffer in shared memory that nothing is written to}}
+  %q = tile.mma %a, %b : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  return
+}
