@@ -1,0 +1,160 @@
+"""Functions on the host, and plans in a manifest: what they cannot have is refused where it stands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.host import host_functions, take_plans
+from tessera_tools.emit.manifest import Kernel, Manifest
+from tessera_tools.emit.plan import Exchange, Plan, Tensor
+from tessera_tools.parser import parse_module
+
+
+def _host(body: str, arguments: str = "%a: memref<8x8xf32>") -> Any:
+    return parse_module(
+        f"""module attributes {{tile.mesh = #tile.mesh<x = 2>}} {{
+func.func @host({arguments}) attributes {{tile.per_rank}} {{
+%0 = tile.allreduce %a {{mesh_axis = "x", reduction_kind = "sum"}} : memref<8x8xf32> -> memref<8x8xf32>
+{body}
+return
+}}
+}}""",
+        "host.mlir",
+    )
+
+
+def _product(a: str, b: str, attributes: str = "", result: str = "memref<8x8xf32, 5>") -> tuple[str, str]:
+    return (
+        f"%d = tile.mma %p, %q {attributes} : {a}, {b} -> {result}",
+        f"%a: memref<8x8xf32>, %p: {a}, %q: {b}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "message"),
+    [
+        ("%s = tile.alloc_shared : memref<8xf32, 3>", "", "is not supported in a function on the host"),
+        (*_product("memref<8x8xf32>", "memref<8x8xf32>"), "multiplies memref<8x8xf32> by memref<8x8xf32> into f32"),
+        (*_product("memref<8x4xf16>", "memref<4x8xf16>"), "rows must be a multiple of 16 bytes"),
+        (
+            *_product("memref<8x8xf16>", "memref<8x8xf16>", "{transpose_b = true}"),
+            "multiplies a transposed matrix on the host",
+        ),
+        (
+            *_product("memref<64x8xf16>", "memref<8x64xf16>", "", "memref<8x8xf32, 5>"),
+            "gives fragments of a tile on the host; expected the whole product",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_host_function_cannot_have(body: str, arguments: str, message: str) -> None:
+    module = _host(body, arguments or "%a: memref<8x8xf32>")
+    with pytest.raises(DiagnosticError) as failure:
+        take_plans(module)
+    first = failure.value.diagnostics[0]
+    assert message in first.message
+    assert first.location is not None and first.location.start()[1] == 4
+
+
+def test_a_buffer_that_holds_something_is_not_added_to() -> None:
+    module = _host(
+        """%one = arith.constant 1.0 : f32
+%c = tile.alloc_register : memref<8x8xf32, 5>
+tile.fill %c, %one : memref<8x8xf32, 5>
+%d = tile.mma %p, %p, %c : memref<8x8xf16>, memref<8x8xf16>, memref<8x8xf32, 5> -> memref<8x8xf32, 5>""",
+        "%a: memref<8x8xf32>, %p: memref<8x8xf16>",
+    )
+    with pytest.raises(DiagnosticError, match="adds to a buffer that holds something, on the host"):
+        take_plans(module)
+
+
+def test_tensors_have_static_extents() -> None:
+    module = _host("", "%a: memref<8x8xf32>, %b: memref<?xf32>")
+    with pytest.raises(
+        DiagnosticError, match="has a value of type memref<\\?xf32>; functions on the host have contig"
+    ):
+        take_plans(module)
+
+
+def test_functions_called_become_part_of_a_plan() -> None:
+    module = parse_module("""module attributes {tile.mesh = #tile.mesh<x = 2>} {
+  func.func private @inner(%a: memref<8xf32>) -> memref<8xf32> attributes {tile.per_rank} {
+    %0 = tile.allreduce %a {mesh_axis = "x", reduction_kind = "max"} : memref<8xf32> -> memref<8xf32>
+    return %0 : memref<8xf32>
+  }
+  func.func @outer(%a: memref<8xf32>) -> memref<8xf32> attributes {tile.per_rank} {
+    %0 = call @inner(%a) : (memref<8xf32>) -> memref<8xf32>
+    %1 = call @inner(%0) : (memref<8xf32>) -> memref<8xf32>
+    return %1 : memref<8xf32>
+  }
+}""")
+    assert [f.sym_name.value for f in host_functions(module)] == ["inner", "outer"]
+    (plan,) = take_plans(module)
+    assert plan.name == "outer"
+    assert plan.steps == (
+        Exchange("all_reduce", "x", 0, 1, combine="max"),
+        Exchange("all_reduce", "x", 1, 2, combine="max"),
+    )
+    assert not list(module.regions[0].entry)
+
+
+def test_modules_without_a_host_have_no_plans() -> None:
+    module = parse_module("func.func @f() { return }")
+    assert take_plans(module) == ()
+    assert len(module.regions[0].entry) == 1
+    assert "plans" not in json.loads(Manifest("sm_80", "8.0", ()).to_json())
+
+
+def test_ranks_are_numbered_with_the_last_axis_first() -> None:
+    plan = Plan("p", (("data", 2), ("x", 3)), (), (), (), ())
+    assert plan.coordinates(4) == {"data": 1, "x": 1}
+    assert plan.group(4, "x") == [3, 4, 5]
+    assert plan.group(4, "data") == [1, 4]
+    tensor = Tensor("t", "f32", (4, 2), ("data", "x"))
+    assert plan.whole(tensor) == (8, 6)
+    assert plan.place(tensor, 4) == (slice(4, 8), slice(2, 4))
+
+
+PLAN = Plan(
+    "p",
+    (("x", 2),),
+    (Tensor("a", "f32", (4,), ("x",)), Tensor("b", "f32", (8,), (None,))),
+    (0,),
+    (1,),
+    (Exchange("all_gather", "x", 0, 1, gather=0),),
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("tensors", 0, "cut"), ["y"], "tensors 0: the field 'cut' is a list of 1; expected a list of mesh"),
+        (("tensors", 0, "cut"), [], "expected 1 entries, as many as extents"),
+        (("mesh", 0, "ranks"), 0, "the field 'ranks' is 0; expected an axis of its own, of one rank or more"),
+        (("arguments",), [7], "the field 'arguments' is a list of 1; expected numbers below 2"),
+        (("steps", 0, "kind"), "scatter", "expected launch, or one of all_reduce"),
+        (("steps", 0, "axis"), "y", "the field 'axis' is \"y\"; expected one of the mesh: x"),
+        (("steps", 0, "gather"), 1, "expected 'split' and 'gather' to name the dimensions that it changes"),
+        (("steps", 0, "result"), 0, "expected a tensor of 8 and of the source's type"),
+        (("steps", 0, "result"), 9, "expected tensors below 2"),
+        (("steps", 0, "combine"), "sum", "expected 'combine' (sum, max or min) for reductions alone"),
+        (
+            ("steps", 0),
+            {"kind": "launch", "kernel": "k", "grid": [1], "operands": [0], "results": [1]},
+            "expected a kernel of the manifest with 6 parameters",
+        ),
+    ],
+)  # fmt: skip
+def test_a_broken_plan_is_refused(place: tuple[Any, ...], value: Any, message: str) -> None:
+    data = json.loads(Manifest("sm_80", "8.0", (Kernel("k", (), (32, 1, 1)),), plans=(PLAN,)).to_json())
+    part = data["plans"][0]
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(ToolError) as failure:
+        Manifest.from_json(json.dumps(data))
+    assert message in failure.value.message
