@@ -50,10 +50,8 @@ def warp_grid(
     *batches, m, n = shape
     batch = min(warps, prod(batches))
     left = warps // batch
-    if along_rows and left * piece[0] <= m:
-        best = (left, 1)
-    else:
-        best = (left, 1)
+    best = (left, 1)
+    if not along_rows or left * piece[0] > m:
         for along_m in (1 << i for i in range(left.bit_length())):
             along_n = left // along_m
             if along_m * piece[0] > max(m, piece[0]) or along_n * piece[1] > max(n, piece[1]):

@@ -26,6 +26,7 @@ from tessera_tools.ir.types import (
     RankedTensorType,
     Type,
 )
+from tessera_tools.passes.tileas.layout_rules import is_elementwise
 from tessera_tools.target import Feature, Target
 
 F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))
@@ -99,27 +100,6 @@ def is_chained(op: nv_tileaa.Dot) -> bool:
     return _product_before(op.a) or any(_reaches_left_operand(user, set()) for user in _users(op.res))
 
 
-_REARRANGING = (
-    "nv_tileaa.permute",
-    "nv_tileaa.reshape",
-    "nv_tileaa.broadcast",
-    "nv_tileaa.cat",
-    "nv_tileaa.extract",
-)
-
-
-def _elementwise(op: Any) -> bool:
-    """Whether a tile flows through an op without moving."""
-    return (
-        not op.regions
-        and op.name.startswith(("arith.", "math.", "nv_tileaa."))
-        and not (
-            op.name in _REARRANGING
-            or isinstance(op, nv_tileaa.Dot | nv_tileaa.TiledLoad | nv_tileaa.TiledStore)
-        )
-    )
-
-
 def _users(value: Value) -> list[Any]:
     return list(dict.fromkeys(value.users))
 
@@ -134,7 +114,7 @@ def _product_before(value: Value) -> bool:
         seen.add(found)
         if isinstance(found.op, nv_tileaa.Dot):
             return True
-        if _elementwise(found.op):
+        if is_elementwise(found.op):
             work += [v for v in found.op.operands if isinstance(v.type, RankedTensorType)]
     return False
 
@@ -150,7 +130,7 @@ def _reaches_left_operand(user: Any, seen: set[Any]) -> bool:
         if isinstance(op, nv_tileaa.Dot):
             if op.a in reached:
                 return True
-        elif _elementwise(op):
+        elif is_elementwise(op):
             for result in op.results:
                 reached.add(result)
                 work += _users(result)
