@@ -19,12 +19,13 @@ from functools import lru_cache
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
+from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.flow import flow_of
-from tessera_tools.ir.traits import SameOperandsAndResultShape, Terminator
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
     LayoutError,
@@ -183,11 +184,6 @@ def ties(op: Operation) -> list[list[Value]]:
     else:
         return []
     return [tiles for group in groups if len(tiles := [v for v in group if is_tile(v)]) > 1]
-
-
-def is_elementwise(op: Operation) -> bool:
-    """Whether an op makes each element of the elements in the same place."""
-    return op.name.startswith(("arith.", "math.")) or op.has_trait(SameOperandsAndResultShape)
 
 
 def is_known(op: Operation) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.cute_nvgpu import FMA, MmaAtomAttr
 from tessera_tools.ir.core import OpResult, Value
@@ -26,7 +27,6 @@ from tessera_tools.ir.types import (
     RankedTensorType,
     Type,
 )
-from tessera_tools.passes.tileas.layout_rules import is_elementwise
 from tessera_tools.target import Feature, Target
 
 F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))
