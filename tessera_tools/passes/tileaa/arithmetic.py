@@ -87,7 +87,7 @@ def populate_arithmetic(handlers: Handlers) -> None:
 
 
 def _plain(name: str) -> Handler:
-    """The op of the same operands, whose result has the type of the last one."""
+    """The op of the same operands."""
 
     def handler(op: Any, to: Lowering) -> None:
         to.replace(op, to.emit_named(op, name, *to.values(op.operands)))

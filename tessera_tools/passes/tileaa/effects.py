@@ -13,6 +13,7 @@ from tessera_tools.ir.builtin_attributes import StringAttr, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F32, F64, FloatType, element_type, with_element
 from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Handlers, Lowering
+from tessera_tools.passes.tileaa.pointers import token_of
 from tessera_tools.target import Feature
 
 
@@ -76,8 +77,3 @@ def _dependency(kind: Any) -> Any:
 
 def _fence_alias(op: ct.MemoryFenceAliasTko, to: Lowering) -> None:
     to.replace(op, to.emit(aa.FenceAlias(token_of(op, to))).out_token)
-
-
-def token_of(op: Any, to: Lowering) -> Value:
-    """What an op waits for: its token, or nothing."""
-    return to[op.token] if op.token is not None else to.start_token()

@@ -96,7 +96,7 @@ class Lowering:
         return self.builder.insert(op)
 
     def emit_named(self, op: Operation, name: str, *operands: Value, **attributes: Any) -> Value:
-        """Insert the op of that full name, with a result of the type of its first operand."""
+        """Insert the op of that full name, whose result type follows from its operands."""
         kind = find_op(name)
         if kind is None:
             raise self.refuse(op, f"no '{name}'")
