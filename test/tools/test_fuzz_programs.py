@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import fresh_seed
+from programs import TARGETS, check_tools, fresh_seed
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
@@ -26,6 +26,12 @@ def test_programs_of_a_fresh_seed_have_four_equal_results(fuzz: Any) -> None:
     for number in range(seed, seed + 40):
         _, what, text, _ = fuzz.one(number)
         assert what is None, f"seed {number}: {what}\n{text}"
+
+
+def test_the_tools_take_some_programs(fuzz: Any) -> None:
+    seed = fresh_seed("programs")
+    for number in range(seed, seed + 4):
+        check_tools(fuzz.Generator(random.Random(number)).program().text(), TARGETS[number % len(TARGETS)])
 
 
 def test_a_wrong_result_is_found_and_its_program_made_smaller(
