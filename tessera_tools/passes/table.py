@@ -100,6 +100,10 @@ PASSES: dict[str, Row] = {
         "tile.performance_annotation:TilePerformanceAnnotation",
         "annotate hot loops, caching and prefetching of the tile dialect; markers on request",
     ),
+    "tile-analyze": Row(
+        "tile.analyze:TileAnalyze",
+        "print what kernels of the tile dialect take of a GPU, and a strategy with reasons",
+    ),
     "tile-barrier-optimization": Row(
         "tile.barrier_optimization:BarrierOptimization",
         "remove barriers that order nothing, insert missing ones, wait for copies where they are used",

@@ -72,7 +72,8 @@ def run_attention(text: str, causal: bool, **options: Any) -> None:
     args = [a for array in (q, k, v, empty("bf16", shape)) for a in strided(array)]
     arrays, result = launch(text, *args, grid=(2,), **options)
     assert not result.findings, result.findings.text("attention")
-    expected = attention(*(decode("bf16", a[0, 0]) for a in (q, k, v)), 0.125, causal)
+    q, k, v = (decode("bf16", a[0, 0]) for a in (q, k, v))
+    expected = attention(q, k, v, 0.125, causal)
     np.testing.assert_allclose(decode("bf16", arrays[3])[0, 0], expected, rtol=2e-2, atol=1e-2)
 
 

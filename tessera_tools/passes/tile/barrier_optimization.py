@@ -58,14 +58,7 @@ class BarrierOptimization(Pass):
 
     def run_on_kernel(self, function: Any, context: PassContext) -> bool:
         """Choose the best way for one kernel; whether that is another than it came with."""
-        _check(function)
-        kept = _kept(function)
-        best = kept
-        for early in (False, True):
-            found = _anew(function, early)
-            if _cost(found) <= _cost(kept):
-                best = found
-                break
+        best = needed(function)
         for name, kinds in (("barriers", tile.Barrier), ("waits", WaitLike | tile.AsyncWait)):
             context.count(name, _count(best, kinds))
             context.count(f"{name}-before", _count(function, kinds))
@@ -75,6 +68,17 @@ class BarrierOptimization(Pass):
         function.parent.insert_before(function, best)
         function.erase()
         return True
+
+
+def needed(function: Any) -> Any:
+    """A copy of a kernel with the barriers and waits that it needs.  Errors at what the analysis does not reach."""
+    _check(function)
+    kept = _kept(function)
+    for early in (False, True):
+        found = _anew(function, early)
+        if _cost(found) <= _cost(kept):
+            return found
+    return kept
 
 
 def _check(function: Any) -> None:
@@ -123,10 +127,14 @@ def _anew(function: Operation, early: bool) -> Any:
     hazards = TileHazards(copy)
     hazards.free = hazards.survey()
     hazards.before_barriers = early
-    for op in list(copy.walk()):
-        if isinstance(op, tile.Barrier | WaitLike):
-            hazards.remove(op)
-    _finish(hazards)
+    commits = -1
+    # With a commit that the program lacked, groups are counted otherwise than before it was found missing.
+    while commits != hazards.commits:
+        commits = hazards.commits
+        for op in list(copy.walk()):
+            if isinstance(op, tile.Barrier | WaitLike):
+                hazards.remove(op)
+        _finish(hazards)
     return copy
 
 

@@ -44,6 +44,7 @@ _STORES = (
     tile.Spill,
 )  # fmt: skip
 
+_SYNCHRONIZING = (tile.Barrier, tile.CpCommitGroup, WaitLike, tile.AsyncWait)
 _SLOTS = (tile.Spill, tile.Reload)
 
 
@@ -63,6 +64,8 @@ class TileHazards(Hazards):
         self.free: set[Pair] | None = None
         """Accesses of global memory that the program leaves in any order."""
         self.surveying = False
+        self.commits = 0
+        """Commits that were inserted."""
         self.before_barriers = False
         """Whether a missing wait may stand before a barrier that is there, if that makes another one unnecessary."""
         self.ending: dict[Operation, set[Value]] = {}
@@ -189,7 +192,7 @@ class TileHazards(Hazards):
             behind = op.next_op
             if buffer not in copied or getattr(op, "is_loop", False) or behind is None:
                 continue
-            while behind is not None and isinstance(behind, tile.CpCommitGroup | WaitLike | tile.AsyncWait):
+            while behind is not None and isinstance(behind, _SYNCHRONIZING):
                 behind = behind.next_op
             if behind is not None and behind.next_op is not None:
                 self.ending.setdefault(behind, set()).add(buffer)
@@ -262,6 +265,7 @@ class TileHazards(Hazards):
             place = self._barrier_between(op, late) or op
         groups = self._groups(place, late)
         if groups == 0:
+            self.commits += 1
             self.insert(place, tile.CpCommitGroup(location=place.location))
             raise Restart
         before = place.prev_op

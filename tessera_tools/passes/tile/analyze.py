@@ -1,0 +1,190 @@
+"""tile-analyze: what the kernels of a `tile` program take of a GPU, and how they are best made; changes nothing.
+
+    kernel flash_attention_tile for sm_90a: 256 threads
+      shared memory        98304 bytes    %smem_q 32768, %smem_k 32768, %smem_v 32768
+      …
+    memory strategy
+      TMA for 3 of 3 asynchronous copies: …
+
+As JSON: a list with an object for each kernel, the same numbers under the names of `data()`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import func
+from tessera_tools.ir.core import Operation
+from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
+from tessera_tools.passes.tile.resources import Resources, resources_of
+from tessera_tools.passes.tile.strategy import number, strategy_of
+from tessera_tools.target import Feature
+
+
+@dataclass(frozen=True)
+class TileAnalyze(Pass):
+    """Print the resources of kernels and a strategy, on stderr or to a file."""
+
+    name: ClassVar = "tile-analyze"
+    summary: ClassVar = "print what kernels of the tile dialect take of a GPU, and a strategy with reasons"
+    anchor: ClassVar = "builtin.module"
+    ensures: ClassVar = "the IR is as it was"
+
+    arch: str = option("", "the GPU architecture; tessera.target, or sm_80, unless given")
+    format: str = option("text", "how to print", choices=("text", "json"))
+    output: str = option("", "the file to write; stderr unless given")
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        functions = [
+            f
+            for f in op.regions[0].entry
+            if isinstance(f, func.Func) and f.regions[0].blocks and is_kernel(f)
+        ]
+        found: list[Resources] = []
+        for function in functions:
+            # Each kernel's own target, where the option names none.
+            target = ConvertTileToTileAS(gpu_name=self.arch).target([function])
+            found.append(resources_of(function, target))
+        if self.format == "json":
+            text = json.dumps([data(r) for r in found], indent=2) + "\n"
+        else:
+            text = "\n".join(report(r) for r in found)
+        self._write(text)
+        return False
+
+    def _write(self, text: str) -> None:
+        if not self.output:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(text)
+                sys.stderr.flush()
+            return
+        try:
+            with open(self.output, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as failure:
+            reason = failure.strerror or str(failure)
+            raise PassFailure(f"the report cannot be written to '{self.output}': {reason.lower()}") from None
+
+
+def data(r: Resources) -> dict[str, Any]:
+    """The report as plain data."""
+    return {
+        "kernel": r.kernel,
+        "target": r.target.cpu,
+        "threads_per_block": r.threads,
+        "shared_memory": {"bytes": r.shared, "buffers": [asdict(b) for b in r.buffers]},
+        "registers_per_thread": {
+            "estimate": r.registers,
+            "fragments": r.fragment_registers,
+            "peak_line": r.peak_line,
+            "limit": r.register_limit,
+        },
+        "tensor_cores": {
+            "used": r.uses_tensor_cores,
+            "products": [{**asdict(p), "flops": p.flops} for p in r.products],
+        },
+        "async_copies": {
+            "used": bool(r.copies),
+            "count": len(r.copies),
+            "bytes": sum(c.bytes for c in r.copies),
+            "copies": [asdict(c) for c in r.copies],
+        },
+        "row_reductions": r.reductions,
+        "barriers": {
+            "count": r.barriers[0],
+            "in_loops": r.barriers[1],
+            "needed": r.barriers_needed[0],
+            "needed_in_loops": r.barriers_needed[1],
+        },
+        "requires_high_precision": r.high_precision,
+        "flops_per_byte": r.flops_per_byte,
+        "opportunities": {
+            "can_use_tma": r.can_use_tma,
+            "benefits_from_double_buffering": r.benefits_from_double_buffering,
+            "requires_barrier_optimization": r.barriers != r.barriers_needed,
+        },
+        "target_features": {
+            "wgmma": r.target.has(Feature.WGMMA),
+            "tcgen05": r.target.has(Feature.TCGEN05),
+            "tma": r.target.has(Feature.TMA),
+            "async_barriers": r.target.has(Feature.MBARRIER_TRY_WAIT),
+            "max_shared_memory_per_sm": r.target.max_shared_per_sm,
+            "max_shared_memory_per_block": r.target.max_shared_per_block,
+            "max_registers_per_thread": r.target.max_registers_per_thread,
+        },
+        "occupancy": {
+            "blocks": r.occupancy.blocks,
+            "warps": r.occupancy.warps,
+            "fraction": r.occupancy.fraction,
+            "limited_by": list(r.occupancy.limited_by),
+        },
+        "strategy": {part: [asdict(c) for c in choices] for part, choices in strategy_of(r).items()},
+    }
+
+
+def report(r: Resources) -> str:
+    """The report in aligned columns, with the strategy below."""
+    t = r.target
+    rows: list[tuple[str, str, str]] = [
+        ("shared memory", f"{r.shared} bytes", ", ".join(f"{b.name} {b.bytes}" for b in r.buffers)),
+        (
+            "registers a thread",
+            f"{r.registers}",
+            f"estimated; {r.fragment_registers} of fragments at line {r.peak_line}, limit {r.register_limit}",
+        ),
+        ("tensor cores", _yes(r.uses_tensor_cores), number(len(r.products), "product")),
+    ]
+    rows += [
+        (f"  line {p.line}", f"{p.m}x{p.n}x{p.k}", f"{p.instructions} {p.instruction}" if p.instruction else "fma")
+        for p in r.products
+    ]  # fmt: skip
+    rows.append(
+        ("async copies", f"{len(r.copies)}", f"{sum(c.bytes for c in r.copies)} bytes, each once")
+        if r.copies
+        else ("async copies", "0", "")
+    )
+    rows += [
+        (f"  line {c.line}", f"{c.bytes} bytes", f"{c.instruction} to {c.buffer}{_where(c.in_loop)}") for c in r.copies
+    ]  # fmt: skip
+    (all_now, looping), (all_needed, needed) = r.barriers, r.barriers_needed
+    rows += [
+        ("barriers", f"{all_now}", f"{looping} in loops; needed: {all_needed}, {needed} in loops"),
+        ("high precision", _yes(r.high_precision), "sums are wider than operands" if r.high_precision else ""),
+        ("TMA possible", _yes(r.can_use_tma), ""),
+        ("double buffering", "helps" if r.benefits_from_double_buffering else "no", ""),
+        (
+            "occupancy",
+            f"{r.occupancy.fraction:.0%}",
+            f"{number(r.occupancy.blocks, 'block')}, {number(r.occupancy.warps, 'warp')} on an SM; limited by "
+            f"{', '.join(r.occupancy.limited_by) or 'what a block may have'}",
+        ),
+    ]  # fmt: skip
+    offers = [
+        f"wgmma {_yes(t.has(Feature.WGMMA))}",
+        f"TMA {_yes(t.has(Feature.TMA))}",
+        f"async barriers {_yes(t.has(Feature.MBARRIER_TRY_WAIT))}",
+        f"{t.max_shared_per_sm} bytes shared an SM, {t.max_shared_per_block} a block",
+        f"{t.max_registers_per_thread} registers a thread",
+    ]
+    rows.append((f"{t.name} offers", "", ", ".join(offers)))
+    first = max(len(name) for name, _, _ in rows)
+    second = max(len(value) for _, value, _ in rows)
+    lines = [f"kernel {r.kernel} for {t.cpu}: {r.threads} threads a block"]
+    lines += [f"  {name:<{first}}  {value:>{second}}  {more}".rstrip() for name, value, more in rows]
+    for part, choices in strategy_of(r).items():
+        lines.append(f"{part} strategy")
+        lines += [f"  {choice.what}: {choice.why}" for choice in choices]
+    return "\n".join(lines) + "\n"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _where(in_loop: bool) -> str:
+    return ", in a loop" if in_loop else ""

@@ -1,0 +1,299 @@
+"""What a kernel of the `tile` dialect takes of a GPU, and what the GPU offers it.
+
+    func.func @k attributes {tessera.kernel} ──resources_of(function, target)──▶ Resources: numbers only
+                                                                              ──▶ strategy.py: what follows from them
+
+Nothing is compiled: shared memory and copies are counted, registers estimated from the liveness of fragments, and
+instructions are those that tile-intrinsic-lowering would name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.fragments import Fragments, declared_threads, fragments_of, is_fragment
+from tessera_tools.dialects import tile
+from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
+from tessera_tools.dialects.tile.compute import Product, RowReduction
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.passes.tile.alignment import alignment_of
+from tessera_tools.passes.tile.barrier_optimization import needed
+from tessera_tools.passes.tile.intrinsic_lowering import (
+    box_of,
+    moves_sixteen_bytes,
+    warp_instruction,
+    warpgroup_instruction,
+)
+from tessera_tools.passes.tile.liveness import Liveness
+from tessera_tools.passes.tile.registers import RESERVED
+from tessera_tools.target import Feature, Occupancy, Target, max_registers_for, occupancy
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A buffer in shared memory."""
+
+    name: str
+    type: str
+    bytes: int
+    swizzle: str
+    """`none` or `xor`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductUse:
+    """A matrix product, each time that it runs, by the whole block."""
+
+    line: int
+    m: int
+    n: int
+    k: int
+    instruction: str
+    """The PTX instruction of the tensor cores; "" for fused multiply-adds."""
+    instructions: int
+    """How many of them a block issues; a warp's or a warpgroup's counts once."""
+    operands: str
+    accumulator: str
+    in_loop: bool
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.m * self.n * self.k
+
+
+@dataclass(frozen=True, slots=True)
+class CopyUse:
+    """An asynchronous copy, each time that it runs."""
+
+    line: int
+    buffer: str
+    bytes: int
+    instruction: str
+    """`cp.async.bulk.tensor`, `cp.async.cg` or `cp.async.ca`."""
+    in_loop: bool
+    overlaps: bool
+    """Whether it is under way while the loop around it uses what another iteration has copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a kernel takes. Sizes are bytes; registers are 32 bits wide."""
+
+    kernel: str
+    target: Target
+    threads: int
+    buffers: tuple[Buffer, ...]
+    shared: int
+    fragment_registers: int
+    """The most that the fragments of a thread take at once."""
+    peak_line: int
+    """Where that is."""
+    registers: int
+    """Estimate for a thread: those, and `RESERVED` for addresses and operands; no more than the target has."""
+    register_limit: int
+    """The most that a thread may have, so that a block of so many threads runs at all."""
+    products: tuple[ProductUse, ...]
+    reductions: int
+    copies: tuple[CopyUse, ...]
+    barriers: tuple[int, int]
+    """In the kernel; in its loops."""
+    barriers_needed: tuple[int, int]
+    """The same behind tile-barrier-optimization."""
+    waits: int
+    occupancy: Occupancy
+    swizzled_away: tuple[str, ...] = field(default=())
+    """Operands of products in shared memory without a swizzle, whose rows fall on the same banks."""
+
+    @property
+    def wants_registers(self) -> int:
+        """What a thread would take if it could."""
+        return self.fragment_registers + RESERVED
+
+    @property
+    def uses_tensor_cores(self) -> bool:
+        return any(p.instruction for p in self.products)
+
+    @property
+    def high_precision(self) -> bool:
+        """Whether products are summed in a wider type than that of their operands."""
+        return any(p.operands != p.accumulator for p in self.products)
+
+    @property
+    def can_use_tma(self) -> bool:
+        return bool(self.copies) and all(c.instruction == "cp.async.bulk.tensor" for c in self.copies)
+
+    @property
+    def waiting_copies(self) -> tuple[CopyUse, ...]:
+        """Copies in loops that nothing is computed beside."""
+        return tuple(c for c in self.copies if c.in_loop and not c.overlaps)
+
+    @property
+    def double_buffered_bytes(self) -> int:
+        """Shared memory with a second buffer for each copy that nothing is computed beside."""
+        names = {c.buffer for c in self.waiting_copies}
+        return self.shared + sum(b.bytes for b in self.buffers if b.name in names)
+
+    @property
+    def benefits_from_double_buffering(self) -> bool:
+        return bool(self.waiting_copies) and self.double_buffered_bytes <= self.target.max_shared_per_block
+
+    @property
+    def flops_per_byte(self) -> float | None:
+        """Of what runs in loops (or of everything, where nothing does): operations of products for each byte copied."""
+        looping = any(p.in_loop for p in self.products)
+        copied = sum(c.bytes for c in self.copies if c.in_loop or not looping)
+        flops = sum(p.flops for p in self.products if p.in_loop or not looping)
+        return flops / copied if copied else None
+
+
+def resources_of(function: Any, target: Target) -> Resources:
+    """Count what a kernel takes.  Errors as those of the passes that it asks: fragments of unknown tiles, barriers
+    that not all threads come to."""
+    ops = [op for op in function.walk() if op.name.startswith("tile.")]
+    has_fragments = any(is_fragment(v) for op in ops for v in (*op.operands, *op.results))
+    fragments = fragments_of(function) if has_fragments else Fragments(threads=declared_threads(function))
+    buffers = tuple(_buffer(op) for op in ops if isinstance(op, tile.AllocShared))
+    shared = sum(b.bytes for b in buffers)
+    liveness = Liveness(function)
+    peak, place = 0, function
+    for op in liveness.before:
+        if not op.regions and (found := liveness.pressure(op)) > peak:
+            peak, place = found, op
+    limit = min(target.max_registers_per_thread, max_registers_for(target, threads=fragments.threads))
+    registers = min(limit, peak + RESERVED)
+    products = [op for op in ops if isinstance(op, Product)]
+    optimized = needed(function)
+    return Resources(
+        kernel=function.sym_name.value,
+        target=target,
+        threads=fragments.threads,
+        buffers=buffers,
+        shared=shared,
+        fragment_registers=peak,
+        peak_line=_line(place),
+        registers=registers,
+        register_limit=limit,
+        products=tuple(_product(op, fragments, target) for op in products),
+        reductions=sum(isinstance(op, RowReduction) for op in ops),
+        copies=_copies(function, ops, target),
+        barriers=_barriers(function),
+        barriers_needed=_barriers(optimized),
+        waits=sum(isinstance(op, WaitLike | tile.AsyncWait) for op in ops),
+        occupancy=occupancy(target, threads=fragments.threads, registers=registers, shared=shared),
+        swizzled_away=_conflicting(products),
+    )
+
+
+def _buffer(op: Any) -> Buffer:
+    type = op.res.type
+    swizzle = op.swizzle.value if op.swizzle is not None else "none"
+    return Buffer(_name(op.res), str(type), type.num_elements * type.element.width // 8, swizzle)
+
+
+def _name(value: Value) -> str:
+    """As the program calls it; by its line where it has no name."""
+    hint = value.name_hint
+    op = value.defining_op
+    return f"%{hint}" if hint and not hint.isdigit() else f"line {_line(op)}" if op is not None else "?"
+
+
+def _line(op: Operation) -> int:
+    start = op.location.start()
+    return start[1] if start is not None else 0
+
+
+def _loops(op: Operation) -> list[Operation]:
+    found: list[Operation] = []
+    around = op.parent_op
+    while around is not None:
+        if getattr(around, "is_loop", False):
+            found.append(around)
+        around = around.parent_op
+    return found
+
+
+def _product(op: Any, fragments: Fragments, target: Target) -> ProductUse:
+    m, n = fragments.shape(op.res)
+    source, axis = (op.lhs, 0 if op.transposes_a else 1)
+    k = (fragments.shape(source) if is_fragment(source) else source.type.shape)[axis]
+    instruction = op.intrinsic.value if isinstance(op, tile.Wgmma | tile.Wmma) else None
+    if instruction is None and target.has(Feature.WGMMA):
+        instruction = warpgroup_instruction(op, fragments)
+    if instruction is None:
+        instruction = warp_instruction(op, target) or ""
+    a, c = op.lhs.type.element, op.res.type.element
+    count = 0
+    if instruction:
+        rows, columns, depth = _shape(instruction)
+        count = -(-m // rows) * -(-n // columns) * -(-k // depth)
+    return ProductUse(_line(op), m, n, k, instruction, count, str(a), str(c), bool(_loops(op)))
+
+
+def _shape(instruction: str) -> tuple[int, int, int]:
+    """(64, 128, 16) of `wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16`."""
+    word = next(w for w in instruction.split(".") if w.startswith("m") and w[1:2].isdigit())
+    m, _, rest = word[1:].partition("n")
+    n, _, k = rest.partition("k")
+    return int(m), int(n), int(k)
+
+
+def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...]:
+    facts, alignment = Facts(), alignment_of(function)
+    found: list[CopyUse] = []
+    for op in ops:
+        if not isinstance(op, CopyLike):
+            continue
+        bypasses = isinstance(op, tile.CpAsyncCg) or (op.bypass_l1 is not None and op.bypass_l1.value)
+        if isinstance(op, tile.TmaLoad) or (target.has(Feature.TMA) and box_of(op, alignment) is not None):
+            instruction = "cp.async.bulk.tensor"
+        elif bypasses and moves_sixteen_bytes(op, facts, alignment):
+            instruction = "cp.async.cg"
+        else:
+            instruction = "cp.async.ca"
+        size = op.dest.type.num_elements * op.dest.type.element.width // 8
+        loops = _loops(op)
+        found.append(CopyUse(_line(op), _name(op.dest), size, instruction, bool(loops), _overlaps(op, loops)))
+    return tuple(found)
+
+
+def _overlaps(op: Any, loops: list[Operation]) -> bool:
+    """Whether the loop around a copy computes while it is under way: something multiplies, or reads shared memory,
+    between it and the wait behind it, or before the next iteration waits."""
+    if not loops:
+        return False
+    body: Any = loops[0]
+    behind: list[Operation] = []
+    seen = False
+    for inner in body.walk():
+        seen = seen or inner is op
+        if seen:
+            behind.append(inner)
+    for inner in [*behind, *body.walk()]:
+        if isinstance(inner, WaitLike) and inner.pending.value == 0:
+            return False
+        if isinstance(inner, tile.AsyncWait):
+            return False
+        if isinstance(inner, Product | tile.LoadShared | tile.LoadSharedVector):
+            return op.dest not in inner.operands
+    return False
+
+
+def _barriers(function: Operation) -> tuple[int, int]:
+    found = [op for op in function.walk() if isinstance(op, tile.Barrier)]
+    return len(found), sum(bool(_loops(op)) for op in found)
+
+
+def _conflicting(products: list[Any]) -> tuple[str, ...]:
+    """Operands whose rows are 32 bytes or longer and lie without a swizzle: eight rows of a matrix are read at once."""
+    found: dict[str, None] = {}
+    for op in products:
+        for value in (op.lhs, op.rhs):
+            alloc: Any = value.defining_op
+            if not isinstance(alloc, tile.AllocShared):
+                continue
+            row = value.type.shape[-1] * value.type.element.width // 8
+            if (alloc.swizzle is None or alloc.swizzle.value == "none") and row >= 32 and row % 32 == 0:
+                found[_name(value)] = None
+    return tuple(found)
