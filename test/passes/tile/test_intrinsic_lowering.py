@@ -80,3 +80,27 @@ def test_gemm(target: str) -> None:
     after, result = launch(example("gemm_tile"), *args, target=target, passes=passes)
     assert not result.findings, result.findings.text("gemm")
     np.testing.assert_array_equal(before[2], after[2])
+
+
+ALL = (
+    "tile-memory-management",
+    "tile-register-coalescing",
+    "tile-barrier-optimization",
+    "tile-performance-annotation",
+)
+
+
+@pytest.mark.parametrize("passes", [(), ALL], ids=["alone", "with all passes"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_attention(target: str, passes: tuple[str, ...]) -> None:
+    """The same numbers, to the bit, by copies, products and reductions of the target; after the other passes, too."""
+    rng = np.random.default_rng(fresh_seed())
+    shape = (1, 1, 100, 64)
+    arrays = [random("bf16", shape, rng) for _ in range(3)] + [empty("bf16", shape)]
+    args = [x for array in arrays for x in strided(array)]
+    text = example("attention_causal")
+    before, _ = launch(text, *args, target=target, grid=(2,))
+    lowered = (*passes, f"tile-intrinsic-lowering{{arch={target}}}")
+    after, result = launch(text, *args, target=target, grid=(2,), passes=lowered)
+    assert not result.findings, result.findings.text("attention")
+    np.testing.assert_array_equal(before[3], after[3])
