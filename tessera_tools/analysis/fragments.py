@@ -121,6 +121,11 @@ def fragments_of(function: Operation) -> Fragments:
     for root, rows in classes.rows.items():
         if root in known:
             known.setdefault(classes.find(rows), known[root])
+    for root, rows in classes.rows.items():
+        over = known.get(classes.find(rows))
+        if root not in known and over is not None and root.type.rank == 2:  # type: ignore[attr-defined]
+            # Spread over columns: as many as the threads of a block hold.
+            known[root] = over[0], found.threads * prod(root.type.shape) // over[0]  # type: ignore[attr-defined]
     for op in ops:
         for value in op.results:
             if not is_fragment(value):

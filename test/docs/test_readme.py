@@ -11,7 +11,7 @@ from docs.pages import ROOT, check_command, commands
 from oracles import require_tool
 
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PASTED = [ROOT / "README.md", ROOT / "examples" / "README.md"]
+PASTED = [ROOT / "README.md", ROOT / "examples" / "README.md", ROOT / "docs" / "tile.md"]
 
 
 def heading_anchors(page: Path) -> set[str]:
