@@ -47,6 +47,7 @@ DEFAULT_GPU = "sm_80"
 """PTX for it runs on every later GPU, by the driver's own compiler."""
 
 FILE_NAMES = {
+    "tile": "1-tile.mlir",
     "cuda_tile": "1-cuda_tile.mlir",
     "nv_tileaa": "2-nv_tileaa.mlir",
     "nv_tileas": "3-nv_tileas.mlir",

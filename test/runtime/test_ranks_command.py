@@ -135,3 +135,14 @@ module attributes {tile.mesh = #tile.mesh<x = 2>} {
     given = "--arg=arange:f32:4x8"
     made = run([str(path), "--ranks=2", given, "--expect=result0=arange:f32:4x8", *COMMON])
     assert made.exit_code == 0, made.stderr.decode()
+
+
+def test_every_stage_is_saved(module: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "stages"
+    made = translate(
+        [str(module), "--mlir-to-cubin", f"--save-temps={saved}", "-o", str(tmp_path / "m.cubin")]
+    )
+    assert made.exit_code == 0, made.stderr.decode()
+    assert "tile.launch @gemm" in (saved / "1-tile.mlir").read_text()
+    assert "tile.launch" not in (saved / "3-nv_tileas.mlir").read_text()
+    assert json.loads((saved / "7-cubin.json").read_text())["plans"][0]["name"] == "main"
