@@ -135,7 +135,9 @@ def report(r: Resources) -> str:
         (
             "registers a thread",
             f"{r.registers}",
-            f"estimated; {r.fragment_registers} of fragments at line {r.peak_line}, limit {r.register_limit}",
+            "estimated; "
+            + (f"{r.fragment_registers} of fragments at line {r.peak_line}, " if r.fragment_registers else "")
+            + f"limit {r.register_limit}",
         ),
         ("tensor cores", _yes(r.uses_tensor_cores), number(len(r.products), "product")),
     ]

@@ -144,7 +144,9 @@ def _synchronization(r: Resources) -> list[Choice]:
 def _registers(r: Resources) -> list[Choice]:
     found: list[Choice] = []
     estimate = f"{r.fragment_registers} for fragments (line {r.peak_line}) and {RESERVED} for the rest"
-    if r.wants_registers > r.register_limit:
+    if not r.fragment_registers:
+        found.append(Choice("registers for numbers alone", "the kernel has no fragments"))
+    elif r.wants_registers > r.register_limit:
         found.append(
             Choice(
                 f"spill {r.wants_registers - r.register_limit} registers of a thread, or smaller fragments",
