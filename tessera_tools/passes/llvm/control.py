@@ -71,7 +71,7 @@ def for_loop(low: Lowering, op: scf.For) -> None:
         more = [e.icmp("ugt", e.sub(upper, induction, type), step, type)]
     latch = branch(low, header, [following, *more, *yielded])
     hint = op.attributes.get(UNROLL_HINT)
-    if isinstance(hint, IntegerAttr):
+    if isinstance(hint, IntegerAttr) and hint.value > 0:
         latch.attributes["loop_annotation"] = LoopAnnotationAttr(unroll=_unrolling(hint.value))
     e.close()
     # The header comes before what follows the loop, and its arguments are the results.
