@@ -7,8 +7,8 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import bit_width
 
 
-def may_wrap(upper: Value, step: Value, unsigned: bool, facts: Facts) -> bool:
-    """Whether counter + step may not fit its type for a counter below `upper`; the step is a positive number.
+def may_wrap(upper: Value, step: Value, unsigned: bool, facts: Facts, ahead: int = 1) -> bool:
+    """Whether counter + ahead · step may not fit its type for a counter below `upper`; the step is a positive number.
 
     A loop that counts `lower, lower + step, …` below `upper` may then not ask for `counter + step < upper`.
     """
@@ -16,9 +16,9 @@ def may_wrap(upper: Value, step: Value, unsigned: bool, facts: Facts) -> bool:
     if by.lower < 1:
         return True
     # The last counter is at most upper - 1; of a step of 1 that is enough.
-    if by.upper == 1:
+    if ahead * by.upper == 1:
         return False
     bits = bit_width(upper.type)
     if unsigned:
-        return most.lower < 0 or most.upper - 1 + by.upper >= 1 << bits
-    return most.upper - 1 + by.upper >= 1 << (bits - 1)
+        return most.lower < 0 or most.upper - 1 + ahead * by.upper >= 1 << bits
+    return most.upper - 1 + ahead * by.upper >= 1 << (bits - 1)

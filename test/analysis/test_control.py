@@ -103,22 +103,26 @@ def test_an_op_without_regions_passes_nothing_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("upper", "step", "unsigned", "wraps"),
+    ("upper", "step", "unsigned", "ahead", "wraps"),
     [
-        ("%n", "1", False, False),
-        ("%n", "1", True, False),
-        ("%n", "2", False, True),
-        ("2147483647", "2", False, True),
-        ("2147483647", "2", True, False),
-        ("2147483646", "2", False, False),
-        ("100", "2147483000", False, False),
-        ("1000", "2147483000", False, True),
-        ("-5", "2", True, True),
-        ("-5", "2", False, False),
-        ("%n", "%n", False, True),
+        ("%n", "1", False, 1, False),
+        ("%n", "1", True, 1, False),
+        ("%n", "2", False, 1, True),
+        ("2147483647", "2", False, 1, True),
+        ("2147483647", "2", True, 1, False),
+        ("2147483646", "2", False, 1, False),
+        ("100", "2147483000", False, 1, False),
+        ("1000", "2147483000", False, 1, True),
+        ("-5", "2", True, 1, True),
+        ("-5", "2", False, 1, False),
+        ("%n", "%n", False, 1, True),
+        ("%n", "1", False, 2, True),
+        ("100", "1", False, 3, False),
+        ("2147483646", "1", False, 3, True),
+        ("-5", "1", True, 3, True),
     ],
 )
-def test_a_counter_may_wrap(upper: str, step: str, unsigned: bool, wraps: bool) -> None:
+def test_a_counter_may_wrap(upper: str, step: str, unsigned: bool, ahead: int, wraps: bool) -> None:
     def value(text: str, name: str) -> str:
         return "" if text == "%n" else f"%{name} = arith.constant {text} : i32\n"
 
@@ -127,4 +131,4 @@ def test_a_counter_may_wrap(upper: str, step: str, unsigned: bool, wraps: bool) 
         value(upper, "u") + value(step, "s") + f"scf.for %i = %c8 to {names[0]} step {names[1]} : i32 {{ }}"
     )
     loop = ops(body)["scf.for"]
-    assert may_wrap(loop.operands[1], loop.operands[2], unsigned, Facts()) == wraps
+    assert may_wrap(loop.operands[1], loop.operands[2], unsigned, Facts(), ahead) == wraps

@@ -17,6 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -24,7 +25,7 @@ from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I32, I64, bit_width
+from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, slice_dot
 from tessera_tools.passes.tileas.kernel import kernels, target_of
@@ -229,7 +230,7 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     def less(builder: Builder, a: Value, b: Value) -> Value:
         return builder.insert(arith.CmpI(IntegerAttr(predicate, I64), a, b)).results[0]
 
-    guard = not _never_wraps(loop, ahead)
+    guard = may_wrap(loop.upper, loop.step, loop.unsigned_cmp, Facts(), ahead)
 
     def following_iteration(
         builder: Builder, value: Value, exists: Value | None
@@ -291,16 +292,6 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     for operand in operands:
         operand.stage = read
         operand.finish_load()
-
-
-def _never_wraps(loop: scf.For, ahead: int) -> bool:
-    """Whether the numbers of the iterations prefetched past the last one are known to fit their type."""
-    facts = Facts()
-    upper, step = facts.upper(loop.upper), facts.upper(loop.step)
-    if upper is None or step is None:
-        return False
-    bits = bit_width(loop.lower.type)
-    return upper + ahead * step < 1 << (bits if loop.unsigned_cmp else bits - 1)
 
 
 def _issue(
