@@ -20,9 +20,10 @@ from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.types import DYNAMIC, I8, I64, RankedTensorType
+from tessera_tools.ir.types import I8, I64, RankedTensorType
 from tessera_tools.passes.tileaa.lowering import refusal
 from tessera_tools.passes.tileaa.pointers import atom
+from tessera_tools.passes.tileaa.views import make_memref
 
 PER_BYTE = 2
 
@@ -121,21 +122,7 @@ def _view_of_bytes(memref: aa.MakeMemRef, axis: int) -> Value:
     builder.location = memref.location
     extents = [_half(v, builder) if i == axis else v for i, v in enumerate(memref.extents())]
     strides = [v if i == axis else _half(v, builder) for i, v in enumerate(memref.strides())]
-    return builder.insert(
-        aa.MakeMemRef(
-            memref.base,
-            [v for v in extents if isinstance(v, Value)],
-            [v for v in strides if isinstance(v, Value)],
-            _static(extents),
-            _static(strides),
-            memref.space,
-            res=aa.MemRefType(tuple(DYNAMIC if isinstance(v, Value) else v for v in extents), I8),
-        )
-    ).res
-
-
-def _static(items: Sequence[int | Value]) -> DenseArrayAttr:
-    return DenseArrayAttr(I64, tuple(aa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items))
+    return make_memref(memref.base, extents, strides, I8, builder)
 
 
 def _half(item: int | Value, builder: Builder) -> int | Value:

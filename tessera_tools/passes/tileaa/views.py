@@ -86,9 +86,10 @@ def _at_least_32(value: Value, to: Lowering) -> Value:
     return resized(value, I32, to) if bit_width(value.type) < 32 else value
 
 
-def _make_memref(
+def make_memref(
     base: Value, shape: Sequence[Int], strides: Sequence[Int], element: Type, builder: Builder
 ) -> Value:
+    """A view of global memory; extents and strides are numbers or values."""
     op = aa.MakeMemRef(
         base,
         [v for v in shape if isinstance(v, Value)],
@@ -109,7 +110,7 @@ def _tensor_view(op: ct.MakeTensorView, to: Lowering) -> None:
     view = op.result.type
     shape = _mixed(view.shape, to.values(op.dynamicShape), to)
     strides = _mixed(view.strides, to.values(op.dynamicStrides), to)
-    to.replace(op, _make_memref(to[op.base], shape, strides, view.element, to.builder))
+    to.replace(op, make_memref(to[op.base], shape, strides, view.element, to.builder))
 
 
 def _tile_view(op: Any, to: Lowering) -> None:
@@ -120,7 +121,7 @@ def _tile_view(op: Any, to: Lowering) -> None:
         source = _source(op, memref, to)
         shape, strides = source.extents(), source.strides()
         element = source.res.type.element
-        memref = _make_memref(
+        memref = make_memref(
             source.base, [shape[i] for i in order], [strides[i] for i in order], element, to.builder
         )
     to.views[op.result] = TileView(memref, view)
@@ -232,7 +233,7 @@ def _moved(op: Any, view: TileView, to: Lowering) -> Value:
             # Beside the view, so that it is as far outside of loops.
             builder = Builder.after(source)
             builder.location = source.location
-            memref = _make_memref(source.base, shape, source.strides(), source.res.type.element, builder)
+            memref = make_memref(source.base, shape, source.strides(), source.res.type.element, builder)
         return to.emit(aa.AddPtr(memref, places)).res
     shape = [
         size if safe else rest(extent, place, size, to)
@@ -241,7 +242,7 @@ def _moved(op: Any, view: TileView, to: Lowering) -> Value:
         )
     ]
     base = _moved_pointer(source, places, to)
-    memref = _make_memref(base, shape, source.strides(), source.res.type.element, to.builder)
+    memref = make_memref(base, shape, source.strides(), source.res.type.element, to.builder)
     return to.emit(aa.AddPtr(memref, [to.integer(0, I32)] * len(shape))).res
 
 
