@@ -149,6 +149,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "fragments are buffers in the tile dialect only",
     ),
     ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion carries the hints on"),
+    (
+        "tile-barrier-optimization",
+        "convert-tile-to-tileas",
+        "it places the barriers of the tile dialect, which the conversion leaves",
+    ),
     ("convert-cuda-tile-to-tileaa", "convert-tileaa-to-tileas", "a stage is lowered from the one before it"),
     ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are given to nv_tileas ops"),
     (
