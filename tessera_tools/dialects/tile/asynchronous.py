@@ -67,7 +67,7 @@ class TmaLoad(CopyLike, name="tile.tma_load", traits=(CHANGES,)):
         box, whole = self.box, self.dest.type.shape
         if len(box) != len(whole) or any(n < 1 or extent % n for n, extent in zip(box, whole, strict=False)):
             raise self.error(f"has tile_size {list(box)}, which does not divide {self.dest.type}")
-        problem = box_problem(box, self.dest.type.element.width)
+        problem = box_problem(box, getattr(self.dest.type.element, "width", 0))
         if problem is not None:
             raise self.error(f"has a box of {list(box)} elements: {problem}")
 
@@ -118,6 +118,8 @@ def box_problem(box: Sequence[int], bits: int) -> str | None:
         return "it has at most 5 axes"
     if any(n > MOST_OF_A_BOX for n in box):
         return f"an axis has at most {MOST_OF_A_BOX}"
+    if bits not in (8, 16, 32, 64):
+        return "its elements must have 8, 16, 32 or 64 bits"
     if box[-1] * bits % 128:
         return "its rows must have a multiple of 16 bytes"
     return None

@@ -10,8 +10,9 @@ from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import TRUE, StringAttr, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Region, Value
 from tessera_tools.passes.tile.lowering import Lowering
-from tessera_tools.passes.tile.performance_annotation import CACHE, PREFETCH, WRITE
 
+CACHE, PREFETCH, WRITE = "tessera.cache_hint", "tessera.prefetch", "tessera.write_policy"
+"""Attributes: where what is loaded should be kept; whether to fetch what the next iteration takes; how to store."""
 _LOADS = {
     "cache_all": "ca", "cache_global": "cg", "streaming": "cs", "evict_last": "L1::evict_last", "L1": "ca", "L2": "cg",
 }  # fmt: skip

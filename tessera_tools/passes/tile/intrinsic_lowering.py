@@ -224,9 +224,11 @@ def box_of(op: Any, alignment: int) -> tuple[int, ...] | None:
     than the swizzle's.  PTX ISA, "Tensors".
     """
     found = _slice_of(op.source)
+    type = op.dest.type
     if found is None or alignment % _SIXTEEN_BYTES or not isinstance(found[0], BlockArgument):
         return None
-    type = op.dest.type
+    if not type.is_static or not isinstance(type.element, IntegerType | FloatType):
+        return None
     buffer = op.dest.defining_op
     span = MOST_OF_A_BOX
     if isinstance(buffer, tile.AllocShared) and buffer.swizzle is not None and buffer.swizzle.value == "xor":
@@ -246,17 +248,19 @@ def _largest_divisor(extent: int, most: int) -> int:
 def moves_sixteen_bytes(op: Any, facts: Facts, alignment: int) -> bool:
     """Whether a copy is one of whole 16-byte pieces: address, strides, columns and the last extent are multiples."""
     found = _slice_of(op.source)
-    if found is None or not isinstance(found[0], BlockArgument):
+    type = op.dest.type
+    if found is None or not isinstance(found[0], BlockArgument) or not type.is_static:
+        return False
+    if not isinstance(type.element, IntegerType | FloatType):
         return False
     tensor, column = found
-    type: Any = tensor.type
-    pieces = 128 // type.element.width
+    pieces = max(1, 128 // type.element.width)
     start = facts.divisor(column) if isinstance(column, Value) else column or ZERO_DIVISOR
     return (
         alignment % _SIXTEEN_BYTES == 0
         and start % pieces == 0
-        and op.dest.type.shape[-1] % pieces == 0
-        and _whole(type.shape[-1:], pieces)
+        and type.shape[-1] % pieces == 0
+        and _whole(tensor.type.shape[-1:], pieces)  # type: ignore[attr-defined]
     )
 
 

@@ -24,12 +24,14 @@ from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, IntegerAttr, StringAttr, i64
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import F32, MemRefType
+from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.llvm.control import UNROLL_HINT
 from tessera_tools.passes.tile.advance import advance
+from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
+from tessera_tools.passes.tile.hints import CACHE, PREFETCH, WRITE
 
-HOT, UNROLL, CRITICAL = "tessera.hot_path", "tessera.unroll_hint", "tessera.performance_critical"
-CACHE, PREFETCH, WRITE = "tessera.cache_hint", "tessera.prefetch", "tessera.write_policy"
+HOT, CRITICAL = "tessera.hot_path", "tessera.performance_critical"
 
 _ELEMENT_LOADS = (tile.LoadGlobal, tile.LoadGlobalVector)
 _LOADS = (*_ELEMENT_LOADS, tile.LoadGlobalTile)
@@ -73,7 +75,7 @@ def _annotate(function: Any, context: PassContext) -> None:
     for op in function.walk():
         if isinstance(op, scf.For) and not any(isinstance(o, scf.For) for o in op.walk() if o is not op):
             op.attributes[HOT] = UNIT
-            op.attributes[UNROLL] = i64(unroll_factor(op, count))
+            op.attributes[UNROLL_HINT] = i64(unroll_factor(op, count))
             context.count("loops")
         if isinstance(op, (Product, CopyLike, *_LOADS)):
             op.attributes[CRITICAL] = UNIT
@@ -119,12 +121,16 @@ def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
         depth = shared.type.shape[1 if turned else 0]
         work = prod(op.res.type.shape) * max(1, depth)
         return work if op.lhs.type.element is F32 else -(-work // _MMA_WORK)
-    if isinstance(op, CopyLike):
-        bits = op.dest.type.num_elements * op.dest.type.element.width
+    if isinstance(op, CopyLike) and op.dest.type.is_static:
+        bits = op.dest.type.num_elements * _width(op.dest.type.element)
         return -(-bits // (128 * threads))
     types = [t for t in (*op.operand_types, *op.result_types) if isinstance(t, MemRefType)]
-    held = [t.num_elements for t in types if tile.space_of(t) == tile.REGISTERS]
+    held = [t.num_elements for t in types if t.is_static and tile.space_of(t) == tile.REGISTERS]
     return max(held, default=1)
+
+
+def _width(element: Any) -> int:
+    return element.width if isinstance(element, IntegerType | FloatType) else 64
 
 
 # -- memory
@@ -164,7 +170,7 @@ def _reuse(op: Any, accesses: int) -> str:
     loop = _loop(op)
     if loop is not None and isinstance(op, _ELEMENT_LOADS) and op.indices:
         moved = [advance(v, loop) for v in op.indices]
-        bytes = op.buffer.type.element.width // 8
+        bytes = _width(op.buffer.type.element) // 8
         if all(m == 0 for m in moved[:-1]) and isinstance(moved[-1], int) and abs(moved[-1]) * bytes < _LINE:
             return "L1"
     if loop is not None and isinstance(op, tile.LoadGlobalTile) and _place(op, loop) == [0]:
@@ -197,16 +203,16 @@ def _is_predictable(op: Any) -> bool:
 
 def _mark(function: Any) -> int:
     """Markers at entry and exit, and around products; how many were added.  A function that has markers keeps them."""
+    if not function.body.blocks or not is_kernel(function):
+        return 0
     if any(isinstance(op, tile.ProfileMarker) for op in function.walk()):
         return 0
-    body = function.body.entry
     name = StringAttr(function.sym_name.value)
-    added = [
-        (body.first_op, tile.ProfileMarker(StringAttr("function_entry"), name)),
-        (body.last_op, tile.ProfileMarker(StringAttr("function_exit"), name)),
-    ]
+    added = [(function.body.entry.first_op, tile.ProfileMarker(StringAttr("function_entry"), name))]
     for op in function.walk():
-        if isinstance(op, Product):
+        if isinstance(op, func.Return):
+            added.append((op, tile.ProfileMarker(StringAttr("function_exit"), name)))
+        elif isinstance(op, Product):
             what = StringAttr(op.name)
             added.append((op, tile.ProfileMarker(StringAttr("compute_start"), what)))
             added.append((op.next_op, tile.ProfileMarker(StringAttr("compute_end"), what)))
