@@ -523,15 +523,15 @@ KERNELS = {
 }  # fmt: skip
 
 
-def main() -> None:
-    """Export every kernel at every version that has what it needs."""
+def export(kernels) -> None:
+    """Export kernels (name → kernel and parameters), each at every version that has what it needs."""
     from cuda.tile import _compile
 
     _compile.dev_features_enabled = lambda: (
         True
     )  # the frontend keeps 13.5 to itself until its tools are released
     out = Path(sys.argv[1])
-    for name, (kernel, parameters) in KERNELS.items():
+    for name, (kernel, parameters) in kernels.items():
         told = []
         for version in VERSIONS:
             folder = out / version
@@ -549,4 +549,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    export(KERNELS)
