@@ -143,7 +143,10 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
             "is a kernel without its threads: expected nvvm.reqntid = array<i32: N>, whole warps"
         )
     allocation = recorded(function, target)
-    types = [converted(t) for t in function.signature.inputs]
+    try:
+        types = [converted(t) for t in function.signature.inputs]
+    except ValueError as problem:
+        raise function.error(f"region types conversion failed: {problem}") from None
     entry = Block(types, [a.location for a in function.arguments])
     region = Region([entry])
     emitter = Emitter(region, function.location)

@@ -21,7 +21,7 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import kernel_spec, kernels
+from tessera_tools.passes.tileas.kernel import check_tiles, kernel_spec, kernels
 from tessera_tools.passes.tileas.layout_rules import (
     ANCHORS,
     DEMANDS,
@@ -56,6 +56,7 @@ class AssignLayouts(Pass):
 
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
+            check_tiles(function)
             context.count("conversions", Assignment(function, kernel_spec(function).num_warps).run())
 
 

@@ -16,7 +16,7 @@ from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_layouts import piece_of, warp_grid
 from tessera_tools.passes.tileas.heap import free_heap
-from tessera_tools.passes.tileas.kernel import kernel_spec, kernels, target_of
+from tessera_tools.passes.tileas.kernel import check_tiles, kernel_spec, kernels, target_of
 from tessera_tools.passes.tileas.mma_atoms import is_chained, mma_atom
 from tessera_tools.passes.tileas.warps import choose_warps, hint
 from tessera_tools.target import Target, max_registers_for
@@ -40,6 +40,7 @@ class ConvertTileAAToTileAS(Pass):
     def run(self, op: Operation, context: PassContext) -> None:
         target = target_of(op)
         for function in kernels(op):
+            check_tiles(function)
             if function.kernel_spec is None:
                 warps = self.num_warps or choose_warps(function, target)
                 try:

@@ -7,6 +7,7 @@ from typing import Any
 from tessera_tools.dialects.nv_tileaa import Func, KernelSpecAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 
@@ -52,6 +53,15 @@ def kernels(module: Operation) -> list[Func]:
         for op in block
         if isinstance(op, Func) and op.body.blocks
     ]
+
+
+def check_tiles(function: Func) -> None:
+    """An error for a tile that layouts cannot describe."""
+    for op in function.walk():
+        for result in op.results:
+            type = result.type
+            if isinstance(type, RankedTensorType) and any(n < 1 or n & (n - 1) for n in type.shape):
+                raise op.error(f"makes a tile of type {type}; extents that are powers of two are supported")
 
 
 def kernel_spec(function: Any) -> KernelSpecAttr:

@@ -161,3 +161,12 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  // expected-error @below {{region types conversion failed: type tensor<32xf32> has no counterpart in llvm}}
+  func.func @tile(%x: tensor<32xf32>) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+    func.return
+  }
+}
