@@ -33,6 +33,7 @@ _DTYPES = {
 }
 """Element type → torch's, where torch.distributed reduces it."""
 _NOT_BY_GLOO = ("bf16",)
+_INSTEAD = "use --transport=sockets"
 
 
 def has_torch() -> bool:
@@ -54,10 +55,13 @@ class TorchTransport(Transport):
         time_limit: float,
         gpu: bool = False,
     ) -> None:
-        torch: Any = importlib.import_module("torch")
-        distributed: Any = importlib.import_module("torch.distributed")
+        try:
+            torch: Any = importlib.import_module("torch")
+            distributed: Any = importlib.import_module("torch.distributed")
+        except (ImportError, OSError) as failure:
+            raise error(None, f"torch cannot be imported: {_line(failure)}", _INSTEAD) from None
         if not distributed.is_available():
-            raise error(None, "this torch was built without torch.distributed", "use --transport=sockets")
+            raise error(None, "this torch was built without torch.distributed", _INSTEAD)
         if not gpu and sys.platform == "linux":
             # The ranks are on this machine, whatever it thinks its name is.
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -13,6 +14,7 @@ from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.plan import Exchange, Plan, Tensor
 from tessera_tools.runtime.ranks import PlanResult, run_plan
+from tessera_tools.runtime.ranks_torch import TorchTransport
 from tessera_tools.runtime.ranks_transport import LostRankError, SocketTransport, socket_mesh
 from tessera_tools.runtime.types import TYPES
 
@@ -186,6 +188,12 @@ def test_without_torch_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     ptx, manifest = compiled(matmul("x = 2", *CUTS["all_reduce"], SHAPE))
     with pytest.raises(DiagnosticError, match="torch cannot be imported, which --transport=torch needs"):
         run_plan(ptx, manifest, manifest.plans[0], _operands(np.random.default_rng(0)), transport="torch")
+
+
+def test_a_torch_that_is_broken_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(DiagnosticError, match="torch cannot be imported: import of torch halted"):
+        TorchTransport(0, 1, "unused", [], 1)
 
 
 def test_a_rank_that_is_gone_is_told() -> None:
