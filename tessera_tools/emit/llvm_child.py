@@ -337,6 +337,7 @@ def read_exactly(descriptor: int, count: int) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of it, also where the pipe takes a part at a time."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -191,6 +191,7 @@ class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(WRITE,)):
 
 
 def verify_access(op: Op, view: MemRefType, tile: RankedTensorType) -> None:
+    """An error unless a tile and the view that it is accessed through have one element type and one rank."""
     if view.element is not tile.element:
         raise op.error(f"accesses elements of {tile.element}, but the view has {view.element}")
     if view.rank != tile.rank:

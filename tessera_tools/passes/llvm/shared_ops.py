@@ -35,21 +35,25 @@ from tessera_tools.passes.tileas.shared_memory import conversion_plan, shared_lo
 
 @lowers("nv_tileas.alloc_tensor")
 def alloc_tensor(low: Lowering, op: nv_tileas.AllocTensor) -> None:
+    """Bytes at a known offset: nothing is emitted."""
     low.define(op.res, Buffer(low.allocation.offsets[op], op.res.type))
 
 
 @lowers("nv_tileas.barrier")
 def barrier(low: Lowering, op: Operation) -> None:
+    """All threads of the CTA (PTX ISA, "bar.sync")."""
     low.e.nvvm("barrier0")
 
 
 @lowers("nv_tileas.async.commit_group")
 def commit_group(low: Lowering, op: Operation) -> None:
+    """Each thread's copies (PTX ISA, "cp.async.commit_group")."""
     low.e.nvvm("cp.async.commit.group")
 
 
 @lowers("nv_tileas.async.wait_group")
 def wait_group(low: Lowering, op: Any) -> None:
+    """Each thread's copies; a barrier makes them visible to the others (PTX ISA, "cp.async.wait_group")."""
     low.e.nvvm("cp.async.wait.group", n=op.pending)
 
 
