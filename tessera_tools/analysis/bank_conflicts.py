@@ -23,7 +23,8 @@ _PANEL, _PATTERN = 128, 1024
 """Bytes: the widest panel of a swizzle, and what every swizzle repeats after (8 lines of 128)."""
 _ROWS = 32
 """Rows after which every swizzle repeats: panels are at least 32 bytes wide."""
-_MOST_PLACES = 4096
+_MOST_PLACES = 1 << 14
+"""Places of a warp that are looked at one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ def _moved_about(op: Any, lanes: LaneValues, shape: Sequence[int]) -> list[tuple
             choices = range(start, last + 1, step)[: max(1, period // step)]
         known.append(found.known)
         moves.append(choices)
-    if not 0 < prod(len(m) for m in moves) <= _MOST_PLACES:
+    if not 0 < prod(len(m) for m in moves) * (lanes.threads // WARP) <= _MOST_PLACES:
         return []
     cases: dict[tuple[tuple[Row, ...], ...], None] = {}
     for chosen in itertools.product(*moves):

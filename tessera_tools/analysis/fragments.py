@@ -166,6 +166,8 @@ def _tie(op: Any, classes: _Classes) -> None:
         classes.tie_rows(op.dest, op.factors)
     elif isinstance(op, tile.Spill):
         for user in op.slot.users:
+            if not isinstance(user, tile.Spill | tile.Reload):
+                continue
             classes.tie(op.value, user.value if isinstance(user, tile.Spill) else user.res)
     elif isinstance(op, Product):
         if op.acc is not None:

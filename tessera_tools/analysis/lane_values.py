@@ -23,7 +23,7 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 
 WARP = 32
-_MOST_CASES = 512
+_MOST_CASES = 128
 """Combinations of iterations of loops that are looked at one by one."""
 
 

@@ -86,7 +86,14 @@ _WIDEST = 16
 def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int], Value]]:
     """(registers, address) of each access of a spilled tile: quarters of a warp, or so, lie side by side."""
     e, buffer = low.e, low.buffer(op.buffer)
-    count = nv_tileas.layout_of(type).in_size("register")
+    layout = nv_tileas.layout_of(type)
+    for user in op.buffer.users:
+        if not isinstance(user, nv_tileas.Spill | nv_tileas.Reload):
+            continue
+        other = user.value if isinstance(user, nv_tileas.Spill) else user.res
+        if nv_tileas.layout_of(other.type) != layout:
+            raise ValueError(f"{type} is kept in a buffer with {other.type}, which lies otherwise in threads")
+    count = layout.in_size("register")
     size, threads = element_bytes(type.element), 32 * low.warps
     if count * size * threads > buffer.stage_bytes:
         raise ValueError(f"{count} registers of {threads} threads do not fit into {buffer.type}")

@@ -111,6 +111,10 @@ def prefetch(low: Lowering, op: tile.Prefetch) -> None:
 @handles("tile.spill")
 def spill(low: Lowering, op: tile.Spill) -> None:
     """Each thread's registers to its own places."""
+    for user in op.slot.users:
+        kept = user.value if isinstance(user, tile.Spill) else getattr(user, "res", None)
+        if not isinstance(user, tile.Spill | tile.Reload) or kept is None or kept.type is not op.value.type:
+            raise user.error("uses a slot of spilled fragments; only fragments of one type may be kept in it")
     shared = low.shared[op.slot]
     low.insert(nv_tileas.Spill(low.tile(op, op.value), shared.buffer, shared.stage))
 

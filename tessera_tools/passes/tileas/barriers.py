@@ -94,7 +94,8 @@ class _Analysis(Hazards):
             return False
         if not earlier.under_way:
             # Of a slot for spilled tiles, each thread has its own part.
-            kept = isinstance(earlier.op, nv_tileas.Spill | nv_tileas.Reload)
+            slots = nv_tileas.Spill | nv_tileas.Reload
+            kept = isinstance(earlier.op, slots) and isinstance(later.op, slots)
             return not (kept and earlier.buffer is later.buffer)
         if earlier.buffer is later.buffer and not _has_one_stage(earlier.buffer):
             # The stages of a pipeline: what is read was waited for, what is filled was read before the last barrier.

@@ -157,8 +157,8 @@ def _joined(op: Any) -> list[list[Value]]:
 @tied("nv_tileas.spill", "nv_tileas.reload")
 def _kept(op: Any) -> list[list[Value]]:
     """Threads find in a buffer what they have put there."""
-    tiles = [user.value if isinstance(user, nv_tileas.Spill) else user.res for user in op.buffer.users]
-    return [tiles]
+    kept = [u for u in op.buffer.users if isinstance(u, nv_tileas.Spill | nv_tileas.Reload)]
+    return [[u.value if isinstance(u, nv_tileas.Spill) else u.res for u in kept]]
 
 
 @tied("nv_tileaa.print", "nv_tileaa.assert")

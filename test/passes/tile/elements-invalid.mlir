@@ -37,3 +37,20 @@ func.func @slot() attributes {tessera.kernel} {
   %x = tile.reload %s : memref<96xf32, 3> -> memref<8x8xf32, 5>
   return
 }
+
+// -----
+
+func.func @slot_by_element() attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %a = tile.alloc_shared : memref<64x16xbf16, 3>
+  %b = tile.alloc_shared : memref<16x64xbf16, 3>
+  %zero = arith.constant 0.0 : bf16
+  tile.store_shared %zero, %a[%c0, %c0] : memref<64x16xbf16, 3>
+  tile.store_shared %zero, %b[%c0, %c0] : memref<16x64xbf16, 3>
+  %slot = tile.alloc_shared : memref<4096xf32, 3>
+  %s = tile.mma %a, %b : memref<64x16xbf16, 3>, memref<16x64xbf16, 3> -> memref<4x8xf32, 5>
+  tile.spill %s, %slot : memref<4x8xf32, 5>, memref<4096xf32, 3>
+  // expected-error @below {{uses a slot of spilled fragments; only fragments of one type may be kept in it}}
+  %x = tile.load_shared %slot[%c0] : memref<4096xf32, 3>
+  return
+}
