@@ -70,7 +70,7 @@ def dropout(x, y, seed: int, p: float, n: Const):
     """Random numbers by an integer hash of seed and place."""
     i = ct.bid(0)
     t = ct.load(x, index=(i,), shape=(n,), padding_mode=PAD)
-    r = ct.astype(i * n + ct.arange(n, dtype=i32), u32) + ct.astype(seed, u32)
+    r = ct.astype(i * n + ct.arange(n, dtype=i32), u32) + seed
     r = (r ^ (r >> 16)) * 0x7FEB352D
     r = (r ^ (r >> 15)) * 0x846CA68B
     uniform = ct.astype((r ^ (r >> 16)) >> 8, f32) * (1.0 / 16777216)
@@ -234,7 +234,7 @@ def compaction(x, y, count, n: Const):
 KERNELS = {
     "top_k": (top_k, [array(f32, 2), array(f32, 2), array(i32, 2), 128, 8]),
     "cross_entropy": (cross_entropy, [array(f32, 2), array(i32), array(f32), array(f32, 2), 128]),
-    "dropout": (dropout, [array(f32), array(f32), scalar(i32), scalar(f32), 256]),
+    "dropout": (dropout, [array(f32), array(f32), scalar(u32), scalar(f32), 256]),
     "bitonic": (bitonic, [array(f32, 2), array(f32, 2), 32, 5]),
     "butterflies": (butterflies, [array(f32, 2), array(f32, 2), 64, 6]),
     "paged_attention": (
