@@ -102,7 +102,9 @@ def _command() -> click.Command:
     ]
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
-    for name, (metavar, text, _) in VALUES.items():
+    for name, (value, text, alone) in VALUES.items():
+        # A value that may be left out must follow a `=`.
+        metavar = value if alone is None else f"[={value}]"
         kind = click.Choice(CHOICES[name]) if name in CHOICES else None
         flag = f"-{name}" if len(name) == 1 else f"--{name}"
         decls = [flag, "output"] if name == "o" else [flag]

@@ -123,7 +123,9 @@ def _command() -> click.Command:
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
     names = {"o": ["-o", "output"], "O": ["-O", "level"]}
-    for name, (metavar, text, _) in VALUES.items():
+    for name, (value, text, alone) in VALUES.items():
+        # A value that may be left out must follow a `=`.
+        metavar = value if alone is None else f"[={value}]"
         kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
         if name.endswith("timeout"):
             kind = _Seconds(min=0, min_open=True, max=MAX_SECONDS)
