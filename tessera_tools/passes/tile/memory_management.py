@@ -61,6 +61,8 @@ class TileMemoryManagement(Pass):
             return
         target = ConvertTileToTileAS(gpu_name=self.gpu_name).target(functions)
         for function in functions:
+            if not function.body.blocks:
+                continue
             if len(function.body.blocks) != 1:
                 raise function.error("has unstructured control flow; loops and branches of scf are supported")
             accesses = Accesses(function, _fragments(function), divergent_values(function), target)

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --verify-diagnostics --tile-memory-management
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics --tile-memory-management
 
 func.func @unknown(%A: memref<?xi32>) attributes {tessera.threads = 32} {
   %c0 = arith.constant 0 : index
@@ -8,5 +8,44 @@ func.func @unknown(%A: memref<?xi32>) attributes {tessera.threads = 32} {
   %j = arith.index_cast %i : i32 to index
   // expected-remark @below {{the bank conflicts of this access are not known, so that the swizzle of memref<32x32xf32, 3> stays}}
   %x = tile.load_shared %s[%j, %c0] : memref<32x32xf32, 3>
+  return
+}
+
+// -----
+
+// A declaration has no buffers.
+func.func private @declared() attributes {tessera.kernel}
+
+// -----
+
+// expected-error @below {{has unstructured control flow; loops and branches of scf are supported}}
+func.func @jumps() attributes {tessera.kernel} {
+  cf.br ^bb1
+^bb1:
+  return
+}
+
+// -----
+
+// By zero: nothing is known of it.
+func.func @divided() attributes {tessera.threads = 32} {
+  %c0 = arith.constant 0 : index
+  %s = tile.alloc_shared : memref<32xf32, 3>
+  %l = tile.lane_id : index
+  %i = arith.divui %l, %c0 : index
+  // expected-remark @below {{the bank conflicts of this access are not known}}
+  %x = tile.load_shared %s[%i] : memref<32xf32, 3>
+  return
+}
+
+// -----
+
+// The swizzle of operands that an instruction's descriptor names is the program's.
+func.func @descriptors() attributes {tessera.kernel} {
+  %a = tile.alloc_shared : memref<64x64xbf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xbf16, 3>
+  // expected-remark @below {{so that the swizzle of memref<64x64xbf16, 3> stays}}
+  // expected-remark @below {{so that the swizzle of memref<64x64xbf16, 3> stays}}
+  %d = tile.wgmma %a, %b {intrinsic = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"} : memref<64x64xbf16, 3>, memref<64x64xbf16, 3> -> memref<8x4xf32, 5>
   return
 }
