@@ -99,7 +99,7 @@ KERNELS = {
     "causal of 128": text_of(128, True),
     "gemm": example("gemm_tile"),
 }
-SPILLS = {("listing", "sm_80"): 16, ("listing", "sm_120a"): 64}
+SPILLS = {("listing", "sm_120a"): 64}
 """Bytes that a kernel may spill: the listing's 8x8 fragments of two products take all of 255 registers."""
 
 

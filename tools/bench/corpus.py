@@ -76,8 +76,8 @@ def static_figures(sass: str) -> dict[str, str]:
     }
 
 
-def simulated(name: str, gpu: str) -> tuple[str, str]:
-    """(bank conflicts, sectors a request) of a small launch on the simulated GPU."""
+def counters(name: str, gpu: str) -> Any:
+    """What the simulated GPU counts on a small launch of a program of the corpus."""
     sys.path[:0] = [str(ROOT / "test"), str(ROOT / "test" / "corpus")]
     import contextlib
     import io
@@ -90,7 +90,12 @@ def simulated(name: str, gpu: str) -> tuple[str, str]:
     with contextlib.redirect_stdout(io.StringIO()):
         text = (CORPUS / f"{name}.mlir").read_text()
         _, result = launch(text, *args, target=gpu, grid=grid, stats=True)
-    stats: Any = result.stats
+    return result.stats
+
+
+def simulated(name: str, gpu: str) -> tuple[str, str]:
+    """(bank conflicts, sectors a request) of a small launch."""
+    stats = counters(name, gpu)
     conflicts = sum(stats.wavefronts.values()) - sum(stats.ideal_wavefronts.values())
     requests = sum(stats.requests.values())
     return str(conflicts), f"{sum(stats.sectors.values()) / requests:.1f}" if requests else "-"

@@ -227,13 +227,6 @@ def _exponential(low: Lowering, value: Value) -> Value:
     return low.insert(math.Exp(value, APPROXIMATE)).results[0]
 
 
-def _quotient(low: Lowering, a: Value, b: Value) -> Value:
-    element = a.type.element  # type: ignore[attr-defined]
-    if bit_width(element) != 32:
-        return low.insert(arith.DivF(a, b)).result
-    return low.insert(DivF(a, b, RoundingAttr("approx"))).results[0]
-
-
 @handles("tile.broadcast")
 def broadcast(low: Lowering, op: tile.Broadcast) -> None:
     low.tiles[op.res] = over_rows(low, low.tile(op, op.source), low.tile_type(op.res))
@@ -245,11 +238,17 @@ def by_row(low: Lowering, op: Any) -> None:
     value = low.tile(op, op.lhs)
     if not isinstance(op, tile.MulBroadcast):
         _floats(op, value.type)
-    rows = over_rows(low, low.tile(op, op.rhs), value.type)  # type: ignore[arg-type]
+    of_rows = low.tile(op, op.rhs)
+    inverted = isinstance(op, tile.DivBroadcast) and bit_width(op.rhs.type.element) == 32
+    if inverted:
+        # One reciprocal a row, and products: as exact as div.approx, which is the same for each element.
+        ones = _splat(low, 1, of_rows.type)  # type: ignore[arg-type]
+        of_rows = low.insert(DivF(ones, of_rows, RoundingAttr("approx"))).results[0]
+    rows = over_rows(low, of_rows, value.type)  # type: ignore[arg-type]
     if isinstance(op, tile.ExpSubtract):
         found = _exponential(low, low.insert(arith.SubF(value, rows)).result)
-    elif isinstance(op, tile.DivBroadcast):
-        found = _quotient(low, value, rows)
+    elif isinstance(op, tile.DivBroadcast) and not inverted:
+        found = low.insert(arith.DivF(value, rows)).result
     else:
         found = _combined(low, "mul", value, rows)
     low.tiles[op.res] = found
