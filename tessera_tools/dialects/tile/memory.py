@@ -334,7 +334,11 @@ class _Slot(Op):
     @staticmethod
     def check(op: Any, fragment: MemRefType) -> None:
         slot = op.slot.type
-        if slot.element is not fragment.element or slot.rank != 1 or slot.num_elements % fragment.num_elements:
+        if (
+            slot.element is not fragment.element
+            or slot.rank != 1
+            or slot.num_elements % fragment.num_elements
+        ):
             raise op.error(
                 f"keeps {fragment} in {slot}; expected a row of {fragment.element}, some threads' fragments long"
             )
