@@ -139,6 +139,11 @@ PASSES: dict[str, Row] = {
 
 ORDER: Sequence[tuple[str, str, str]] = (
     (
+        "tile-collective-insertion",
+        "convert-tile-to-tileas",
+        "tensors are cut while they are whole tensors of the tile dialect",
+    ),
+    (
         "tile-intrinsic-lowering",
         "convert-tile-to-tileas",
         "it names instructions in the tile dialect, which the conversion leaves",
