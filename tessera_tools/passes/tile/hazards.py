@@ -118,7 +118,8 @@ class TileHazards(Hazards):
     def _bytes(self, op: Any, value: Value) -> tuple[int, int]:
         """The bytes of a buffer that an op may access, as far as the bounds of its indices are known."""
         type: Any = value.type
-        size = max(1, type.num_elements * type.element.width // 8) if type.is_static else 1 << 62
+        bits = getattr(type.element, "width", 64)  # of an index, as on the host
+        size = max(1, type.num_elements * bits // 8) if type.is_static else 1 << 62
         if not hasattr(op, "indices") or root_of(value) is not value or not type.is_static:
             return (0, size) if root_of(value) is value else (0, 1 << 62)
         first = last = 0
@@ -127,7 +128,6 @@ class TileHazards(Hazards):
             first = first * extent + (low if low is not None and 0 <= low < extent else 0)
             last = last * extent + (high if high is not None and 0 <= high < extent else extent - 1)
         width = op.vector_width.value if hasattr(op, "vector_width") else 1
-        bits = type.element.width
         return first * bits // 8, min(size, max(-(-(last + width) * bits // 8), 1))
 
     def conflict(self, earlier: Access, later: Access) -> bool:
@@ -242,6 +242,9 @@ class TileHazards(Hazards):
         """Whether threads go different ways at an op."""
         if isinstance(op, scf.For):
             deciding: Sequence[Value] = (op.lower, op.upper, op.step)
+        elif isinstance(op, scf.While):
+            ends = [inner for inner in op.walk() if isinstance(inner, scf.Condition)]
+            deciding = [*op.operands, *(end.condition for end in ends)]
         else:
             deciding = op.operands if op.regions else ()
         return any(value in self.divergent for value in deciding)

@@ -46,3 +46,18 @@ func.func @blocks() attributes {tessera.kernel} {
 ^bb1:
   return
 }
+
+// -----
+
+func.func @as_long_as(%some: i1, %j: index) attributes {tessera.kernel} {
+  %t = tile.thread_id : index
+  scf.while : () -> () {
+    %mine = arith.cmpi ult, %t, %j : index
+    scf.condition(%mine)
+  } do {
+    // expected-error@+1 {{stands under a condition that differs by thread; all threads must come to it}}
+    tile.barrier
+    scf.yield
+  }
+  return
+}
