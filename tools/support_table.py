@@ -47,7 +47,9 @@ elements) and numbers, against an interpretation of the program in NumPy (`test/
 ✓: it computes what it says. A number: it does so but for what the note of that number says. An empty cell: the dialect
 has no such program. `{NONE}` is the column of the ops for which no element type makes a difference. The column is the
 type of the (first) operand; of the result for `unpack`, of what is in memory for views and pointers (`ptr`: pointers to
-f32). Where an op has several forms (rounding modes, result types, …), they were tried one by one.
+f32). Where an op has several forms (rounding modes, result types, …), they were tried one by
+one; types of indices, counters and cast pointers were drawn. Not tried here: `sqrt` rounded in a direction or `approx`,
+`divf` with `approx` or `full`, overflow flags (see test/elementwise).
 
 `{COMMAND} --check` proves the page again, and each run of the tests some of it.
 """
