@@ -23,7 +23,8 @@ from tessera_tools.opdef.dialect import all_dialects, find_op
 from tessera_tools.parser import parse_attribute, parse_type
 
 TYPE_TEXTS = """
-memref<4x8xf32,5> memref<4xf32,5> memref<4x8xf16,5> memref<64x64xf16,3> memref<64xf32,3> memref<64x64xf16> memref<64xf32>
+memref<4x8xf32,5> memref<4xf32,5> memref<4x8xf16,5> memref<64x64xf16,3>
+memref<64xf32,3> memref<64x64xf16> memref<64xf32>
 memref<?x?xf32>
 i1 i8 i16 i32 i64 i128 index f16 bf16 f32 f64 tf32 f8E4M3FN f8E5M2 none complex<f32> tuple<i32,f32> si8 ui16
 vector<4xi1> vector<4xi32> vector<4xf32> vector<8xf16> vector<2x4xf32> vector<4xindex> vector<[4]xf32>
