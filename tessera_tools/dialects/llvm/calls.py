@@ -310,7 +310,7 @@ OVERLOADED: dict[str, tuple[str, ...]] = {
         ("llvm.fma", "llvm.fabs", "llvm.sqrt", "llvm.exp", "llvm.exp2", "llvm.log", "llvm.log2", "llvm.sin",
          "llvm.cos", "llvm.floor", "llvm.ceil", "llvm.trunc", "llvm.rint", "llvm.round", "llvm.roundeven",
          "llvm.maxnum", "llvm.minnum", "llvm.maximum", "llvm.minimum", "llvm.maximumnum", "llvm.minimumnum",
-        "llvm.copysign", "llvm.pow", "llvm.umin",
+         "llvm.copysign", "llvm.pow", "llvm.umin",
          "llvm.umax", "llvm.smin", "llvm.smax", "llvm.ctpop", "llvm.ctlz", "llvm.cttz", "llvm.abs", "llvm.fshl",
          "llvm.fshr", "llvm.bswap", "llvm.bitreverse", "llvm.fmuladd", "llvm.expect"),
         ("result",),
