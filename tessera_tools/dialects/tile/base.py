@@ -37,15 +37,15 @@ def _in_space(space: int, summary: str) -> TypeConstraint:
             isinstance(type, MemRefType)
             and space_of(type) == space
             and isinstance(type.element, FloatType | IntegerType)
-            and (space == 0 or type.layout is None)
+            and (space == 0 or (type.layout is None and 0 not in type.shape))
         )
 
     return TypeConstraint(summary, accepts)
 
 
 GLOBAL_BUFFER = _in_space(0, "memref of numbers in global memory")
-SHARED_BUFFER = _in_space(SHARED, "memref of numbers in shared memory (space 3), without strides")
-FRAGMENT = _in_space(REGISTERS, "memref of numbers in registers (space 5), without strides")
+SHARED_BUFFER = _in_space(SHARED, "memref of one number or more in shared memory (space 3), without strides")
+FRAGMENT = _in_space(REGISTERS, "memref of one number or more in registers (space 5), without strides")
 ANY_BUFFER = of(MemRefType, summary="memref")
 NUMBER = of(FloatType, IntegerType, summary="number")
 

@@ -25,7 +25,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.alloc_shared' op result #0 must be memref of numbers in shared memory (space 3), without strides, but got 'memref<4x4xf16>'}}
+  // expected-error @below {{'tile.alloc_shared' op result #0 must be memref of one number or more in shared memory (space 3), without strides, but got 'memref<4x4xf16>'}}
   %0 = tile.alloc_shared : memref<4x4xf16>
   return
 }
@@ -73,7 +73,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.alloc_shared' op result #0 must be memref of numbers in shared memory (space 3), without strides, but got 'memref<4x4xf16, strided<[8, 1]>, 3>'}}
+  // expected-error @below {{'tile.alloc_shared' op result #0 must be memref of one number or more in shared memory (space 3), without strides, but got 'memref<4x4xf16, strided<[8, 1]>, 3>'}}
   %0 = tile.alloc_shared : memref<4x4xf16, strided<[8, 1]>, 3>
   return
 }
@@ -81,7 +81,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.alloc_shared' op result #0 must be memref of numbers in shared memory (space 3), without strides, but got 'memref<4x4xindex, 3>'}}
+  // expected-error @below {{'tile.alloc_shared' op result #0 must be memref of one number or more in shared memory (space 3), without strides, but got 'memref<4x4xindex, 3>'}}
   %0 = tile.alloc_shared : memref<4x4xindex, 3>
   return
 }
@@ -113,7 +113,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.alloc_register' op result #0 must be memref of numbers in registers (space 5), without strides, but got 'memref<4x8xf32, 3>'}}
+  // expected-error @below {{'tile.alloc_register' op result #0 must be memref of one number or more in registers (space 5), without strides, but got 'memref<4x8xf32, 3>'}}
   %0 = tile.alloc_register : memref<4x8xf32, 3>
   return
 }
@@ -121,7 +121,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.alloc_register' op result #0 must be memref of numbers in registers (space 5), without strides, but got 'memref<4x8xindex, 5>'}}
+  // expected-error @below {{'tile.alloc_register' op result #0 must be memref of one number or more in registers (space 5), without strides, but got 'memref<4x8xindex, 5>'}}
   %0 = tile.alloc_register : memref<4x8xindex, 5>
   return
 }
@@ -209,7 +209,7 @@ func.func @f(%s: memref<32x32xf16, 3>, %i: index, %x: f16) {
 // -----
 
 func.func @f(%t: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{'tile.load_shared' op operand #0 must be memref of numbers in shared memory (space 3), without strides, but got 'memref<?x?xf16>'}}
+  // expected-error @below {{'tile.load_shared' op operand #0 must be memref of one number or more in shared memory (space 3), without strides, but got 'memref<?x?xf16>'}}
   %0 = tile.load_shared %t[%i, %i] : memref<?x?xf16>
   return
 }
@@ -651,5 +651,37 @@ func.func @f() {
 func.func @f() {
   // expected-error @below {{'tile.alloc_register' op has type memref<f32, 5>; a fragment has one or two static extents}}
   %0 = tile.alloc_register : memref<f32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%f: memref<4x8xf32, 5>, %s: memref<4096xf16, 3>) {
+  // expected-error @below {{'tile.spill' op keeps memref<4x8xf32, 5> in memref<4096xf16, 3>; expected a row of f32, some threads' fragments long}}
+  tile.spill %f, %s : memref<4x8xf32, 5>, memref<4096xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<64x64xf32, 3>) {
+  // expected-error @below {{'tile.reload' op keeps memref<4x8xf32, 5> in memref<64x64xf32, 3>; expected a row of f32, some threads' fragments long}}
+  %0 = tile.reload %s : memref<64x64xf32, 3> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>) {
+  // expected-error @below {{'tile.mma' op result #0 must be memref of one number or more in registers (space 5), without strides, but got 'memref<0x8xf32, 5>'}}
+  %0 = tile.mma %a, %b : memref<64x32xf16, 3>, memref<32x64xf16, 3> -> memref<0x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>) {
+  // expected-error @below {{'tile.mma' op has layout "col_major"; expected "row_major" (transpose_a and transpose_b turn operands)}}
+  %0 = tile.mma %a, %b {layout = "col_major"} : memref<64x32xf16, 3>, memref<32x64xf16, 3> -> memref<4x8xf32, 5>
   return
 }

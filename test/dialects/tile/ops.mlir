@@ -44,6 +44,11 @@ func.func @buffers(%tensor: memref<?x?x?xf16>, %i: index, %x: f16) {
   tile.load_global_tile %m, %f {coalesce = true, cache_policy = "streaming"} : memref<32x?xf16>, memref<4x8xf16, 5>
   // CHECK: tile.store_global %f, %m {cache_policy = "write_back", coalesce = true} : memref<4x8xf16, 5>, memref<32x?xf16>
   tile.store_global %f, %m {coalesce = true, cache_policy = "write_back"} : memref<4x8xf16, 5>, memref<32x?xf16>
+  // CHECK: tile.spill %f, %[[SLOT:.*]] : memref<4x8xf16, 5>, memref<4096xf16, 3>
+  %slot = tile.alloc_shared : memref<4096xf16, 3>
+  tile.spill %f, %slot : memref<4x8xf16, 5>, memref<4096xf16, 3>
+  // CHECK: tile.reload %[[SLOT]] : memref<4096xf16, 3> -> memref<4x8xf16, 5>
+  %h = tile.reload %slot : memref<4096xf16, 3> -> memref<4x8xf16, 5>
   // CHECK: tile.barrier{{$}}
   // GENERIC: "tile.barrier"() : () -> ()
   tile.barrier
