@@ -106,7 +106,8 @@ def stage_of(module: Operation) -> Stage:
     """The stage that the module is in: the first of STAGES with an operation in it; llvm if there is none."""
     best = len(STAGES) - 1
     for op in module.walk():
-        prefix = op.name.partition(".")[0]
+        # A kernel of the tile dialect is one though it holds no op of it.
+        prefix = "tile" if "tessera.kernel" in op.attributes else op.name.partition(".")[0]
         if prefix in STAGES:
             best = min(best, STAGES.index(prefix))
             if best == 0:

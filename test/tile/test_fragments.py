@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from programs import TARGETS, Array, fresh_seed
-from tile.kernels import launch, strided
+from tile.kernels import compiled, launch, strided
 
 KERNEL = """
 func.func @kernel(%A: memref<64x64x{a}>, %D: memref<64x64x{d}>) attributes {{tessera.kernel}} {{
@@ -104,3 +104,8 @@ def test_a_copy_is_no_alias() -> None:
   tile.fill %p, %zero : memref<4x8xf32, 5>
   tile.accumulate %r, %p : memref<4x8xf32, 5>, memref<4x8xf32, 5>"""
     np.testing.assert_array_equal(run(body, a), a.astype(np.float64) @ a.T.astype(np.float64))
+
+
+def test_a_kernel_without_ops_of_the_dialect_is_one_by_its_attribute() -> None:
+    made = compiled("func.func @k(%a: memref<?xf32>) attributes {tessera.kernel} { return }")
+    assert ".visible .entry k(" in made.ptx
