@@ -18,12 +18,11 @@ from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.layout import LayoutError, LinearLayout, RegisterMove, contiguous_elements
+from tessera_tools.layout import LayoutError, LinearLayout, contiguous_elements
+from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import kernels, target_of
+from tessera_tools.passes.tileas.kernel import kernels
 from tessera_tools.passes.tileas.layout_rules import FREE, copies, is_tile
-from tessera_tools.passes.tileas.shared_memory import conversion_plan
-from tessera_tools.target import Target
 
 MOST_REMATERIALIZED = 8
 """Ops that are done once more, at most, in place of one conversion."""
@@ -44,18 +43,17 @@ class RemoveLayoutConversions(Pass):
     statistics: ClassVar = {"removed": "layout conversions removed"}
 
     def run(self, op: Operation, context: PassContext) -> None:
-        target = target_of(op)
         for function in kernels(op):
             waiting = {o: None for o in function.walk() if isinstance(o, nv_tileas.ConvertLayout)}
             while waiting:
                 conversion, _ = waiting.popitem()
-                again = _simplify(conversion, target)
+                again = _simplify(conversion)
                 if again is not None:
                     context.count("removed")
                     waiting.update(dict.fromkeys(again))
 
 
-def _simplify(op: nv_tileas.ConvertLayout, target: Target) -> list[nv_tileas.ConvertLayout] | None:
+def _simplify(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout] | None:
     """Apply the first rule that fits; the conversions that may now be simpler, or None where none fits."""
     source = op.source.defining_op
     near = [user for user in op.res.users if isinstance(user, nv_tileas.ConvertLayout)]
@@ -80,19 +78,20 @@ def _simplify(op: nv_tileas.ConvertLayout, target: Target) -> list[nv_tileas.Con
         op.replace_all_uses_with([source.res])
         op.erase()
         return near
-    again = _rematerialize(op, target)
+    again = _rematerialize(op)
     if again is not None:
         return again
     return near if _store_directly(op) else None
 
 
-def _rematerialize(op: nv_tileas.ConvertLayout, target: Target) -> list[nv_tileas.ConvertLayout] | None:
+def _rematerialize(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout] | None:
     """Compute the tile once more in the other layout, where a few cheap ops make it of tiles that can be made in any;
     None where they do not, or where converting costs less."""
-    if not _is_free(op.source) and isinstance(conversion_plan(op, target), RegisterMove):
+    given, wanted_layout = (nv_tileas.layout_of(v.type) for v in (op.source, op.res))
+    if not _is_free(op.source) and register_move(given, wanted_layout) is not None:
         return None
     planned: dict[tuple[Value, LinearLayout], list[tuple[Value, LinearLayout]]] = {}
-    wanted = (op.source, nv_tileas.layout_of(op.res.type))
+    wanted = (op.source, wanted_layout)
     work = [wanted]
     while work:
         value, layout = work.pop()
