@@ -123,6 +123,11 @@ def _from_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Ty
     source, target = _elements(op)
     assert isinstance(target, FloatType)
     signed = op.name == "arith.sitofp"
+    if bit_width(source) == 1:
+        # LLVM 22 makes +1 of a true i1 that is converted, as signed, to bf16 on targets with such an instruction.
+        wide = target if target in (F16, BF16, F32, F64) else F32
+        one = e.either(operands[0], e.constant(-1.0 if signed else 1.0, wide), e.constant(0.0, wide))
+        return one if wide is target else rounded(e, one, target)
     value = _integer(e, operands[0], source, signed=signed)
     cls: Any = llvm.SIToFP if signed else llvm.UIToFP
     if target in (F16, F32, F64):

@@ -201,17 +201,24 @@ class Assignment:
             for group in ties(op):
                 self.agree(op, group)
         if op.name in DEMANDS:
-            for value, layout in DEMANDS[op.name](op, self.warps):
-                if isinstance(value, OpResult) and value.op is op:
-                    self.convert_result(value, layout)
-                else:
-                    for use in op.op_operands:
-                        if use.value is value:
-                            self.convert_use(use, layout)
+            self.settle_demands(op, DEMANDS[op.name](op, self.warps))
         if op.name == "arith.constant" and is_tile(op.results[0]):
             value = op.attributes["value"]
             assert isinstance(value, DenseElementsAttr)
             op.attributes["value"] = DenseElementsAttr(op.results[0].type, value.data)
+
+    def settle_demands(self, op: Operation, demands: list[tuple[Value, LinearLayout]]) -> None:
+        """Convert what an op demands: of a value that is several operands, one use for each demand, in order."""
+        uses = list(op.op_operands)
+        for value, layout in demands:
+            if isinstance(value, OpResult) and value.op is op:
+                self.convert_result(value, layout)
+                continue
+            for use in uses:
+                if use.value is value:
+                    uses.remove(use)
+                    self.convert_use(use, layout)
+                    break
 
     def agree(self, op: Operation, group: list[Value]) -> None:
         """Tied operands whose types were given before (partly assigned input) follow the last of the group."""

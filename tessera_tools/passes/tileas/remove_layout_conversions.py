@@ -112,8 +112,9 @@ def _rematerialize(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout]
             operands = {v: make((v, needed)) for v, needed in planned[key]}
             maker: Any = value.defining_op
             copy: Any = builder.insert(maker.clone(IRMapping(operands)))
-            found = made[key] = copy.results[0]
-            found.type = nv_tileas.with_layout(found.type, layout)
+            found = made[key] = copy.results[value.index]  # type: ignore[attr-defined]
+            for each in filter(is_tile, copy.results):
+                each.type = nv_tileas.with_layout(each.type, layout)
             if isinstance(copy, arith.Constant):
                 data: Any = copy.value
                 copy.attributes["value"] = DenseElementsAttr(found.type, data.data)
