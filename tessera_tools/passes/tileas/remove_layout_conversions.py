@@ -18,6 +18,7 @@ from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, contiguous_elements
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
@@ -113,8 +114,9 @@ def _rematerialize(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout]
             maker: Any = value.defining_op
             copy: Any = builder.insert(maker.clone(IRMapping(operands)))
             found = made[key] = copy.results[value.index]  # type: ignore[attr-defined]
-            for each in filter(is_tile, copy.results):
-                each.type = nv_tileas.with_layout(each.type, layout)
+            for each in copy.results:
+                if isinstance(each.type, RankedTensorType):
+                    each.type = nv_tileas.with_layout(each.type, layout)
             if isinstance(copy, arith.Constant):
                 data: Any = copy.value
                 copy.attributes["value"] = DenseElementsAttr(found.type, data.data)
