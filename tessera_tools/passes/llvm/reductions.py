@@ -119,7 +119,7 @@ class Combiner:
 
         # All operands have one layout, so that the same threads store.
         guarded(self.low, e.no_bit_set(dict(trips[0].store_masks)), [], store)
-        e.nvvm("barrier0")
+        e.barrier()
         columns = []
         for trip, type, pointer in zip(trips, types, pointers, strict=True):
             loaded = load_tile(e, memory_type(type), trip.load, pointer(trip.load.address))
