@@ -22,6 +22,7 @@ from tessera_tools.ir.types import (
     MemRefType,
     RankedTensorType,
 )
+from tessera_tools.passes.tile.slices import Slice
 from tessera_tools.target import Target
 
 HANDLERS: dict[str, Callable[[Lowering, Any], None]] = {}
@@ -45,8 +46,8 @@ class Matrix:
 
     view: Value
     offsets: list[Value]
-    sizes: tuple[int | None, int | None] = (None, None)
-    """Rows and columns that a slice cuts off from the tensor; None where it goes up to the tensor's end."""
+    slice: Slice | None = None
+    """What it was cut as; None for a whole tensor."""
 
 
 @dataclass(slots=True)
@@ -190,7 +191,7 @@ class Lowering:
         self, tensor: Value, leading: list[Value], rows: Value, columns: Value, location: Any
     ) -> Matrix:
         """The last two dimensions of a tensor at some indices of those before, from a row and a column on."""
-        pointer, extents, strides, alignment = self.tensors[tensor]
+        pointer, _, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
         rank, element = type.rank, type.element
         bytes = element.width // 8
@@ -207,34 +208,39 @@ class Lowering:
         if leading:
             base = self.insert(nv_tileaa.Assume(base, divisor=i64(alignment), res=pointer.type)).res
         whole = max(1, alignment // bytes)
-        shape = []
-        for axis in (rank - 2, rank - 1):
-            if type.shape[axis] != DYNAMIC:
-                shape.append(type.shape[axis])
-                continue
-            divisor = i64(whole) if axis == rank - 1 else None
-            shape.append(
-                self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
-            )
+        shape = [self.extent(tensor, axis) for axis in (rank - 2, rank - 1)]
         stride = self.insert(
             nv_tileaa.Assume(strides[rank - 2], divisor=i64(whole), lower=i64(0), res=I32)
         ).res
-        static = [n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape]
-        view = self.insert(
+        return Matrix(self.view(base, shape, stride, element), [self.narrow(rows), self.narrow(columns)])
+
+    def extent(self, tensor: Value, axis: int) -> Value | int:
+        """The extent of a parameter along an axis: the type's, or what the caller passed (i32), with what is promised
+        of it."""
+        _, extents, _, alignment = self.tensors[tensor]
+        type: Any = tensor.type
+        if type.shape[axis] != DYNAMIC:
+            return type.shape[axis]
+        whole = max(1, alignment // max(1, type.element.width // 8))
+        divisor = i64(whole) if axis == type.rank - 1 else None
+        return self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
+
+    def view(self, base: Value, shape: Sequence[Value | int], stride: Value, element: Any) -> Value:
+        """A matrix of rows that lie `stride` apart."""
+        static = tuple(n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape)
+        return self.insert(
             nv_tileaa.MakeMemRef(
                 base,
                 [n for n in shape if isinstance(n, Value)],
                 [stride],
-                DenseArrayAttr(I64, tuple(static)),
+                DenseArrayAttr(I64, static),
                 DenseArrayAttr(I64, (nv_tileaa.DYNAMIC_INDEX, 1)),
                 nv_tileaa.GlobalSpaceAttr(),
                 res=nv_tileaa.MemRefType(
                     tuple(DYNAMIC if isinstance(n, Value) else n for n in shape), element
                 ),
-                location=location,
             )
         ).res
-        return Matrix(view, [self.narrow(rows), self.narrow(columns)])
 
 
 def elem_type_of(element: Any) -> Any:
