@@ -243,8 +243,9 @@ def locate(ptx: str, line: int) -> Position | None:
     return None
 
 
-def _release_cache() -> str:
-    return os.path.join(cache_folder(), "ptxas-releases")
+def _release_cache() -> str | None:
+    folder = cache_folder()
+    return os.path.join(folder, "ptxas-releases") if folder is not None else None
 
 
 def _identity(path: str) -> str:
@@ -254,9 +255,12 @@ def _identity(path: str) -> str:
 
 
 def _cached_release(path: str) -> tuple[int, int] | None:
+    cache = _release_cache()
+    if cache is None:
+        return None
     try:
         identity = _identity(path)
-        with open(_release_cache(), encoding="utf-8", errors="surrogateescape") as file:
+        with open(cache, encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
                 major, minor, known = line.rstrip("\n").split(" ", 2)
                 if known == identity:
@@ -268,11 +272,13 @@ def _cached_release(path: str) -> tuple[int, int] | None:
 
 def _remember_release(path: str, release: tuple[int, int]) -> None:
     """Add a line to the cache. Not being able to costs the next run 5 ms, and is no error."""
+    cache = _release_cache()
+    if cache is None:
+        return
     try:
-        os.makedirs(cache_folder(), mode=0o700, exist_ok=True)
         line = f"{release[0]} {release[1]} {_identity(path)}\n"
         # One short write in append mode: two compilers at once cannot tear each other's line.
-        descriptor = os.open(_release_cache(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(cache, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(descriptor, line.encode("utf-8", "surrogateescape"))
         finally:
