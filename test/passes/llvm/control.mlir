@@ -81,21 +81,24 @@ func.func @by_one(%lo: i32, %hi: i32) attributes {cute.kernel, nvvm.reqntid = ar
 
 // Both branches of the inner `if` leave the kernel. What follows the outer one is still reached, where %c is false.
 // CHECK-LABEL: llvm.func @nested(
-// CHECK-SAME: %[[C:.*]]: i1, %[[D:.*]]: i1)
-func.func @nested(%c: i1, %d: i1) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+// CHECK-SAME: %[[C:.*]]: i1, %[[D:.*]]: i1, %{{.*}}: i32)
+func.func @nested(%c: i1, %d: i1, %n: i32) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
   // CHECK: llvm.cond_br %[[C]], ^[[INNER:.*]], ^[[ELSE:.*]]
   // CHECK: ^[[INNER]]:
   // CHECK-NEXT: llvm.cond_br %[[D]], ^[[LEFT:.*]], ^[[RIGHT:.*]]
   // CHECK: ^[[ELSE]]:
-  // CHECK: nvvm.barrier0
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK: nvvm.bar.warp.sync
   nv_tileaa.if %c {
     nv_tileaa.if %d {
       nv_tileaa.return
     } else {
       nv_tileaa.return
     }
+  } else {
+    nvvm.barrier0
   }
-  nvvm.barrier0
+  nvvm.bar.warp.sync %n : i32
   func.return
 }
 
