@@ -12,7 +12,7 @@ PACKAGE = ROOT / "tessera_tools"
 LONGEST_MODULE = 600
 
 LAYERS = [
-    {"cache", "diagnostics"},
+    {"cache", "diagnostics", "process"},
     {"lalr"},
     {"ir"},
     {"opdef"},
@@ -27,7 +27,7 @@ LAYERS = [
 LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"diagnostics", "lalr", "layout", "target"}}
 """Packages beside the layers, and all that each may import; `layout` and `target` serve dialects and up."""
 
-RUNTIME = {"cache", "diagnostics", "layout", "target", "sim", "emit"}
+RUNTIME = {"cache", "diagnostics", "process", "layout", "target", "sim", "emit"}
 """`emit` for the launch manifest, which both devices read."""
 
 
@@ -99,6 +99,30 @@ def test_only_tests_import_the_commands() -> None:
         for line, target in imports(path)
         if target == "cli"
     ]
+    assert not bad
+
+
+STARTS_PROCESSES = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execve", "Popen"}
+
+
+def test_processes_are_started_by_one_module() -> None:
+    bad: list[str] = []
+    for path in MODULES:
+        if path == PACKAGE / "process.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(), str(path))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif (
+                isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
+            ):
+                names = ["os." + node.attr] if node.attr in STARTS_PROCESSES else []
+            else:
+                continue
+            wrong = {"subprocess", "multiprocessing"} | {f"os.{name}" for name in STARTS_PROCESSES}
+            bad += [f"{path.relative_to(ROOT)}:{node.lineno}: {name}" for name in names if name in wrong]
     assert not bad
 
 

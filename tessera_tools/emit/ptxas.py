@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import Diagnostic, HasStart, Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.process import Finished, run, signal_name
 from tessera_tools.emit.resources import Message, Report, parse_report
 from tessera_tools.emit.tools import TemporaryFolder, find_tool, os_reason
+from tessera_tools.process import OUTPUT_LIMIT, Finished, run, signal_name
 
 __all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
 
@@ -52,6 +52,10 @@ _PTX_OF_RELEASE = (
 )
 _MOST_REPORTED = 10
 _VERSION_LIMIT = 20.0
+_DETAILS_KEPT = 64 << 10
+"""Characters of endless messages that an error keeps."""
+_CUBIN_LIMIT = 1 << 30
+"""Bytes of a cubin; the largest kernels have a few million."""
 
 
 def max_ptx_of_release(major: int, minor: int) -> int:
@@ -149,8 +153,8 @@ class Ptxas:
                 raise _refusal(finished, ptx, ptx_name, source)
             report = parse_report(finished.text)
             try:
-                with open(output, "rb") as file:
-                    cubin = file.read()
+                with open(os.open(output, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a FIFO would block
+                    cubin = file.read(_CUBIN_LIMIT)
             except OSError as failure:
                 raise ToolError(
                     f"ptxas ended well, but its cubin cannot be read: {os_reason(failure)}",
@@ -174,6 +178,12 @@ class Ptxas:
                 f"ptxas was still running after {time_limit:g} s, and was ended",
                 "a smaller tile or a lower -O assembles faster; the time limit is an option",
                 details=finished.text,
+            )
+        if finished.flooded:
+            raise ToolError(
+                f"ptxas wrote more than {OUTPUT_LIMIT >> 20} MiB of messages, and was ended",
+                f"expected NVIDIA's ptxas at '{self.path}'",
+                details=finished.text[:_DETAILS_KEPT],
             )
         if finished.signal is not None:
             raise ToolError(
