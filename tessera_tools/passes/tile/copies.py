@@ -6,7 +6,7 @@ from typing import Any
 
 from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.dialects import arith, memref, nv_tileas, tile
+from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
@@ -80,27 +80,28 @@ def tensor_slice(low: Lowering, op: tile.ComputeTensorSlice) -> None:
     rank = op.source.type.rank
     axes = {3: (1,), 4: (2, 1)}.get(rank, ())
     leading = [block_coordinate(low, axis) for axis in axes]
-    made = _matrix(low, op, op.source, leading, low.scalar(op, op.start), low.number(0))
+    made = _matrix(low, op, op.source, leading, [low.scalar(op, op.start), low.number(0)])
     made.sizes = op.res.type.shape[0], None
     low.matrices[op.res] = made
 
 
 @handles("memref.subview")
 def subview(low: Lowering, op: memref.SubView) -> None:
-    """A matrix of a tensor: one index in each leading dimension, unit strides."""
-    rank = op.source.type.rank
+    """A matrix or vector of a tensor: one index in each leading dimension, unit strides."""
+    rank, own = op.source.type.rank, op.result.type.rank
     offsets, strides = _mixed(low, op, "offsets"), op.static_strides.values
     sizes = op.static_sizes.values
     if (
-        rank < 2
-        or op.result.type.rank != 2
+        not 1 <= own <= 2
+        or own > rank
         or any(s != 1 for s in strides)
-        or any(n != 1 for n in sizes[: rank - 2])
+        or any(n != 1 for n in sizes[: rank - own])
     ):
         raise op.error(
-            "is not a matrix of the last two dimensions with unit strides, which is what is supported"
+            "is not a matrix of the last two dimensions, or a vector of the last one, with unit strides, which is what "
+            "is supported"
         )
-    made = _matrix(low, op, op.source, offsets[: rank - 2], *offsets[rank - 2 :])
+    made = _matrix(low, op, op.source, offsets[: rank - own], offsets[rank - own :])
     given = iter(op.sizes)
     ends: list[int | None] = []
     for axis, size in enumerate(sizes):
@@ -110,7 +111,7 @@ def subview(low: Lowering, op: memref.SubView) -> None:
         else:
             whole = size == op.source.type.shape[axis] and op.static_offsets.values[axis] == 0
             ends.append(None if whole else size)
-    made.sizes = ends[-2], ends[-1]
+    made.sizes = tuple(ends[rank - own :])
     low.matrices[op.result] = made
 
 
@@ -136,20 +137,20 @@ def _mixed(low: Lowering, op: Any, field: str) -> list[Value]:
     return [low.number(n) if n != memref.DYNAMIC_INDEX else low.scalar(op, next(dynamic)) for n in static]
 
 
-def _matrix(low: Lowering, op: Any, tensor: Value, leading: list[Value], row: Value, column: Value) -> Matrix:
+def _matrix(low: Lowering, op: Any, tensor: Value, leading: list[Value], places: list[Value]) -> Matrix:
     if tensor not in low.tensors:
         raise op.error("cuts a tensor that is no parameter of the kernel")
     for value in op.operands:
         if value in low.divergent:
             raise op.error("cuts at a place that differs by thread")
-    return low.matrix(tensor, leading, row, column, op.location)
+    return low.matrix(tensor, leading, places, op.location)
 
 
 def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
-    """The matrix that a memref in global memory stands for; a parameter of rank 2 is one itself."""
+    """The matrix that a memref in global memory stands for; a parameter of rank 1 or 2 is one itself."""
     found = low.matrices.get(value)
-    if found is None and value in low.tensors and value.type.rank == 2:  # type: ignore[attr-defined]
-        found = low.matrices[value] = low.matrix(value, [], low.number(0), low.number(0), op.location)
+    if found is None and value in low.tensors and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
+        found = low.matrices[value] = low.matrix(value, [], [low.number(0) for _ in range(rank)], op.location)
     if found is None:
         raise op.error("takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)")
     return found
@@ -160,11 +161,10 @@ def access_atom(
 ) -> CopyAtomAttr:
     """The widest access of a tile at a matrix's place; an error where the matrix ends in the tile, but not in the
     tensor: what is beyond would be the tensor's."""
-    for axis, (size, extent) in enumerate(zip(matrix.sizes, type.shape, strict=True)):
+    words = ("rows", "columns") if type.rank == 2 else ("elements",)
+    for word, size, extent in zip(words, matrix.sizes, type.shape, strict=True):
         if size is not None and size < extent:
-            raise op.error(
-                f"moves a tile of {extent} {'columns' if axis else 'rows'} at a slice of {size}; expected as many"
-            )
+            raise op.error(f"moves a tile of {extent} {word} at a slice of {size}; expected as many")
     view: Any = matrix.view.defining_op
     count = vector_elements(view, matrix.offsets, type, Facts())
     return CopyAtomAttr.make(80, primitive, count * type.element.width, type.element)  # type: ignore[attr-defined]
@@ -222,17 +222,24 @@ def barrier(low: Lowering, op: Any) -> None:
 
 @handles("tile.load_global_tile")
 def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
-    """A tiled load; zeros outside."""
+    """A tiled load; zeros outside.  A vector is loaded once, and is every row of a tile."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, PaddingAttr
 
     matrix = matrix_of(low, op, op.source)
-    type = low.tile_type(op.dest)
+    whole = low.tile_type(op.dest)
+    type = RankedTensorType(whole.shape[-len(matrix.offsets) :], whole.element)
     load = nv_tileas.TiledLoad(
         matrix.view, matrix.offsets, low.token, access_atom(low, op, "ldg", matrix, type), PaddingAttr("zero"),
         load_operator(op), res=type, out_token=MEM_TOKEN,
     )  # fmt: skip
-    low.tiles[op.dest] = low.insert(load).res
+    found = low.insert(load).res
     low.token = load.out_token
+    if type.rank < whole.rank:
+        row = RankedTensorType((1, *type.shape), type.element)
+        found = low.insert(
+            nv_tileaa.Broadcast(low.insert(nv_tileaa.Reshape(found, res=row)).res, res=whole)
+        ).res
+    low.tiles[op.dest] = found
     _prefetch(low, op, matrix, type)
 
 

@@ -41,12 +41,12 @@ def handles(*names: str) -> Callable[[Any], Any]:
 
 @dataclass(slots=True)
 class Matrix:
-    """A matrix in global memory: a view, and the place in it (row, column) where the matrix starts."""
+    """A matrix or vector in global memory: a view, and the place in it (row, column) where the matrix starts."""
 
     view: Value
     offsets: list[Value]
-    sizes: tuple[int | None, int | None] = (None, None)
-    """Rows and columns that a slice cuts off from the tensor; None where it goes up to the tensor's end."""
+    sizes: tuple[int | None, ...]
+    """Along each axis what a slice cuts off from the tensor; None where it goes up to the tensor's end."""
 
 
 @dataclass(slots=True)
@@ -186,10 +186,8 @@ class Lowering:
 
     # -- global memory
 
-    def matrix(
-        self, tensor: Value, leading: list[Value], rows: Value, columns: Value, location: Any
-    ) -> Matrix:
-        """The last two dimensions of a tensor at some indices of those before, from a row and a column on."""
+    def matrix(self, tensor: Value, leading: list[Value], places: list[Value], location: Any) -> Matrix:
+        """The last one or two dimensions of a tensor at some indices of those before, from some places on."""
         pointer, extents, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
         rank, element = type.rank, type.element
@@ -207,8 +205,9 @@ class Lowering:
         if leading:
             base = self.insert(nv_tileaa.Assume(base, divisor=i64(alignment), res=pointer.type)).res
         whole = max(1, alignment // bytes)
-        shape = []
-        for axis in (rank - 2, rank - 1):
+        axes = range(rank - len(places), rank)
+        shape: list[int | Value] = []
+        for axis in axes:
             if type.shape[axis] != DYNAMIC:
                 shape.append(type.shape[axis])
                 continue
@@ -216,17 +215,18 @@ class Lowering:
             shape.append(
                 self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
             )
-        stride = self.insert(
-            nv_tileaa.Assume(strides[rank - 2], divisor=i64(whole), lower=i64(0), res=I32)
-        ).res
+        own = [
+            self.insert(nv_tileaa.Assume(strides[axis], divisor=i64(whole), lower=i64(0), res=I32)).res
+            for axis in axes[:-1]
+        ]
         static = [n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape]
         view = self.insert(
             nv_tileaa.MakeMemRef(
                 base,
                 [n for n in shape if isinstance(n, Value)],
-                [stride],
+                own,
                 DenseArrayAttr(I64, tuple(static)),
-                DenseArrayAttr(I64, (nv_tileaa.DYNAMIC_INDEX, 1)),
+                DenseArrayAttr(I64, (*(nv_tileaa.DYNAMIC_INDEX for _ in own), 1)),
                 nv_tileaa.GlobalSpaceAttr(),
                 res=nv_tileaa.MemRefType(
                     tuple(DYNAMIC if isinstance(n, Value) else n for n in shape), element
@@ -234,7 +234,7 @@ class Lowering:
                 location=location,
             )
         ).res
-        return Matrix(view, [self.narrow(rows), self.narrow(columns)])
+        return Matrix(view, [self.narrow(place) for place in places], (None,) * len(places))
 
 
 def elem_type_of(element: Any) -> Any:
