@@ -37,7 +37,9 @@ class ParserTableHook(BuildHookInterface[Any]):
         self._scratch = tempfile.TemporaryDirectory(prefix="tessera-table-")
         table = Path(self._scratch.name) / "table.json"
         command = [sys.executable, "-m", "tessera_tools.parser.table", "--output", str(table)]
-        environment = {**os.environ, "PYTHONPATH": self.root}
+        # The generator's own requirements lie where this process finds them: an isolated build keeps them in a folder
+        # that only `sys.path` names.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([self.root, *filter(None, sys.path)])}
         try:
             done = subprocess.run(
                 command,

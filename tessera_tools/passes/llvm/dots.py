@@ -181,7 +181,7 @@ class _Product:
         self.low, self.op = low, op
         self.atom: MmaAtomAttr = op.atom
         shape, k = op.c.type.shape, op.a.type.shape[-1]
-        whole = fragments(shape, k, self.atom, grid_of(op, low.warps))
+        whole = fragments(shape, k, self.atom, grid_of(op, low.unit.warps))
         rank = len(shape)
         m, n, depth = self.atom.mnk
         self.a = self.operand(op.a, whole[0], rank - 1, m * depth // 32)

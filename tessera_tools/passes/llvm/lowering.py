@@ -22,7 +22,7 @@ from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
 from tessera_tools.passes.tileas.shared_memory import Allocation
-from tessera_tools.target import Target
+from tessera_tools.target import ExecutionUnit, Target
 
 LOWERINGS: dict[str, Callable[[Lowering, Any], None]] = {}
 """Op name → the function that lowers it."""
@@ -42,13 +42,10 @@ def lowers(*names: str) -> Callable[[Any], Any]:
 class Lowering:
     """One kernel on its way to llvm: the emitter, and what each source value has become."""
 
-    def __init__(
-        self, emitter: Emitter, target: Target, warps: int, allocation: Allocation, symbols: Symbols
-    ) -> None:
+    def __init__(self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols) -> None:
         self.e = emitter
         self.symbols = symbols
         self.target = target
-        self.warps = warps
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
         self.heap: dict[Value, Value] = {}
@@ -60,6 +57,11 @@ class Lowering:
         """Blocks that a branch leads to."""
         self.reachable = True
         """Whether anything leads to the current point; what follows a branch that always leaves is not lowered."""
+
+    @property
+    def unit(self) -> ExecutionUnit:
+        """Who runs the code that is being lowered."""
+        return self.e.unit
 
     # -- values
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, scf, tile
+from tessera_tools.dialects import arith, cf, memref, nv_tileaa, nv_tileas, scf, tile
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
-from tessera_tools.ir.types import I32, INDEX, MemRefType
+from tessera_tools.ir.types import I32, MemRefType
 from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
 _BY_THREAD = (
@@ -234,7 +234,23 @@ def extent(low: Lowering, op: memref.Dim) -> None:
     number = axis.value.value
     if not 0 <= number < op.source.type.rank:
         raise op.error(f"asks for dimension {number} of {op.source.type}")
-    low.values[op.result] = low.insert(arith.IndexCast(tensor[1][number], out=INDEX)).results[0]
+    found = low.extent(op.source, number)
+    low.values[op.result] = low.number(found) if isinstance(found, int) else low.index(found)
+
+
+@handles("cf.assert")
+def check(low: Lowering, op: cf.Assert) -> None:
+    """A check at run time; all threads make it together."""
+    if op.arg in low.divergent:
+        raise op.error(
+            "checks a condition that differs by thread; all threads of a block check one condition"
+        )
+    low.insert(nv_tileaa.Assert(low.scalar(op, op.arg), op.msg))
+
+
+@handles("llvm.intr.assume")
+def assume(low: Lowering, op: Any) -> None:
+    """Nothing: what is assumed to be equal has told where slices end (analysis/equality.py)."""
 
 
 __all__ = ["block_coordinate", "divergent_values", "writes_of"]
