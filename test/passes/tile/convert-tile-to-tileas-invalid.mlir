@@ -1296,9 +1296,9 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  %q = memref.subview %A[0, 8] [64, 32] [1, 1] : memref<?x?xf16> to memref<64x32xf16, strided<[?, 1], offset: ?>>
+  %q = memref.subview %A[0, 8] [64, 32] [1, 1] : memref<?x?xf16> to memref<64x32xf16, strided<[?, 1], offset: 8>>
   // expected-error @below {{'tile.cp_async' op moves a tile of 64 columns at a slice of 32; expected as many}}
-  tile.cp_async %q, %a : memref<64x32xf16, strided<[?, 1], offset: ?>>, memref<64x64xf16, 3>
+  tile.cp_async %q, %a : memref<64x32xf16, strided<[?, 1], offset: 8>>, memref<64x64xf16, 3>
   return
 }
 
