@@ -34,6 +34,7 @@ def in_function(body: str) -> list[tuple[int, int, str]]:
 @pytest.mark.parametrize(
     ("body", "line", "column", "message"),
     [
+        ("%0 = arith.adi %a, %a : i32", 2, 8, "unknown op 'arith.adi'; did you mean 'arith.addi'?"),
         ("%0 = arith.adddi %a, %a : i32", 2, 8, "unknown op 'arith.adddi'; did you mean 'arith.addi'?"),
         ("%0 = arit.addi %a, %a : i32", 2, 8, "unknown dialect 'arit' of op 'arit.addi'; did you mean 'arith"),
         ("%0 = nowhere.op %a : i32", 2, 8, "unknown dialect 'nowhere' of op 'nowhere.op'"),
