@@ -79,12 +79,13 @@ def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
 
 @handles("tile.compute_tensor_slice", "memref.subview")
 def cut(low: Lowering, op: Any) -> None:
-    """A matrix of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2 of the
+    """A matrix or vector of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2 of the
     grid."""
     found = slice_of(op.results[0])
     if found is None:
         raise op.error(
-            "is not a matrix of the last two dimensions with unit strides, which is what is supported"
+            "is not a matrix of the last two dimensions, or a vector of the last one, with unit strides, which is what "
+            "is supported"
         )
     if found.tensor not in low.tensors:
         raise op.error("cuts a tensor that is no parameter of the kernel")
@@ -93,8 +94,7 @@ def cut(low: Lowering, op: Any) -> None:
     leading = [_number(low, op, n) for n in found.leading]
     if isinstance(op, tile.ComputeTensorSlice):
         leading = [block_coordinate(low, axis) for axis in {3: (1,), 4: (2, 1)}.get(op.source.type.rank, ())]
-    row, column = (_number(low, op, n) for n in found.start)
-    made = low.matrix(found.tensor, leading, row, column, op.location)
+    made = low.matrix(found.tensor, leading, [_number(low, op, n) for n in found.start], op.location)
     made.slice = found
     for axis, size in enumerate(found.sizes):
         if isinstance(size, Value):
@@ -112,7 +112,7 @@ def _check_inside(low: Lowering, op: Any, matrix: Matrix, axis: int, size: Value
     inside = low.insert(
         arith.CmpI(i64(CMPI_PREDICATES.index("sle")), end, _extent_of(low, matrix, axis))
     ).result
-    dimension = op.source.type.rank - 2 + axis
+    dimension = op.source.type.rank - len(matrix.offsets) + axis
     low.insert(
         nv_tileaa.Assert(inside, StringAttr(f"the slice ends beyond dimension {dimension} of its tensor"))
     )
@@ -126,7 +126,7 @@ def _extent_of(low: Lowering, matrix: Matrix, axis: int) -> Value:
 
 def _within(low: Lowering, op: Any, matrix: Matrix, shape: tuple[int, ...]) -> Matrix:
     """The matrix with a view that ends where its slice does, if that may be inside a tile of so many elements."""
-    ends = matrix.slice.ends_within(shape) if matrix.slice is not None else (False, False)
+    ends = matrix.slice.ends_within(shape) if matrix.slice is not None else ()
     if not any(ends):
         return matrix
     assert matrix.slice is not None
@@ -137,14 +137,14 @@ def _within(low: Lowering, op: Any, matrix: Matrix, shape: tuple[int, ...]) -> M
             count = low.narrow(low.scalar(op, size)) if isinstance(size, Value) else low.number(size, I32)
             end = low.insert(arith.AddI(matrix.offsets[axis], count)).result
             extents[axis] = low.insert(arith.MinSI(end, _extent_of(low, matrix, axis))).result
-    return replace(matrix, view=low.view(view.base, extents, view.strides()[0], view.res.type.element))
+    return replace(matrix, view=low.view(view.base, extents, view.strides()[:-1], view.res.type.element))
 
 
 def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
-    """The matrix that a memref in global memory stands for; a parameter of rank 2 is one itself."""
+    """The matrix that a memref in global memory stands for; a parameter of rank 1 or 2 is one itself."""
     found = low.matrices.get(value)
-    if found is None and value in low.tensors and value.type.rank == 2:  # type: ignore[attr-defined]
-        found = low.matrices[value] = low.matrix(value, [], low.number(0), low.number(0), op.location)
+    if found is None and value in low.tensors and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
+        found = low.matrices[value] = low.matrix(value, [], [low.number(0) for _ in range(rank)], op.location)
     if found is None:
         raise op.error("takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)")
     return found
@@ -209,17 +209,24 @@ def barrier(low: Lowering, op: Any) -> None:
 
 @handles("tile.load_global_tile")
 def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
-    """A tiled load; zeros outside."""
+    """A tiled load; zeros outside.  A vector is loaded once, and is every row of a tile."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, PaddingAttr
 
-    type = low.tile_type(op.dest)
+    whole = low.tile_type(op.dest)
+    type = RankedTensorType(whole.shape[-op.source.type.rank :], whole.element)
     matrix = _within(low, op, matrix_of(low, op, op.source), type.shape)
     load = nv_tileas.TiledLoad(
         matrix.view, matrix.offsets, low.token, access_atom("ldg", matrix, type), PaddingAttr("zero"),
         load_operator(op), res=type, out_token=MEM_TOKEN,
     )  # fmt: skip
-    low.tiles[op.dest] = low.insert(load).res
+    found = low.insert(load).res
     low.token = load.out_token
+    if type.rank < whole.rank:
+        row = RankedTensorType((1, *type.shape), type.element)
+        found = low.insert(
+            nv_tileaa.Broadcast(low.insert(nv_tileaa.Reshape(found, res=row)).res, res=whole)
+        ).res
+    low.tiles[op.dest] = found
     _prefetch(low, op, matrix, type)
 
 

@@ -24,31 +24,30 @@ Number = Value | int
 
 @dataclass(frozen=True)
 class Slice:
-    """A matrix of the last two dimensions of a tensor."""
+    """A matrix of the last two dimensions of a tensor, or a vector of the last one."""
 
     tensor: Value
     leading: tuple[Number, ...]
     """The indices in the dimensions before; empty where the op has them from the block's coordinates."""
-    start: tuple[Number, Number]
-    """Its first row and column."""
-    sizes: tuple[Number | None, Number | None]
+    start: tuple[Number, ...]
+    """Its first row and column; of a vector, its first element."""
+    sizes: tuple[Number | None, ...]
     """Its rows and columns; None where it goes up to the tensor's end."""
 
-    def ends_within(self, shape: Sequence[int]) -> tuple[bool, bool]:
-        """Whether a tile of so many rows and columns may reach beyond the slice, and not beyond the tensor."""
-        rows, columns = (
+    def ends_within(self, shape: Sequence[int]) -> tuple[bool, ...]:
+        """Along each axis, whether a tile of so many elements may reach beyond the slice, and not beyond the tensor."""
+        return tuple(
             size is not None and (isinstance(size, Value) or size < extent)
             for size, extent in zip(self.sizes, shape, strict=True)
         )
-        return rows, columns
 
     def column_divisors(self, shape: Sequence[int], facts: Facts, alignment: int) -> list[int]:
         """Numbers of elements: what divides all of them divides the columns where the slice starts and ends."""
         whole = max(1, alignment // max(1, self.tensor.type.element.width // 8))  # type: ignore[attr-defined]
         last: int = self.tensor.type.shape[-1]  # type: ignore[attr-defined]
-        found = [whole, last if last != DYNAMIC else whole, _divisor(self.start[1], facts)]
-        if self.ends_within(shape)[1]:
-            size = self.sizes[1]
+        found = [whole, last if last != DYNAMIC else whole, _divisor(self.start[-1], facts)]
+        if self.ends_within(shape)[-1]:
+            size = self.sizes[-1]
             assert size is not None
             found.append(max(_divisor(size, facts), whole if _is_last_extent(size) else 1))
         return found
@@ -61,27 +60,23 @@ def slice_of(value: Value) -> Slice | None:
         return Slice(op.source, (), (op.start, 0), (op.res.type.shape[0], None))
     if isinstance(op, memref.SubView):
         return _cut(op)
-    if isinstance(value, BlockArgument) and value.type.rank == 2:  # type: ignore[attr-defined]
-        return Slice(value, (), (0, 0), (None, None))
+    if isinstance(value, BlockArgument) and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
+        return Slice(value, (), (0,) * rank, (None,) * rank)
     return None
 
 
 def _cut(op: memref.SubView) -> Slice | None:
-    """The matrix of a subview: one index in each dimension but the last two, unit strides."""
-    rank = op.source.type.rank
+    """The matrix or vector of a subview: one index in each dimension but the last two (or one), unit strides."""
+    rank, own = op.source.type.rank, op.result.type.rank
     offsets, sizes = _mixed(op, "offsets"), _mixed(op, "sizes")
-    if (
-        rank < 2
-        or op.result.type.rank != 2
-        or any(n != 1 for n in (*op.static_strides.values, *sizes[: rank - 2]))
-    ):
+    if not 1 <= own <= 2 or any(n != 1 for n in (*op.static_strides.values, *sizes[: rank - own])):
         return None
     equalities = Equalities()
     ends: list[Number | None] = []
-    for axis in (rank - 2, rank - 1):
+    for axis in range(rank - own, rank):
         whole = offsets[axis] == 0 and equalities.is_extent(op, sizes[axis], op.source, axis)
         ends.append(None if whole else sizes[axis])
-    return Slice(op.source, tuple(offsets[: rank - 2]), (offsets[-2], offsets[-1]), (ends[0], ends[1]))
+    return Slice(op.source, tuple(offsets[: rank - own]), tuple(offsets[rank - own :]), tuple(ends))
 
 
 def _mixed(op: Any, field: str) -> list[Number]:
