@@ -136,7 +136,7 @@ def _loop(
     for argument in header.arguments:
         e.at_depth(argument, e.current_depth)
     e.block = after
-    return first, arguments
+    return first, [*arguments]
 
 
 @lowers("scf.if", "nv_tileaa.if")
