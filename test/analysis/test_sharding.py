@@ -28,7 +28,9 @@ SOURCES = [
 
 def _spelled(state: Sharding) -> str:
     """A test's name that does not depend on the order of a set, so that parallel workers agree on it."""
-    return "-".join([*(axis or "whole" for axis in state.axes), *(f"partial_{a}" for a in sorted(state.partial))])
+    return "-".join(
+        [*(axis or "whole" for axis in state.axes), *(f"partial_{a}" for a in sorted(state.partial))]
+    )
 
 
 def _parts(whole: np.ndarray, state: Sharding, rng: np.random.Generator) -> list[np.ndarray]:
