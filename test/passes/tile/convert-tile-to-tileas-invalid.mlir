@@ -646,7 +646,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.subview' op cuts a tensor that is no parameter of the kernel}}
+  // expected-error @below {{'memref.subview' op cuts 32x32 from memref<64x64xf16, 3>; expected a stage of it: one index, or a part that divides an extent, and the following dimensions whole}}
   %q = memref.subview %a[0, 0] [32, 32] [1, 1] : memref<64x64xf16, 3> to memref<32x32xf16, strided<[64, 1]>, 3>
   return
 }
