@@ -8,7 +8,7 @@ that holds several.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
@@ -187,6 +187,8 @@ class Launch:
         dynamic_align = 16
         dynamic: list[Variable] = []
         used = self._shared_names()
+        self.shared_variables: list[tuple[int, int, str]] = []
+        """Begin, end and name of each shared variable."""
         candidates = [v for v in self.module.program.scope.variables.values() if v.name in used]
         candidates += [v for function in self.functions for v in function.variables]
         for variable in candidates:
@@ -198,10 +200,13 @@ class Launch:
                 continue
             end = -(-end // variable.align) * variable.align
             self.shared_offsets[id(variable)] = end
+            self.shared_variables.append((end, end + variable.size, variable.name))
             end += variable.size
         start = -(-end // dynamic_align) * dynamic_align if dynamic or self.dynamic_shared else end
         for variable in dynamic:
             self.shared_offsets[id(variable)] = start
+        if dynamic:
+            self.shared_variables.append((start, start + self.dynamic_shared, dynamic[0].name))
         self.shared_size = start + self.dynamic_shared - SHARED_START
         most = self.target.max_shared_per_block if self.target is not None else 227 * 1024
         if self.shared_size > most:
@@ -293,6 +298,25 @@ class Launch:
                 self.clock = max(self.clock, cluster.clocks.now)
                 since = self.executed
 
-    def limit_reached(self, finding: Finding) -> None:
-        self.findings.add(finding)
-        raise StopLaunch
+    def report(
+        self,
+        kind: str,
+        message: str,
+        pc: int,
+        cta: tuple[int, int, int],
+        thread: tuple[int, int, int],
+        notes: Sequence[str] = (),
+        *,
+        count: int = 1,
+        severity: str = "error",
+        cause: Hashable = None,
+    ) -> None:
+        """A finding at the instruction `pc`, by a thread of a CTA."""
+        inst = self.module.program.instructions[pc]
+        found = Finding(
+            kind, message, inst.line, inst.name, "", self.entry.name, cta, thread, list(notes), count
+        )
+        found.severity, found.cause = severity, cause
+        if inst.location is not None:
+            found.location, found.callers = str(inst.location), inst.location.callers
+        self.findings.add(found)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.asynchronous import Engine
-from tessera_tools.sim.findings import Finding
 from tessera_tools.sim.memory import Local, Shared
 from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.types import UNSIGNED
@@ -51,7 +50,7 @@ class Cta:
         x, y, z = (i * c + p for i, c, p in zip(cluster.index, launch.cluster, place, strict=True))
         self.index = (x, y, z)
         self.number = x + launch.grid[0] * (y + launch.grid[1] * z)
-        self.shared = Shared(launch.shared_size)
+        self.shared = Shared(launch.shared_size, launch.shared_variables)
         self.ended = False
         """Whether every thread has exited."""
         self.stats = launch.stats
@@ -251,18 +250,12 @@ class Cluster:
         warp.report("deadlock", f"{len(self.warps)} warps wait, and nothing can wake them", None, *notes)
 
     def _limit(self, warp: Warp) -> None:
-        inst = self.launch.module.program.instructions[warp.split.pc]
+        launch = self.launch
         notes = [self._where(w, s) for w in self.warps for s in w.splits]
-        self.launch.limit_reached(
-            Finding(
-                "limit",
-                f"the limit of {self.launch.max_instructions} warp instructions is reached; it spins here",
-                inst.line,
-                inst.name,
-                str(inst.location or ""),
-                self.launch.entry.name,
-                warp.cta.index,
-                warp.cta.thread(32 * warp.index + warp.split.mask.first),
-                notes,
-            )
+        warp.report(
+            "limit",
+            f"the limit of {launch.max_instructions} warp instructions is reached; it spins here",
+            warp.split.mask,
+            *notes,
         )
+        raise StopLaunch

@@ -16,7 +16,7 @@ import numpy as np
 
 from tessera_tools.sim.access import check_remote
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, UNINITIALIZED
-from tessera_tools.sim.races import late_records
+from tessera_tools.sim.races import describe, late_records, record_at
 from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class MBarrier:
     initializer: tuple[int, int]
     """Rank of the warp that initialized it, and its clock then."""
     thread: int
+    code: int
+    """The instruction that initialized it."""
     tx: int = 0
     phase: int = 0
     seen: Array | None = None
@@ -204,7 +206,7 @@ def create(warp: Warp, mask: Mask, space: str, address: int, count: int) -> None
     clocks = warp.cta.cluster.clocks
     thread = int(warp.records[mask.first]) & 0x7FFF
     objects[cta.rank, offset] = MBarrier(
-        cta, offset, count, count, clocks.agent(), (warp.rank, int(clocks.now)), thread
+        cta, offset, count, count, clocks.agent(), (warp.rank, int(clocks.now)), thread, warp.split.pc
     )
 
 
@@ -239,9 +241,9 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
         warp.report("mbarrier", f"{barrier.place} was overwritten", mask)
         cta.shared.data[offset : offset + 8] = _PATTERN
     if cta is not warp.cta:
-        check_remote(warp, mask, cta)
+        check_remote(warp, mask, cta, arrives=True)
         history = cta.shared.history
-        history.read[offset // history.grain] = warp.records[mask.first]
+        history.read[offset // history.grain] = record_at(warp.records[mask.first], warp.split.pc)
     if warp.rank not in barrier.visible:
         history = cta.shared.history
         record = history.written[offset // history.grain]
@@ -251,16 +253,21 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
                 "race",
                 f"{barrier.place}: nothing orders its initialization by another thread before this use",
                 mask,
+                describe(warp, int(record))[0],
             )
         else:
             # Once ordered, always ordered; a new object at this place is another MBarrier.
             barrier.visible.add(warp.rank)
     if engine and not barrier.fenced:
         barrier.fenced = True
+        program = warp.cta.cluster.launch.module.program.instructions
         warp.report(
             "proxy",
             f"{barrier.place} was initialized through the generic proxy; an operation of the async proxy needs "
             "fence.mbarrier_init or fence.proxy.async in between",
             mask,
+            f"initialized by {program[barrier.code].name} at PTX line {program[barrier.code].line}",
+            severity="warning",
+            cause=("mbarrier.init", barrier.code),
         )
     return barrier
