@@ -8,10 +8,10 @@ that holds several.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.machine import Cluster, StopLaunch
 from tessera_tools.sim.memory import EARLIER, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
+from tessera_tools.sim.races import MOST_CLOCK, History
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Launch:
         mode: str,
         max_instructions: int,
         stats: bool,
+        time_limit: float | None = None,
     ) -> None:
         self.module = module
         self.memory = module.memory
@@ -108,6 +110,8 @@ class Launch:
         self.mode = mode
         self.dynamic_shared = shared_bytes
         self.max_instructions = max_instructions
+        self.time_limit = time_limit
+        """Seconds after which the launch ends with the finding `limit`; None for no limit."""
         self.random = np.random.default_rng(seed)
         self.findings = Findings()
         self.stats = Counters() if stats else None
@@ -115,7 +119,10 @@ class Launch:
         self.executed = 0
         self.progress = 0
         """Counts waits that ended and operations that landed: a launch that waits without any is stuck."""
+        self.deadline: float | None = None
         self.clock = 0
+        self.histories: dict[int, list[tuple[int, History]]] = {}
+        """By address of a global allocation: histories of clusters that have ended, with their last clock."""
         self.state: dict[str, Any] = {}
         """What instruction families keep per launch, by family name."""
         self.functions = module.reachable(entry)
@@ -256,9 +263,14 @@ class Launch:
         return buffer.base
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
+        """The clusters' indices, in order."""
         x, y, z = self.clusters
-        for c, b, a in product(range(z), range(y), range(x)):
-            yield a, b, c
+        return (self.cluster_at(number) for number in range(x * y * z))
+
+    def cluster_at(self, number: int) -> tuple[int, int, int]:
+        """The index of a cluster by its number."""
+        x, y, _ = self.clusters
+        return number % x, number // x % y, number // (x * y)
 
     def run(self) -> Result:
         """Run every cluster. Never raises for what the kernel does."""
@@ -267,6 +279,7 @@ class Launch:
                 # What a kernel that ran before has stored needs no fence: only EARLIER outlives a launch.
                 state = region.flags()
                 state &= np.uint8(EARLIER)
+        self.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         with np.errstate(all="ignore"), suppress(StopLaunch):
             self._run()
         return Result(self.findings, self.stats, "".join(self.output), self.executed)
@@ -296,7 +309,23 @@ class Launch:
             if not cluster.run_some():
                 active.remove(cluster)
                 self.clock = max(self.clock, cluster.clocks.now)
+                cluster.end()
+                if not active and self.clock > MOST_CLOCK // 2:
+                    self.clock = 0
+                    self.histories.clear()
                 since = self.executed
+
+    def history(self, region: Buffer, begin: int) -> History:
+        """An empty history of an allocation for a cluster that began at the clock `begin`.
+
+        One that an earlier cluster has left serves as well: its records are all of accesses before that.
+        """
+        left = self.histories.get(region.base, [])
+        for number, (clock, found) in enumerate(left):
+            if clock <= begin:
+                del left[number]
+                return found
+        return History(len(region.data))
 
     def report(
         self,

@@ -8,6 +8,7 @@ Every choice comes from the launch's seeded generator, so a seed names one sched
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.launch import Launch
 
-__all__ = ["CTA_ENDS", "Cluster", "Cta", "StopLaunch"]
+__all__ = ["CTA_ENDS", "DEADLOCKS", "Cluster", "Cta", "StopLaunch"]
 
 _UNTIL_BLOCKED = 4096
 _EXPIRIES = 200
@@ -33,6 +34,8 @@ _LAND_ANYWAY = 20_000
 
 CTA_ENDS: list[Callable[[Cta], None]] = []
 """What instruction families check when the last thread of a CTA has exited."""
+DEADLOCKS: list[Callable[[Cluster], None]] = []
+"""What instruction families report before a deadlock: why it came to that."""
 
 
 class StopLaunch(Exception):
@@ -186,7 +189,25 @@ class Cluster:
         warp.instructions += quantum - left
         launch.executed += quantum - left
         if launch.executed > launch.max_instructions:
-            self._limit(warp)
+            self._limit(warp, f"the limit of {launch.max_instructions} warp instructions is reached")
+        if launch.deadline is not None and time.monotonic() > launch.deadline:
+            self._limit(warp, f"the limit of {launch.time_limit:g} seconds is reached")
+
+    def end(self) -> None:
+        """Every thread has exited: give back what another cluster can use, and end the cycles of references."""
+        for base, history in self.histories.items():
+            self.launch.histories.setdefault(base, []).append((self.clocks.now, history))
+        self.histories.clear()
+        for cta in self.ctas:
+            for warp in cta.warps:
+                warp.ports.clear()
+                warp.registers.clear()
+                warp.state.clear()
+            cta.warps.clear()
+            cta.state.clear()
+        self.ctas.clear()
+        self.state.clear()
+        self.engine.pending.clear()
 
     def _control(self, split: Split, result: Any) -> None:
         if result is CHANGED or result is CONVERGE:
@@ -244,17 +265,18 @@ class Cluster:
 
     def deadlock(self) -> None:
         """Report what every waiting warp waits for."""
+        for explain in DEADLOCKS:
+            explain(self)
         notes = [self._where(warp, split) for warp in self.warps for split in warp.splits]
         warp = self.warps[0]
         warp.split = warp.splits[0]
         warp.report("deadlock", f"{len(self.warps)} warps wait, and nothing can wake them", None, *notes)
 
-    def _limit(self, warp: Warp) -> None:
-        launch = self.launch
+    def _limit(self, warp: Warp, what: str) -> None:
         notes = [self._where(w, s) for w in self.warps for s in w.splits]
         warp.report(
             "limit",
-            f"the limit of {launch.max_instructions} warp instructions is reached; it spins here",
+            f"{what}; it spins here",
             warp.split.mask,
             *notes,
         )

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.access import check_remote
+from tessera_tools.sim.machine import DEADLOCKS
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, UNINITIALIZED
 from tessera_tools.sim.races import describe, late_records, record_at
 from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
 
 if TYPE_CHECKING:
-    from tessera_tools.sim.machine import Cta
+    from tessera_tools.sim.machine import Cluster, Cta
 
 __all__ = ["MAXIMUM", "MBarrier", "create", "destroy", "lookup", "resolve"]
 
@@ -63,6 +64,11 @@ class MBarrier:
     """Ranks of warps that have come to know of the initialization by a fence and a relaxed cluster barrier."""
     arrivals: list[str] = field(default_factory=list[str])
     """Who has arrived in this phase, for the deadlock report."""
+    announced: int = 0
+    brought: int = 0
+    """Bytes that expect_tx has announced in this phase, and that complete_tx has taken off."""
+    announcer: tuple[int, tuple[int, int, int], tuple[int, int, int]] | None = None
+    """Instruction, CTA and thread of the last expect_tx of this phase."""
 
     @property
     def place(self) -> str:
@@ -108,6 +114,8 @@ class MBarrier:
     def expect(self, warp: Warp, mask: Mask, amount: int) -> None:
         """expect_tx: the phase awaits so many bytes more."""
         self.tx += amount
+        self.announced += amount
+        self.announcer = (warp.split.pc, warp.cta.index, warp.cta.thread(32 * warp.index + mask.first))
         if abs(self.tx) > MAXIMUM:
             warp.report(
                 "mbarrier", f"{self.place} awaits {self.tx} bytes; at most {MAXIMUM} are allowed", mask
@@ -116,6 +124,7 @@ class MBarrier:
     def complete(self, amount: int, seen: Array | None) -> None:
         """complete_tx: so many bytes have come."""
         self.tx -= amount
+        self.brought += amount
         self._see(seen)
         self.advance()
 
@@ -131,6 +140,8 @@ class MBarrier:
             self.released, self.seen = self.seen, None
             self.polled = 0
             self.arrivals = []
+            self.announced = self.brought = 0
+            self.announcer = None
             self.cta.cluster.launch.progress += 1
 
     def wait(self, ready: Any, finish: Any, text: str, *, timed: bool) -> Wait:
@@ -142,6 +153,26 @@ class MBarrier:
             finish(warp, mask)
 
         return Wait(ready, lambda: f"{text} of {self.describe()}", done, timed=timed)
+
+
+def _of_deadlock(cluster: Cluster) -> None:
+    """Name the objects whose phase cannot end, since other bytes were announced than copies have brought."""
+    for barrier in cluster.state.get("mbarrier", {}).values():
+        if not barrier.tx or (barrier.pending and barrier.tx > 0):
+            continue
+        pc, cta, thread = barrier.announcer or (cluster.warps[0].splits[0].pc, barrier.cta.index, (0, 0, 0))
+        cluster.launch.report(
+            "mbarrier",
+            f"expect_tx announced {barrier.announced} bytes for phase {barrier.phase} of {barrier.place}, and copies "
+            f"brought {barrier.brought}: the phase cannot end",
+            pc,
+            cta,
+            thread,
+            cause=("expect_tx", pc),
+        )
+
+
+DEADLOCKS.append(_of_deadlock)
 
 
 def resolve(warp: Warp, space: str, address: int) -> tuple[Cta, int] | None:

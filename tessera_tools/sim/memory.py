@@ -313,7 +313,8 @@ class Allocations:
         known = warp.cta.cluster.histories
         found = known.get(region.base)
         if found is None and region.size <= _WATCHED_SIZE:
-            found = known[region.base] = History(len(region.data))
+            cluster = warp.cta.cluster
+            found = known[region.base] = cluster.launch.history(region, cluster.clocks.begin)
         return found
 
     def _note_load(

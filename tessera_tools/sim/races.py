@@ -145,6 +145,19 @@ class Clocks:
             self._tick(warp)
 
 
+_CHUNK = 1 << 12
+
+
+def _spread(records: Array, times: int) -> Array:
+    """Each record `times` times; where nobody was, no memory is used."""
+    found = np.zeros(len(records) * times, np.uint64)
+    for begin in range(0, len(records), _CHUNK):
+        part = records[begin : begin + _CHUNK]
+        if part.any():
+            found[begin * times : (begin + len(part)) * times] = np.repeat(part, times)
+    return found
+
+
 class History:
     """The last writer and reader of each grain of a memory: 4 bytes, or fewer once a narrower access has come.
 
@@ -158,7 +171,6 @@ class History:
         # numpy's zeros are mapped on first touch: the history of a large, little used memory costs nothing.
         self.written = np.zeros(self.size // 4, np.uint64)
         self.read = np.zeros(self.size // 4, np.uint64)
-        self._touched = False
         self._shape()
 
     def _shape(self) -> None:
@@ -173,12 +185,8 @@ class History:
         return records if each == 1 else records.reshape(-1, each)
 
     def _refine(self, grain: int) -> None:
-        if self._touched:
-            self.written = np.repeat(self.written, self.grain // grain)
-            self.read = np.repeat(self.read, self.grain // grain)
-        else:
-            self.written = np.zeros(self.size // grain, np.uint64)
-            self.read = np.zeros(self.size // grain, np.uint64)
+        times = self.grain // grain
+        self.written, self.read = _spread(self.written, times), _spread(self.read, times)
         self.grain = grain
         self._shape()
 
@@ -190,7 +198,6 @@ class History:
         """
         if width < self.grain:
             self._refine(width)
-        self._touched = True
         written, read = self._tables[width]
         mine = self._mine(warp, mask, strong)
         found = written.take(index, 0)
@@ -204,7 +211,6 @@ class History:
         """Note a write; who races with a write or a read, or None."""
         if width < self.grain:
             self._refine(width)
-        self._touched = True
         written, read = self._tables[width]
         mine = self._mine(warp, mask, strong)
         found = written.take(index, 0)
