@@ -15,6 +15,7 @@ from tessera_tools.dialects.nv_tileaa import MemTokenType
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, IRMapping, Operation, Value
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError
@@ -24,19 +25,25 @@ from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
 from tessera_tools.passes.tileas.shared_memory import Allocation
 from tessera_tools.target import ExecutionUnit, Target
 
-LOWERINGS: dict[str, Callable[[Lowering, Any], None]] = {}
+LOWERINGS: Registry[Callable[[Lowering, Any], None]] = Registry("lowering")
 """Op name → the function that lowers it."""
+lowers = LOWERINGS.of
+"""Register a lowering for op names."""
 
-
-def lowers(*names: str) -> Callable[[Any], Any]:
-    """Register a lowering for op names."""
-
-    def register(function: Any) -> Any:
-        for name in names:
-            LOWERINGS[name] = function
-        return function
-
-    return register
+REFUSALS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "nv_tileaa.addptr",
+            "nv_tileaa.tiled_load",
+            "nv_tileaa.tiled_store",
+            "nv_tileaa.dot",
+            "nv_tileaa.constant_tensor",
+        ),
+        "an op of the stage before; run --convert-tileaa-to-tileas first",
+    ),
+    "nv_tileaa.func": "a function in a kernel; kernels have no functions of their own",
+}
+"""Op name → why an op of nv_tileaa or nv_tileas has no lowering here.  A test holds that each has one or the other."""
 
 
 class Lowering:
@@ -153,4 +160,6 @@ class Lowering:
             for old, new in zip(op.results, copy.results, strict=True):
                 self.define(old, new)
         else:
+            if op.name in REFUSALS:
+                raise op.error(f"failed to legalize operation: it is {REFUSALS[op.name]}")
             raise op.error("failed to legalize operation: convert-tileas-to-llvm has no lowering for it")

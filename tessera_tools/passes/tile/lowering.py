@@ -13,6 +13,7 @@ from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import (
     DYNAMIC,
     I32,
@@ -24,19 +25,10 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.target import Target
 
-HANDLERS: dict[str, Callable[[Lowering, Any], None]] = {}
+HANDLERS: Registry[Callable[[Lowering, Any], None]] = Registry("handler")
 """Op name → the function that lowers it."""
-
-
-def handles(*names: str) -> Callable[[Any], Any]:
-    """Register the lowering of ops by name."""
-
-    def register(function: Any) -> Any:
-        for name in names:
-            HANDLERS[name] = function
-        return function
-
-    return register
+handles = HANDLERS.of
+"""Register the lowering of ops by name."""
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import RankedTensorType, Type
 from tessera_tools.layout import (
     Conversion,
@@ -71,18 +72,9 @@ class Scratch:
     """What they are for, in an error that lists what does not fit: `a conversion of tile 64x64xf16`."""
 
 
-_SCRATCH: dict[str, Callable[[Any, Target], Scratch | None]] = {}
-
-
-def scratch(*names: str) -> Callable[[Any], Any]:
-    """Register what ops of these names need: a function of an op and the target that gives Scratch, or None."""
-
-    def register(function: Any) -> Any:
-        for name in names:
-            _SCRATCH[name] = function
-        return function
-
-    return register
+_SCRATCH: Registry[Callable[[Any, Target], Scratch | None]] = Registry("use of scratch")
+scratch = _SCRATCH.of
+"""Register what ops of these names need: a function of an op and the target that gives Scratch, or None."""
 
 
 def scratch_of(op: Operation, target: Target) -> Scratch | None:
@@ -384,5 +376,5 @@ def _slice_plan(
 def access_atom(plan: VectorAccess | MatrixAccess, element: Type) -> CopyAtomAttr:
     """The copy atom that names what a plan does."""
     if isinstance(plan, MatrixAccess):
-        return CopyAtomAttr.make(75, "ldmatrix_trans" if plan.trans else "ldmatrix", f"x{plan.num}", element)
+        return CopyAtomAttr.make(75, "ldmatrix_trans" if plan.trans else "ldmatrix", plan.num, element)
     return CopyAtomAttr.make(80, "lds", plan.bits, element)
