@@ -192,7 +192,9 @@ def _lives(function: Any, target: Target) -> list[_Life]:
             continue
         spans = [(position, position)]
         if isinstance(op, nv_tileas.AllocTensor):
-            spans = [_span(op, user, positions, ends) for user in op.res.users] or spans
+            users = list(op.res.users)
+            landings = [_landing(op, user) for user in users if isinstance(user, nv_tileas.AsyncTiledCopy)]
+            spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
         alignment = op.attributes.get(ALIGN)
         lives.append(
             _Life(
@@ -224,6 +226,27 @@ def _span(
     while outermost.parent is not alloc.parent and outermost.parent_op is not None:
         outermost = outermost.parent_op
     return positions[outermost], ends[outermost]
+
+
+def _landing(alloc: Operation, copy: Operation) -> Operation:
+    """The wait behind which a copy no longer fills a buffer: the first that leaves fewer groups than have been
+    committed since the copy; the last op of the buffer's block if there is none.  Only commits and waits that the
+    copy is certain to come to count."""
+    groups = 0
+    here = copy
+    while True:
+        block = here.parent
+        assert block is not None
+        op = here.next_op
+        while op is not None:
+            if isinstance(op, nv_tileas.AsyncCommitGroup):
+                groups += 1
+            elif isinstance(op, nv_tileas.AsyncWaitGroup) and op.pending.value < groups:
+                return op
+            op = op.next_op
+        if block is alloc.parent or here.parent_op is None:
+            return block.last_op or copy
+        here = here.parent_op
 
 
 def _place(lives: list[_Life]) -> Allocation:
