@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-__all__ = ["Finding", "Findings", "KINDS"]
+__all__ = ["KINDS", "Finding", "Findings"]
 
 KINDS = (
     "out-of-bounds",

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from tessera_tools.sim.warp import Mask, Warp
 
-__all__ = ["AGENTS", "Clocks", "History", "THREAD_BITS", "late_records"]
+__all__ = ["AGENTS", "THREAD_BITS", "Clocks", "History", "late_records"]
 
 THREAD_BITS = 16
 AGENTS = 32

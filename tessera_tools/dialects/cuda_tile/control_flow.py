@@ -29,8 +29,8 @@ from tessera_tools.dialects.cuda_tile.types import TensorViewType, TileType, Til
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Region
+from tessera_tools.ir.effects import Pure
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.traits import Pure
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,

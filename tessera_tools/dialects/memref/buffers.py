@@ -25,17 +25,18 @@ from tessera_tools.opdef import (
     BOOL_ATTR,
     I64_ATTR,
     PURE,
-    READ,
-    READ_WRITE,
-    WRITE,
     MemoryEffects,
     Op,
+    Reach,
     attribute,
     derived,
     exactly,
+    free,
     operand,
+    read,
     result,
     variadic_operand,
+    write,
 )
 
 
@@ -76,7 +77,7 @@ class Alloca(_Allocation, name="memref.alloca", traits=(ALLOCATE,)):
     """Memory until the enclosing function (or allocation scope) ends."""
 
 
-class Dealloc(Op, name="memref.dealloc", traits=(MemoryEffects("free"),)):
+class Dealloc(Op, name="memref.dealloc", traits=(MemoryEffects(free("memref")),)):
     """Gives back what `memref.alloc` took."""
 
     memref = operand(ANY_BUFFER)
@@ -87,7 +88,7 @@ def _element(type: Type) -> Type | None:
     return getattr(type, "element", None)
 
 
-class Load(Op, name="memref.load", traits=(READ,)):
+class Load(Op, name="memref.load", traits=(MemoryEffects(read("memref", reach=Reach.BY_THREAD)),)):
     """One element of a buffer."""
 
     memref = operand(ANY_MEMREF)
@@ -103,7 +104,7 @@ class Load(Op, name="memref.load", traits=(READ,)):
             raise self.error(f"incorrect number of indices for load, expected {rank} but got {found}")
 
 
-class Store(Op, name="memref.store", traits=(WRITE,)):
+class Store(Op, name="memref.store", traits=(MemoryEffects(write("memref", reach=Reach.BY_THREAD)),)):
     """Writes one element of a buffer."""
 
     value = operand(derived("the element type of 'memref'", _element, "memref"))
@@ -159,7 +160,7 @@ class MemorySpaceCast(ViewLike, name="memref.memory_space_cast"):
     assembly = "$source attr-dict `:` type($source) `to` type($dest)"
 
 
-class Copy(Op, name="memref.copy", traits=(READ_WRITE,)):
+class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("dest")),)):
     """Copies the elements of one buffer to another of the same shape."""
 
     source = operand(ANY_BUFFER)
