@@ -10,6 +10,7 @@ import contextlib
 import gc
 import io
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, render
+from tessera_tools.process import end_all
 
 if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
@@ -85,7 +87,15 @@ def as_process(command: Command) -> NoReturn:
     # took a third of the time at 100,000 operations. What passes erase is still found, once in a while.
     gc.set_threshold(1_000_000, 50, 1000)
     _open_standard_streams()
-    status = guarded(lambda: command(sys.argv[1:]))
+
+    def body() -> int:
+        _end_cleanly_on_signals()
+        return command(sys.argv[1:])
+
+    status = guarded(body)
+    # From here on an impatient Ctrl-C has nothing to interrupt but the output's last bytes.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    end_all()
     try:
         sys.stdout.flush()
     except OSError as failure:
@@ -99,6 +109,24 @@ def as_process(command: Command) -> NoReturn:
         sys.stderr.flush()
     # Nothing is left to be done: the interpreter's orderly end only costs time (20 ms with a large module).
     os._exit(status)
+
+
+def _end_cleanly_on_signals() -> None:
+    """SIGTERM and SIGHUP end this process with its children and without its temporary files, Ctrl-C by an exception.
+
+    A signal that the caller has set to be ignored, as nohup does, stays ignored.
+    """
+
+    def end(number: int, _frame: object) -> None:
+        end_all()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # so that the parent sees what ended us
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as start.py has set it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _open_standard_streams() -> None:

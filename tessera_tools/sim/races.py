@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AGENTS", "THREAD_BITS", "Clocks", "History", "late_records"]
 
 THREAD_BITS = 16
-AGENTS = 32
+AGENTS = 128
 """Engines of a cluster that access memory by themselves, each as if it were a warp (`Clocks.agent`)."""
 _STRONG = np.uint64(1 << THREAD_BITS - 1)
 """Set in the record of an atomic or otherwise strong access; a cluster has at most 2^14 threads."""

@@ -536,7 +536,11 @@ class _Aggregate(_Structured):
 
 
 class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """Combines the elements along one dimension, which disappears; the order of combination is not specified."""
+    """Combines the elements along one dimension, which disappears.
+
+    The order of combination is not specified: the region gets any two partial results, in any order.  A region that is
+    associative but not commutative may give any of several results.
+    """
 
     inputs = variadic_operand(ANY_TILE)
 
@@ -558,7 +562,12 @@ class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFEC
 
 
 class Scan(_Aggregate, name="cuda_tile.scan", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """Every prefix of the elements along one dimension combined, from the front or (`reverse`) from the back."""
+    """Combines every prefix of the elements along one dimension, from the front or (`reverse`) from the back.
+
+    The first of each pair of region arguments is the running prefix, the second the current element.  The region must
+    be associative; it need not be commutative.  The running prefix starts as the first element: the identity, combined
+    with an element, gives that element.
+    """
 
     inputs = variadic_operand(ANY_TILE)
     reverse = attribute(BOOL_ATTR)

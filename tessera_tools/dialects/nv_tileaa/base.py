@@ -67,8 +67,8 @@ class KernelSpecAttr(Attribute, name="nv_tileaa.kernel_spec"):
     cluster: tuple[int, ...] = (1, 1, 1)
 
     def verify(self) -> None:
-        if not 1 <= self.num_warps <= 32 or self.num_warps & (self.num_warps - 1):
-            raise ValueError(f"num_warps must be a power of two from 1 to 32, got {self.num_warps}")
+        if not 1 <= self.num_warps <= 32:
+            raise ValueError(f"num_warps must be from 1 to 32, got {self.num_warps}")
         if len(self.cluster) != 3 or min(self.cluster) < 1:
             raise ValueError(f"cluster must be three positive extents, got {list(self.cluster)}")
 

@@ -226,7 +226,8 @@ class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(STO
 
 
 class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("value"), write("dest")),)):
-    """All threads' fragments of a tile, to a matrix in global memory; rows and columns beyond it are not written."""
+    """All threads' fragments of a tile, to a matrix in global memory; rows and columns beyond it are not written.
+    Fragments of rank 1, which have one number a row, go to a vector."""
 
     value = operand(FRAGMENT)
     dest = operand(GLOBAL_BUFFER)
@@ -244,7 +245,10 @@ class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("valu
 class LoadGlobalTile(
     Op, name="tile.load_global_tile", traits=(MemoryEffects(read("source"), write("dest")),)
 ):
-    """A matrix in global memory into all threads' fragments of a tile; zeros beyond it."""
+    """A matrix in global memory into all threads' fragments of a tile; zeros beyond it.
+
+    A vector becomes one number a row in fragments of rank 1, and every row of the tile in fragments of rank 2.
+    """
 
     source = operand(GLOBAL_BUFFER)
     dest = operand(FRAGMENT)
@@ -254,8 +258,10 @@ class LoadGlobalTile(
 
     def verify_op(self) -> None:
         source, dest = self.source.type, self.dest.type
-        if source.rank != dest.rank or source.element is not dest.element:
-            raise self.error(f"loads {source} into {dest}: ranks and element types must agree")
+        if source.element is not dest.element or (source.rank, dest.rank) not in ((1, 1), (1, 2), (2, 2)):
+            raise self.error(
+                f"loads {source} into {dest}: element types must agree, and ranks, but for a vector in each row"
+            )
         check_cache_policy(self)
 
 

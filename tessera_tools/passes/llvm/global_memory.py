@@ -309,7 +309,7 @@ def tiled_prefetch(low: Lowering, op: nv_tileas.TiledPrefetch) -> None:
     shape, element = tuple(op.shape.values), op.view.type.element
     vector = max(1, _LINE // element_bytes(element))
     axis = layout_axis(op.view.defining_op, op)
-    layout = coalesced(RankedTensorType(shape, element), vector, low.warps, axis)
+    layout = coalesced(RankedTensorType(shape, element), vector, low.unit.warps, axis)
     access = _Access(low, op, layout, shape, op.indices)
     owner = access.owner()
     for group in access.groups(min(vector, shape[axis])):
@@ -327,7 +327,7 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     vector = op.atom.bits // bits
     tile = op.buffer.type.tile
     layout = coalesced(
-        RankedTensorType(tile, element), vector, low.warps, layout_axis(op.view.defining_op, op)
+        RankedTensorType(tile, element), vector, low.unit.warps, layout_axis(op.view.defining_op, op)
     )
     plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
     if plan.elements != vector or op.atom.bits not in (32, 64, 128):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, scf, tile
+from tessera_tools.dialects import arith, cf, memref, nv_tileaa, nv_tileas, scf, tile
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
-from tessera_tools.ir.types import I32, INDEX, MemRefType
+from tessera_tools.ir.types import I32, MemRefType
 from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
 _BY_THREAD = (
@@ -66,7 +66,8 @@ def for_loop(low: Lowering, op: Any) -> None:
         raise op.error("has bounds that differ by thread; all threads of a block run a loop together")
     if any(isinstance(v.type, MemRefType) for v in op.inits):
         raise op.error("carries buffers; change them in place instead")
-    changed = low.written(op)
+    # What holds nothing before the loop is written in each iteration before it is read, and nothing behind it.
+    changed = [v for v in low.written(op) if v in low.tiles]
     tokens: list[Any] = [low.token] if low.ordered(op) else []
     inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed] + tokens
     bounds = [low.scalar(op, v) for v in (op.lower, op.upper, op.step)]
@@ -108,11 +109,11 @@ def branch(low: Lowering, op: Any) -> None:
     if op.condition in low.divergent:
         _choose(low, op, changed)
         return
-    regions: list[Region] = []
-    before = dict(low.tiles)
-    olds: list[Any] = [low.tile(op, v) for v in changed] + ([low.token] if low.ordered(op) else [])
-    tokens, token = len(olds) - len(changed), low.token
+    before, token = dict(low.tiles), low.token
+    ordered = low.ordered(op)
     saved = low.builder
+    blocks: list[Block] = []
+    ends: list[tuple[list[Value], dict[Value, Value], Any]] = []
     for region in op.regions:
         block = Block()
         low.builder = Builder.at_end(block, op.location)
@@ -122,24 +123,25 @@ def branch(low: Lowering, op: Any) -> None:
             low.block(region.blocks[0])
             last = region.blocks[0].last_op
             values = [low.scalar(op, v) for v in (last.operands if last is not None else ())]
-        low.insert(scf.Yield(values + [low.tiles[v] for v in changed] + [low.token] * tokens))
-        regions.append(Region([block]))
+        blocks.append(block)
+        ends.append((values, low.tiles, low.token))
+    # What only one side writes, and nothing before, holds nothing behind.
+    changed = [v for v in changed if all(v in tiles for _, tiles, _ in ends)]
+    for block, (values, tiles, last) in zip(blocks, ends, strict=True):
+        tokens = [last] * ordered
+        Builder.at_end(block, op.location).insert(scf.Yield([*values, *(tiles[v] for v in changed), *tokens]))
     low.builder = saved
-    types = [low.scalar(op, v).type for v in _yields(op)] + [v.type for v in olds]
+    values, tiles, last = ends[0]
+    types = [v.type for v in (*values, *(tiles[v] for v in changed), *[last] * ordered)]
+    then, otherwise = (Region([block]) for block in blocks)
     condition = low.scalar(op, op.condition)
-    then, otherwise = regions
     made = scf.If(condition, results=types, then=then, otherwise=otherwise, location=op.location)
     low.insert(made)
     numbers = len(op.results)
     low.tiles = before
     low.values.update(zip(op.results, made.results[:numbers], strict=True))
     low.tiles.update(zip(changed, made.results[numbers : numbers + len(changed)], strict=True))
-    low.token = made.results[-1] if tokens else token
-
-
-def _yields(op: Any) -> list[Value]:
-    last = op.regions[0].blocks[0].last_op
-    return list(last.operands) if op.results and last is not None else []
+    low.token = made.results[-1] if ordered else token
 
 
 _UNCONDITIONAL = (
@@ -232,7 +234,23 @@ def extent(low: Lowering, op: memref.Dim) -> None:
     number = axis.value.value
     if not 0 <= number < op.source.type.rank:
         raise op.error(f"asks for dimension {number} of {op.source.type}")
-    low.values[op.result] = low.insert(arith.IndexCast(tensor[1][number], out=INDEX)).results[0]
+    found = low.extent(op.source, number)
+    low.values[op.result] = low.number(found) if isinstance(found, int) else low.index(found)
+
+
+@handles("cf.assert")
+def check(low: Lowering, op: cf.Assert) -> None:
+    """A check at run time; all threads make it together."""
+    if op.arg in low.divergent:
+        raise op.error(
+            "checks a condition that differs by thread; all threads of a block check one condition"
+        )
+    low.insert(nv_tileaa.Assert(low.scalar(op, op.arg), op.msg))
+
+
+@handles("llvm.intr.assume")
+def assume(low: Lowering, op: Any) -> None:
+    """Nothing: what is assumed to be equal has told where slices end (analysis/equality.py)."""
 
 
 __all__ = ["block_coordinate", "divergent_values", "writes_of"]
