@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.divergence import differs, divergent_values
 from tessera_tools.analysis.hazards import Access, Hazards, Step
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
@@ -38,6 +39,9 @@ class _Analysis(Hazards):
     def __init__(self, function: Operation, allocation: Allocation) -> None:
         self.allocation = allocation
         self.order = MemoryOrder()
+        divergent = divergent_values(function)
+        self.apart = [op for op in function.walk() if differs(op, divergent)]
+        """Loops and branches that threads take differently, in which no barrier may stand."""
         super().__init__(function)
 
     def new_barrier(self, place: Operation) -> Operation:
@@ -83,6 +87,26 @@ class _Analysis(Hazards):
         behind = () if gives else tuple(accesses)
         return Step((store, *accesses), own_barrier=True, behind=(*behind, load))
 
+    def place(self, op: Operation, reasons: list[Access]) -> Operation:
+        place = super().place(op, reasons)
+        for around in self.apart:
+            if around.is_ancestor_of(place):
+                # The outermost comes first.
+                return super().place(around, reasons)
+        return place
+
+    def _only_by_thread(self, earlier: Access, later: Access) -> bool:
+        """Whether two accesses of single elements stand in one loop or branch that threads take differently, and no way
+        from one to the other leaves it: the program knows their order, as each thread has its own."""
+        if not earlier.reach is later.reach is Reach.BY_THREAD:
+            return False
+        return any(
+            around.is_ancestor_of(earlier.op)
+            and around.is_ancestor_of(later.op)
+            and not any(loop.is_ancestor_of(around) for loop in earlier.loops if loop is not around)
+            for around in self.apart
+        )
+
     def conflict(self, earlier: Access, later: Access) -> bool:
         """Whether threads that make one access may have to wait for threads that make the other."""
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
@@ -96,6 +120,8 @@ class _Analysis(Hazards):
         if earlier.is_global:
             return self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
         if earlier.end <= later.first or later.end <= earlier.first:
+            return False
+        if self._only_by_thread(earlier, later):
             return False
         if not earlier.under_way:
             if earlier.buffer is not later.buffer:
