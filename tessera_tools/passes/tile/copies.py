@@ -79,8 +79,8 @@ def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
 
 @handles("tile.compute_tensor_slice", "memref.subview")
 def cut(low: Lowering, op: Any) -> None:
-    """A matrix or vector of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2 of the
-    grid."""
+    """A matrix or vector of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2
+    of the grid."""
     found = slice_of(op.results[0])
     if found is None:
         raise op.error(
