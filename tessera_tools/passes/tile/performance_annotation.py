@@ -124,6 +124,8 @@ def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
     if isinstance(op, CopyLike) and op.dest.type.is_static:
         bits = op.dest.type.num_elements * _width(op.dest.type.element)
         return -(-bits // (128 * threads))
+    if isinstance(op, tile.Copy):
+        return 0  # a copy of a fragment names it once more
     types = [t for t in (*op.operand_types, *op.result_types) if isinstance(t, MemRefType)]
     held = [t.num_elements for t in types if t.is_static and tile.space_of(t) == tile.REGISTERS]
     return max(held, default=1)
