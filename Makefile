@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 FUZZ_SECONDS ?= 600
+MUTANTS ?= 200
 # Peers that `make bench` compares with, where they are not on PATH: make bench XDSL_OPT=… TILEIRAS=… BYTECODE=…
 XDSL_OPT ?=
 TILEIRAS ?=
 BYTECODE ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all demo test lint format bench fuzz wheel clean
+.PHONY: all demo test test-fast lint format bench fuzz mutants wheel clean
 all: lint test
 
 $(STAMP): pyproject.toml hatch_build.py
@@ -24,7 +25,10 @@ demo: $(STAMP)
 	$(BIN)/python tools/demo.py
 
 test: $(STAMP)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist=worksteal $(PYTEST_ARGS)
+
+test-fast: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist=worksteal -m 'not slow' $(FAST) $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -44,6 +48,9 @@ bench: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
+
+mutants: $(STAMP)
+	$(BIN)/python tools/mutants.py --sample $(MUTANTS)
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -1,9 +1,10 @@
-"""Wheel build hook: make the parser table, so that an installed command never builds it at start-up.
+"""Wheel build hook: make the parser tables, so that an installed command never builds one at start-up.
 
-grammar/*.lark + op declarations  →  tessera_tools.parser.table  →  tessera_tools/_grammar/table.json
+grammar/structure.lark, grammar/ops/*.lark  →  tessera_tools.parser.table  →  tessera_tools/_grammar/table.json
+grammar/ptx.lark                            →  tessera_tools.sim.syntax    →  tessera_tools/_grammar/ptx.json
 
-An editable install needs neither the table nor the copied grammars: it reads `grammar/` in the checkout
-and keeps its table in the user's cache folder.
+An editable install needs neither the tables nor the copied grammars: it reads `grammar/` in the checkout
+and keeps its tables in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -17,17 +18,20 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+TABLES = {"table.json": "tessera_tools.parser.table", "ptx.json": "tessera_tools.sim.syntax"}
+"""File in the wheel → the module that makes it."""
+
 TABLE_SECONDS = 300
-"""Time limit for making the table; it takes seconds, and the limit only keeps a hang from lasting."""
+"""Time limit for making one table; it takes seconds, and the limit only keeps a hang from lasting."""
 
 
 class ParserTableHook(BuildHookInterface[Any]):
-    """Adds `tessera_tools/_grammar/`, the grammars and their table, to a standard wheel."""
+    """Adds `tessera_tools/_grammar/`, the grammars and their tables, to a standard wheel."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Make the table in a scratch folder and add it to the wheel.
+        """Make the tables in a scratch folder and add them to the wheel.
 
         `version` is hatch's name of the wheel kind; "editable" skips the work.
         Raises RuntimeError with the generator's own output when it fails.
@@ -35,9 +39,17 @@ class ParserTableHook(BuildHookInterface[Any]):
         if version == "editable":
             return
         self._scratch = tempfile.TemporaryDirectory(prefix="tessera-table-")
-        table = Path(self._scratch.name) / "table.json"
-        command = [sys.executable, "-m", "tessera_tools.parser.table", "--output", str(table)]
-        environment = {**os.environ, "PYTHONPATH": self.root}
+        build_data["force_include"][str(Path(self.root) / "grammar")] = "tessera_tools/_grammar"
+        for name, module in TABLES.items():
+            table = Path(self._scratch.name) / name
+            self._make(module, table)
+            build_data["force_include"][str(table)] = f"tessera_tools/_grammar/{name}"
+
+    def _make(self, module: str, table: Path) -> None:
+        command = [sys.executable, "-m", module, "--output", str(table)]
+        # The generator's own requirements lie where this process finds them: an isolated build keeps them in a folder
+        # that only `sys.path` names.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([self.root, *filter(None, sys.path)])}
         try:
             done = subprocess.run(
                 command,
@@ -49,16 +61,14 @@ class ParserTableHook(BuildHookInterface[Any]):
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise RuntimeError(f"the parser table was not made within {TABLE_SECONDS} s") from None
+            raise RuntimeError(f"{table.name} was not made within {TABLE_SECONDS} s") from None
         if done.returncode != 0 or not table.is_file():
             raise RuntimeError(
-                f"the parser table was not made: `{' '.join(command)}` ended with status "
+                f"{table.name} was not made: `{' '.join(command)}` ended with status "
                 f"{done.returncode}\n{done.stderr.strip() or done.stdout.strip()}"
             )
-        build_data["force_include"][str(Path(self.root) / "grammar")] = "tessera_tools/_grammar"
-        build_data["force_include"][str(table)] = "tessera_tools/_grammar/table.json"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the scratch folder once the wheel holds the table."""
+        """Remove the scratch folder once the wheel holds the tables."""
         if version != "editable":
             self._scratch.cleanup()

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 
 __all__ = ["cache_folder"]
 
 
-def cache_folder() -> str:
-    """`TESSERA_CACHE`, else `XDG_CACHE_HOME`, else `~/.cache`, and in it `tessera-tools`; it may not exist yet."""
-    base = (
-        os.environ.get("TESSERA_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    )
-    return os.path.join(base, "tessera-tools")
+def cache_folder() -> str | None:
+    """The cache folder, made if it is missing: `tessera-tools` in `TESSERA_CACHE`, `XDG_CACHE_HOME`, or `~/.cache`.
+
+    Returns None if there is no folder that only this user can enter: what others can write is not read. A relative
+    path does not name a cache, because it would mean another folder in each working directory.
+    """
+    for base in (
+        os.environ.get("TESSERA_CACHE"),
+        os.environ.get("XDG_CACHE_HOME"),
+        os.path.join(os.path.expanduser("~"), ".cache"),
+    ):
+        if base and os.path.isabs(base):
+            folder = os.path.join(base, "tessera-tools")
+            return folder if _is_private(folder) else None
+    return None
+
+
+def _is_private(folder: str) -> bool:
+    """Whether `folder` belongs to this user, who alone can enter it.
+
+    A folder that others could read but not write holds nothing of theirs: it is closed to them, and used.
+    """
+    try:
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            return False
+        if found.st_mode & 0o077:
+            os.chmod(folder, 0o700)
+    except OSError:
+        return False
+    return True

@@ -12,7 +12,8 @@ PACKAGE = ROOT / "tessera_tools"
 LONGEST_MODULE = 600
 
 LAYERS = [
-    {"cache", "diagnostics"},
+    {"cache", "diagnostics", "process"},
+    {"lalr"},
     {"ir"},
     {"opdef"},
     {"dialects"},
@@ -23,10 +24,10 @@ LAYERS = [
 ]
 """Lowest first: a package imports from layers below its own, and from itself."""
 
-LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"cache", "diagnostics", "layout", "target"}}
+LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"diagnostics", "lalr", "layout", "target"}}
 """Packages beside the layers, and all that each may import; `layout` and `target` serve dialects and up."""
 
-RUNTIME = {"cache", "diagnostics", "layout", "target", "sim", "emit"}
+RUNTIME = {"cache", "diagnostics", "process", "layout", "target", "sim", "emit"}
 """`emit` for the launch manifest, which both devices read."""
 
 
@@ -39,7 +40,7 @@ def allowed(package: str) -> set[str]:
     rank = next((number for number, layer in enumerate(LAYERS) if package in layer), None)
     assert rank is not None, f"'{package}' has no place in LAYERS or LEAVES: decide who may import it"
     below = set[str]().union(*LAYERS[:rank])
-    above_dialects = rank >= 3
+    above_dialects = any("dialects" in layer for layer in LAYERS[: rank + 1])
     extra = {"layout", "target"} if above_dialects else set[str]()
     if package == "cli":
         extra |= {"sim", "runtime"}
@@ -98,6 +99,30 @@ def test_only_tests_import_the_commands() -> None:
         for line, target in imports(path)
         if target == "cli"
     ]
+    assert not bad
+
+
+STARTS_PROCESSES = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execve", "Popen"}
+
+
+def test_processes_are_started_by_one_module() -> None:
+    bad: list[str] = []
+    for path in MODULES:
+        if path == PACKAGE / "process.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(), str(path))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif (
+                isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
+            ):
+                names = ["os." + node.attr] if node.attr in STARTS_PROCESSES else []
+            else:
+                continue
+            wrong = {"subprocess", "multiprocessing"} | {f"os.{name}" for name in STARTS_PROCESSES}
+            bad += [f"{path.relative_to(ROOT)}:{node.lineno}: {name}" for name in names if name in wrong]
     assert not bad
 
 

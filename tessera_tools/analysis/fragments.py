@@ -3,8 +3,10 @@
     %s = tile.mma %q, %k : memref<128x64xbf16, 3>, memref<64x128xbf16, 3> -> memref<8x8xf32, 5>
     tile of %s: 128x128, so (128/8) · (128/8) = 256 threads hold it; tile of tile.row_max %s: 128 rows
 
-A fragment says how many elements a thread holds, not of what: that follows from the products.  Fragments that meet in
-an op are parts of one tile (or of its rows), and a product in shared memory names the tile's extents.
+    tile.load_global_tile %m, %f : memref<16x256xf32>, memref<4x8xf32, 5>         tile of %f: 16x256, 128 threads
+
+A fragment says how many elements a thread holds, not of what: that follows from the products, and where there are none
+from the matrices that are loaded and stored.  Fragments that meet in an op are parts of one tile (or of its rows).
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from tessera_tools.dialects.tile.compute import ByRow, Product, RowReduction
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import DYNAMIC
+
+_ACCESSES = (tile.LoadGlobalTile, tile.StoreGlobal)
 
 DEFAULT_THREADS = 128
 """Threads of a block whose program does not say how many there are."""
@@ -75,72 +79,214 @@ class _Classes:
 
 
 def fragments_of(function: Operation) -> Fragments:
-    """The tiles of a function's fragments.  Errors: at a product whose tile disagrees with another's or that takes
-    another number of threads; at a fragment that no product decides."""
-    classes = _Classes()
+    """The tiles of a function's fragments.  Errors: at a product, load or store whose tile disagrees with another's or
+    that takes another number of threads; at a fragment whose tile nothing decides."""
     ops = list(function.walk())
+    found = _Extents(function)
     for op in ops:
-        _tie(op, classes)
-    found = Fragments()
-    known: dict[Value, tuple[int, int]] = {}
-    threads: tuple[int, Operation] | None = None
-    products = [op for op in ops if isinstance(op, Product)]
-    waiting = products
-    while waiting:
-        later: list[Any] = []
-        for op in waiting:
-            shape = _product_shape(op, classes, known)
-            if shape is None:
-                later.append(op)
-                continue
-            root = classes.find(op.res)
-            if known.setdefault(root, shape) != shape:
-                raise op.error(
-                    f"makes a tile of {_text(shape)}, but its fragment is part of one of {_text(known[root])}"
-                )
-            count = prod(shape) // prod(op.res.type.shape)
-            if shape == op.res.type.shape:
-                # The tile itself: as many threads hold it as the others need, or the function says.
-                continue
-            if prod(shape) % prod(op.res.type.shape) or count & (count - 1) or not 32 <= count <= 1024:
-                raise op.error(
-                    f"makes a tile of {_text(shape)} in fragments of {_text(op.res.type.shape)}; expected those of a "
-                    "power of two of threads, from 32 to 1024"
-                )
-            if threads is not None and threads[0] != count:
-                failure = op.error(f"takes {count} threads, but another product takes {threads[0]}")
-                failure.diagnostics[0].note("the other product is here", threads[1].location)
-                raise failure
-            threads = (count, op)
-        if len(later) == len(waiting):
-            raise later[0].error(
-                "multiplies fragments whose tile is not known; expected the result of a product of shared memory"
-            )
-        waiting = later
-    found.threads = threads[0] if threads is not None else declared_threads(function)
-    for root, rows in classes.rows.items():
-        if root in known:
-            known.setdefault(classes.find(rows), known[root])
-    for root, rows in classes.rows.items():
-        over = known.get(classes.find(rows))
-        if root not in known and over is not None and root.type.rank == 2:  # type: ignore[attr-defined]
-            # Spread over columns: as many as the threads of a block hold.
-            known[root] = over[0], found.threads * prod(root.type.shape) // over[0]  # type: ignore[attr-defined]
+        _tie(op, found.classes)
+    found.products([op for op in ops if isinstance(op, Product)])
+    found.accesses([op for op in ops if isinstance(op, _ACCESSES)])
+    found.complete()
+    fragments = Fragments(threads=found.threads)
     for op in ops:
         for value in op.results:
             if not is_fragment(value):
                 continue
             if not op.name.startswith("tile."):
                 raise op.error("gives a fragment; fragments are changed in place, and passed on by nothing")
-            shape = known.get(classes.find(value))
+            shape = found.shape(value)
             if shape is None and not value.has_uses:
                 continue
             if shape is None:
                 raise op.error(
-                    "gives a fragment of a tile that no product decides; expected it to meet the result of a tile.mma"
+                    "gives a fragment of a tile that nothing decides; expected it to meet the result of a tile.mma, or "
+                    "what is loaded from or stored to a matrix of static extents"
                 )
-            found.shapes[value] = shape[: value.type.rank]  # type: ignore[attr-defined]
-    return found
+            fragments.shapes[value] = shape
+    return fragments
+
+
+Extents = tuple[int | None, ...]
+"""The extents of a tile as far as they are known."""
+
+
+class _Extents:
+    """What a function's products, loads and stores say of the tiles of its fragments."""
+
+    def __init__(self, function: Operation) -> None:
+        self.function = function
+        self.classes = _Classes()
+        self.known: dict[Value, Extents] = {}
+        """By the root of a class; of the rows of a tile, its rows."""
+        self.whole: set[Value] = set()
+        """Roots of classes whose fragments are the tile itself: other ops say how many threads hold it."""
+        self.source: tuple[int, Operation] | None = None
+        """How many threads a tile takes, and the op that says so."""
+        self.declared = declared_threads(function) if THREADS in function.attributes else None
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        if self.source is not None:
+            return self.source[0]
+        return self.declared if self.declared is not None else DEFAULT_THREADS
+
+    def shape(self, value: Value) -> tuple[int, ...] | None:
+        """The extents of a fragment's tile; None where something is missing."""
+        found = self.known.get(self.classes.find(value))
+        if found is None:
+            return None
+        shape = tuple(n for n in found[: value.type.rank] if n is not None)  # type: ignore[attr-defined]
+        return shape if len(shape) == value.type.rank else None  # type: ignore[attr-defined]
+
+    # -- products
+
+    def products(self, waiting: list[Any]) -> None:
+        """The tiles of products: those of shared memory first, then those of fragments."""
+        while waiting:
+            later: list[Any] = []
+            for op in waiting:
+                shape = _product_shape(op, self)
+                if shape is None:
+                    later.append(op)
+                    continue
+                before = self.known.setdefault(self.classes.find(op.res), shape)
+                if before != shape:
+                    raise op.error(
+                        f"makes a tile of {_text(shape)}, but its fragment is part of one of {_text(before)}"
+                    )
+                self.take(op, op.res, f"makes a tile of {_text(shape)}")
+            if len(later) == len(waiting):
+                # What the operand is part of may follow from a load.
+                break
+            waiting = later
+        self.waiting = waiting
+
+    # -- loads and stores
+
+    def accesses(self, ops: list[Any]) -> None:
+        """The tiles of fragments that no product decides: as much as the matrix that they are loaded from or stored to
+        has, each extent rounded up to a power of two."""
+        decided = set(self.known)
+        for op in ops:
+            fragment, matrix = (
+                (op.value, op.dest) if isinstance(op, tile.StoreGlobal) else (op.dest, op.source)
+            )
+            root = self.classes.find(fragment)
+            if root in decided:
+                continue
+            extents = [None if n == DYNAMIC else 1 << (n - 1).bit_length() for n in matrix.type.shape]
+            missing = fragment.type.rank - len(extents)
+            said: Extents = (None,) * missing + tuple(extents)
+            before = self.known.get(root, (None,) * len(said))
+            if any(a is not None and b is not None and a != b for a, b in zip(before, said, strict=True)):
+                raise op.error(
+                    f"moves a tile of {_text(said)}, but its fragment is part of one of {_text(before)}"
+                )
+            self.known[root] = tuple(b if a is None else a for a, b in zip(before, said, strict=True))
+        self.spread()
+        for op in ops:
+            fragment = op.value if isinstance(op, tile.StoreGlobal) else op.dest
+            shape = self.shape(fragment)
+            if shape is not None and len(shape) == 2 and self.classes.find(fragment) not in decided:
+                self.take(op, fragment, f"moves a tile of {_text(shape)}")
+
+    def spread(self) -> None:
+        """Hand the number of rows from tiles to what has one number a row, and back."""
+        changed = True
+        while changed:
+            changed = False
+            for root, rows in self.classes.rows.items():
+                one = self.classes.find(rows)
+                above, below = self.known.get(root, (None, None)), self.known.get(one, (None,))
+                if above[0] is not None and below[0] is None:
+                    self.known[one] = above[:1]
+                    changed = True
+                elif above[0] is None and below[0] is not None:
+                    self.known[root] = below[0], above[1]
+                    changed = True
+
+    def complete(self) -> None:
+        """Extents that follow from the number of threads: a tile is as wide as they hold."""
+        self.spread()
+        if self.source is None and self.declared is None:
+            self.lines()
+        for root, shape in list(self.known.items()):
+            if len(shape) != 2 or None not in shape or shape == (None, None):
+                continue
+            elements = self.threads * prod(root.type.shape)  # type: ignore[attr-defined]
+            height, width = shape
+            self.known[root] = (height, elements // height) if height else (elements // (width or 1), width)
+        self.spread()
+        for root, shape in self.known.items():
+            if shape == (None,):
+                self.known[root] = (self.threads * root.type.shape[0],)  # type: ignore[attr-defined]
+        self.products(self.waiting)
+        if self.waiting:
+            raise self.waiting[0].error(
+                "multiplies fragments whose tile is not known; expected the result of a product of shared memory, or "
+                "what is loaded from a matrix of static extents"
+            )
+        for root, shape in self.known.items():
+            self.check(root, shape)
+
+    def lines(self) -> None:
+        """Without a tile of rows and columns, the longest line says how many threads there are."""
+        counts = [
+            shape[0] // root.type.shape[0]  # type: ignore[attr-defined]
+            for root, shape in self.known.items()
+            if len(shape) == 1 and shape[0] is not None
+        ]
+        if counts and 32 <= max(counts) <= 1024:
+            self.source = max(counts), self.function
+
+    def check(self, root: Value, shape: Extents) -> None:
+        """An error where threads do not hold a tile evenly."""
+        maker = root.defining_op
+        fragment = root.type.shape  # type: ignore[attr-defined]
+        if maker is None or None in shape or root in self.whole:
+            return
+        parts = [n // m for n, m in zip(shape, fragment, strict=True) if n is not None]
+        even = all(n is not None and n % m == 0 for n, m in zip(shape, fragment, strict=True))
+        if len(shape) == 1 and even and parts[0] <= self.threads:
+            return
+        if len(shape) == 2 and even and prod(parts) == self.threads:
+            return
+        raise maker.error(
+            f"gives fragments of {_text(fragment)} of a tile of {_text(shape)}, which {self.threads} threads do not "
+            f"hold evenly; choose other fragments, or another {THREADS}"
+        )
+
+    # -- threads
+
+    def take(self, op: Any, fragment: Value, does: str) -> None:
+        """Take the number of threads from an op that says what a fragment is part of."""
+        own: tuple[int, ...] = fragment.type.shape  # type: ignore[attr-defined]
+        shape = self.shape(fragment)
+        assert shape is not None
+        if shape == own:
+            # The tile itself: as many threads hold it as the others need, or the function says.
+            self.whole.add(self.classes.find(fragment))
+            return
+        count = prod(shape) // prod(own)
+        if (
+            any(n % m for n, m in zip(shape, own, strict=True))
+            or count & (count - 1)
+            or not 32 <= count <= 1024
+        ):
+            raise op.error(
+                f"{does} in fragments of {_text(own)}; expected those of a power of two of threads, from 32 to 1024"
+            )
+        if self.source is not None and self.source[0] != count:
+            first = self.source[1]
+            what = "product" if isinstance(first, Product) and isinstance(op, Product) else "op"
+            failure = op.error(f"takes {count} threads, but another {what} takes {self.source[0]}")
+            failure.diagnostics[0].note(f"the other {what} is here", first.location)
+            raise failure
+        if self.declared is not None and count != self.declared:
+            raise op.error(f"takes {count} threads, but the kernel has {THREADS} = {self.declared}")
+        self.source = self.source or (count, op)
 
 
 def declared_threads(function: Operation) -> int:
@@ -178,11 +324,11 @@ def _tie(op: Any, classes: _Classes) -> None:
             classes.tie(fragments[0], other)
 
 
-def _product_shape(op: Any, classes: _Classes, known: dict[Value, tuple[int, int]]) -> tuple[int, int] | None:
+def _product_shape(op: Any, found: _Extents) -> tuple[int, int] | None:
     """MxN of a product; None while the tile of an operand in registers is not known."""
     extents: list[tuple[int, ...]] = []
     for value, transposed in ((op.lhs, op.transposes_a), (op.rhs, op.transposes_b)):
-        shape = known.get(classes.find(value)) if is_fragment(value) else value.type.shape
+        shape = found.shape(value) if is_fragment(value) else value.type.shape
         if shape is None:
             return None
         if DYNAMIC in shape:
@@ -194,5 +340,5 @@ def _product_shape(op: Any, classes: _Classes, known: dict[Value, tuple[int, int
     return m, n
 
 
-def _text(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape))
+def _text(shape: Extents) -> str:
+    return "x".join("?" if n is None else str(n) for n in shape)

@@ -10,13 +10,15 @@ import contextlib
 import gc
 import io
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, render
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render
+from tessera_tools.process import end_all
 
 if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
@@ -85,7 +87,15 @@ def as_process(command: Command) -> NoReturn:
     # took a third of the time at 100,000 operations. What passes erase is still found, once in a while.
     gc.set_threshold(1_000_000, 50, 1000)
     _open_standard_streams()
-    status = guarded(lambda: command(sys.argv[1:]))
+
+    def body() -> int:
+        _end_cleanly_on_signals()
+        return command(sys.argv[1:])
+
+    status = guarded(body)
+    # From here on an impatient Ctrl-C has nothing to interrupt but the output's last bytes.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    end_all()
     try:
         sys.stdout.flush()
     except OSError as failure:
@@ -99,6 +109,24 @@ def as_process(command: Command) -> NoReturn:
         sys.stderr.flush()
     # Nothing is left to be done: the interpreter's orderly end only costs time (20 ms with a large module).
     os._exit(status)
+
+
+def _end_cleanly_on_signals() -> None:
+    """SIGTERM and SIGHUP end this process with its children and without its temporary files, Ctrl-C by an exception.
+
+    A signal that the caller has set to be ignored, as nohup does, stays ignored.
+    """
+
+    def end(number: int, _frame: object) -> None:
+        end_all()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # so that the parent sees what ended us
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as start.py has set it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _open_standard_streams() -> None:
@@ -286,12 +314,21 @@ def normalize(
 
     out: list[str] = []
     rest = iter(argv)
+    inputs: list[int] = []
+    """Where in `out` what stands alone is."""
+    values_perhaps: list[int] = []
+    """Of those, the ones right behind an option whose value may be left out, and is."""
+    bare_at = -1
     for argument in rest:
         if argument == "--":
-            return [*out, argument, *rest]
+            out += [argument, *rest]
+            break
         dashes = len(argument) - len(argument.lstrip("-"))
         name, equals, value = argument[dashes:].partition("=")
         if dashes == 0 or not name:
+            if bare_at == len(out) - 1 >= 0:
+                values_perhaps.append(len(out))
+            inputs.append(len(out))
             out.append(argument)
         elif name in passes and dashes <= 2:
             out.append(f"{marker}={name}={value}" if equals else f"{marker}={name}")
@@ -301,6 +338,7 @@ def normalize(
             if equals:
                 out += [prefix + name, value] if len(name) == 1 else [f"--{name}={value}"]
             elif bare is not None:
+                bare_at = len(out) if bare != "true" else -1
                 out.append(f"--{name}={bare}")
             else:
                 following = next(rest, None)
@@ -313,14 +351,26 @@ def normalize(
             raise click.UsageError(
                 f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}"
             )
+    if len(inputs) > 1:
+        # There is one input, so what stands right behind `--report` is its file.
+        for place in reversed(values_perhaps[: len(inputs) - 1]):
+            out[place - 1] = f"{out[place - 1].partition('=')[0]}={out.pop(place)}"
     return out
 
 
-def _suggest(name: str, *known: Mapping[str, object]) -> str:
-    import difflib  # only on the way to an error
+def _suggest(name: str, values: Mapping[str, object], passes: Mapping[str, object]) -> str:
+    """What an unknown option was probably meant to be."""
+    owners: list[str] = []
+    if passes:
+        from tessera_tools.passes.table import find_pass
 
-    close = difflib.get_close_matches(name, [n for names in known for n in names], n=1)
-    return f"; did you mean '--{close[0]}'?" if close else "; --help shows every option"
+        classes = ((row, find_pass(row)) for row in passes)
+        owners = [row for row, cls in classes if cls and name in {entry.name for entry in cls.options()}]
+    if owners:
+        others = f" (also of {', '.join(f'--{owner}' for owner in owners[1:])})" if len(owners) > 1 else ""
+        return f"; it is an option of a pass: --{owners[0]}='{name}=…'{others}"
+    close = closest(name, [*values, *passes])
+    return f"; did you mean '--{close}'?" if close else "; --help shows every option"
 
 
 def print_table(

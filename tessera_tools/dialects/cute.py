@@ -1,70 +1,89 @@
-"""The `cute` dialect: copy atoms, the witnesses of how a tiled access is done.
+"""The `cute` dialect: copy atoms and product atoms, the witnesses of how a tiled access or a product is done.
 
 A copy atom names one hardware primitive and its element type: `#cute.copy_atom<sm80_cp_async_128_f16>`.  It is put on
-an access when the access is made, and the lowering emits exactly what it says.
+an access when the access is made, and the lowering emits exactly what it says.  What primitives there are is in
+atoms.py.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.types import FLOAT_WIDTHS
-from tessera_tools.opdef import Dialect, by_word
-
-_COPY_ATOM = re.compile(
-    r"sm(\d+)_(ldg|stg|cp_async|ldmatrix|ldmatrix_trans|lds|sts)_(?:(\d+)|x([124]))_(\w+)"
-    r"|sm(\d+)_(tma_load|tma_store)_([1-5])d_(\w+)"
+from tessera_tools.dialects.atoms import (
+    COPIES,
+    CopyPrimitive,
+    MmaAtom,
+    check_copy,
+    element_named,
+    read_copy,
+    read_shape,
 )
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.opdef import Dialect, by_word
 
 
 class CopyAtomAttr(Attribute, name="cute.copy_atom"):
     """`#cute.copy_atom<sm80_ldg_128_f16>`: the architecture that introduced the primitive, the primitive, its width in
     bits (or matrices for ldmatrix, dimensions for TMA), the element type."""
 
-    spelling: str
+    since: int
+    primitive: str
+    size: int
+    element: Type
 
     def verify(self) -> None:
-        match = _COPY_ATOM.fullmatch(self.spelling)
-        if match is None:
-            raise ValueError(
-                f"unknown copy atom '{self.spelling}'; expected e.g. sm80_ldg_128_f16, sm80_cp_async_128_f16, "
-                "sm75_ldmatrix_x4_f16 or sm90_tma_load_2d_f16"
-            )
-        element = match.group(5) or match.group(9)
-        if element not in FLOAT_WIDTHS and not re.fullmatch(r"i\d+", element):
-            raise ValueError(f"unknown element type '{element}' in copy atom '{self.spelling}'")
+        check_copy(self.since, self.primitive, self.size)
 
     @classmethod
-    def make(cls, since: int, primitive: str, width: int | str, element: Any) -> CopyAtomAttr:
+    def make(cls, since: int, primitive: str, size: int, element: Type) -> CopyAtomAttr:
         """An atom from its parts."""
-        return cls(f"sm{since}_{primitive}_{width}_{element}")
-
-    def _match(self) -> re.Match[str]:
-        match = _COPY_ATOM.fullmatch(self.spelling)
-        assert match is not None
-        return match
+        return cls(since, primitive, size, element)
 
     @property
-    def primitive(self) -> str:
-        """`ldg`, `stg`, `cp_async`, `ldmatrix`, `ldmatrix_trans`, `lds`, `sts`, `tma_load` or `tma_store`."""
-        return self._match().group(2) or self._match().group(7)
+    def row(self) -> CopyPrimitive:
+        """What the table says of the primitive."""
+        return COPIES[self.primitive]
 
     @property
     def bits(self) -> int:
         """The width of one access in bits; 0 where the primitive has none."""
-        return int(self._match().group(3) or 0)
+        return self.size if self.row.size == "{}" else 0
+
+    @property
+    def spelling(self) -> str:
+        """`sm80_ldg_128_f16`."""
+        return f"sm{self.since}_{self.primitive}_{self.row.size.format(self.size)}_{self.element}"
 
     @classmethod
     def parse(cls, s: Any) -> CopyAtomAttr:
         s.expect("<")
         spelling = s.word()
         s.expect(">")
-        return cls(spelling)
+        return cls(*read_copy(spelling))
 
     def text(self) -> str:
         return f"#cute.copy_atom<{self.spelling}>"
 
 
-DIALECT = Dialect("cute", "copy atoms", {}, attributes=by_word(CopyAtomAttr))
+class CuteMmaAtomAttr(MmaAtom, name="cute.mma_atom"):
+    """`#cute.mma_atom<sm90_wgmma_m64n128k16_f32_f16_f16>`: one instruction for products; the types are those of the
+    accumulator, of A and of B."""
+
+    @classmethod
+    def parse(cls, s: Any) -> CuteMmaAtomAttr:
+        s.expect("<")
+        word = s.word()
+        s.expect(">")
+        shape, *types = word.rsplit("_", 3)
+        if len(types) != 3:
+            raise ValueError(f"unknown mma atom '{word}'; expected e.g. sm90_wgmma_m64n128k16_f32_f16_f16")
+        accumulator, a, b = map(element_named, types)
+        return cls(*read_shape(shape), a, b, accumulator)
+
+    def text(self) -> str:
+        return f"#cute.mma_atom<{self.shape}_{self.accumulator}_{self.a}_{self.b}>"
+
+
+DIALECT = Dialect(
+    "cute", "copy atoms and product atoms", {}, attributes=by_word(CopyAtomAttr, CuteMmaAtomAttr)
+)

@@ -1,49 +1,29 @@
-"""The `cute_nvgpu` dialect: the matrix-multiply atoms of NVIDIA's tensor cores.
+"""The `cute_nvgpu` dialect: the matrix-multiply atoms of NVIDIA's tensor cores, and the copy atoms of TMA.
 
 `#cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>`: the instruction's shape and the types of A, B and the accumulator.
 Integers say their signedness: `si8`, `ui8`.  Floats of 8 and 4 bits with a shape of f16 are converted to it before.
+
+`#cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>`: a box of a tensor of that many dimensions, in shared
+memory in that swizzle (none where it is left out).
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
+from tessera_tools.dialects.atoms import COPIES, CopyPrimitive, MmaAtom, element_named, read_shape
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import Dialect, by_word
 
-_SHAPE = re.compile(r"sm(\d+)_m(\d+)n(\d+)k(\d+)|fma")
-FMA = "fma"
-"""The shape that stands for fused multiply-adds of single elements."""
 
-
-class MmaAtomAttr(Attribute, name="cute_nvgpu.mma_atom"):
+class MmaAtomAttr(MmaAtom, name="cute_nvgpu.mma_atom"):
     """One matrix-multiply instruction; the shape `fma` stands for scalar multiply-adds, where no tensor core serves."""
 
-    shape: str
-    a: Type
-    b: Type
-    accumulator: Type
-
-    def verify(self) -> None:
-        if _SHAPE.fullmatch(self.shape) is None:
-            raise ValueError(f"unknown mma shape '{self.shape}'; expected e.g. sm80_m16n8k16, or fma")
-
-    @property
-    def is_fma(self) -> bool:
-        """Whether no tensor core takes part."""
-        return self.shape == FMA
-
-    @property
-    def mnk(self) -> tuple[int, int, int]:
-        """Rows, columns and depth of the instruction; (1, 1, 1) for fma."""
-        match = _SHAPE.fullmatch(self.shape)
-        assert match is not None
-        return (
-            (1, 1, 1)
-            if match.group(2) is None
-            else (int(match.group(2)), int(match.group(3)), int(match.group(4)))
-        )
+    @classmethod
+    def of(cls, shape: str, a: Type, b: Type, accumulator: Type) -> MmaAtomAttr:
+        """The atom of a shape as it is spelled, `sm80_m16n8k16`."""
+        return cls(*read_shape(shape), a, b, accumulator)
 
     @classmethod
     def parse(cls, s: Any) -> MmaAtomAttr:
@@ -54,10 +34,75 @@ class MmaAtomAttr(Attribute, name="cute_nvgpu.mma_atom"):
             s.expect(",")
             types.append(s.type())
         s.expect(">")
-        return cls(shape, *types)
+        return cls.of(shape, *types)
 
     def text(self) -> str:
         return f"#cute_nvgpu.mma_atom<{self.shape}, {self.a}, {self.b}, {self.accumulator}>"
 
 
-DIALECT = Dialect("cute_nvgpu", "tensor core atoms", {}, attributes=by_word(MmaAtomAttr))
+class TmaAtom(Attribute):
+    """The base of the copy atoms of TMA: dimensions of the box, element type, bytes of the swizzle (0 for none)."""
+
+    verb: ClassVar[str] = ""
+    rank: int
+    element: Type
+    swizzle: int = 0
+
+    def verify(self) -> None:
+        if self.rank not in self.row.sizes:
+            raise ValueError(f"a box has 1 to 5 dimensions, got {self.rank}")
+        if self.swizzle not in self.row.swizzles:
+            raise ValueError(f"unknown swizzle of {self.swizzle} bytes; expected 32, 64, 128, or none")
+
+    @property
+    def primitive(self) -> str:
+        """`tma_load` or `tma_store`."""
+        return f"tma_{self.verb}"
+
+    @property
+    def row(self) -> CopyPrimitive:
+        """What the table says of the primitive."""
+        return COPIES[self.primitive]
+
+    @classmethod
+    def parse(cls, s: Any) -> TmaAtom:
+        s.expect("<")
+        word = s.word()
+        match = re.fullmatch(rf"{cls.verb}_(\d)d_(\w+)", word)
+        if match is None:
+            raise ValueError(f"unknown atom '{word}'; expected e.g. {cls.verb}_2d_f16")
+        swizzle = 0
+        if s.optional(","):
+            given = s.word()
+            found = re.fullmatch(r"swizzle_(\d+)B", given)
+            if found is None:
+                raise ValueError(
+                    f"unknown swizzle '{given}'; expected swizzle_32B, swizzle_64B or swizzle_128B"
+                )
+            swizzle = int(found[1])
+        s.expect(">")
+        return cls(int(match[1]), element_named(match[2]), swizzle)
+
+    def text(self) -> str:
+        swizzle = f", swizzle_{self.swizzle}B" if self.swizzle else ""
+        return f"#{self.name}<{self.verb}_{self.rank}d_{self.element}{swizzle}>"
+
+
+class TmaLoadAtomAttr(TmaAtom, name="cute_nvgpu.atom_copy_field_tmaload"):
+    """`#cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>`: global memory to shared memory."""
+
+    verb: ClassVar[str] = "load"
+
+
+class TmaStoreAtomAttr(TmaAtom, name="cute_nvgpu.atom_copy_field_tmastore"):
+    """`#cute_nvgpu.atom_copy_field_tmastore<store_2d_f32, swizzle_128B>`: shared memory to global memory."""
+
+    verb: ClassVar[str] = "store"
+
+
+DIALECT = Dialect(
+    "cute_nvgpu",
+    "atoms of tensor cores and of TMA",
+    {},
+    attributes=by_word(MmaAtomAttr, TmaLoadAtomAttr, TmaStoreAtomAttr),
+)

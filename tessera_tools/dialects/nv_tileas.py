@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
     COPY_ATOM,
@@ -475,7 +475,7 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
     scales = variadic_operand(
         ANY_RANKED_TENSOR, "none, or factors of blocks of a (MxS) and of b (SxN) along K"
     )
-    atom = attribute(of_class(MmaAtomAttr))
+    atom = attribute(of_class(MmaAtom))
     warps = attribute(
         I64_ARRAY, "the grid of warps over c, where it is not the one of the least traffic", optional=True
     )
@@ -487,20 +487,16 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
 
     def verify_op(self) -> None:
         verify_dot(self)
+        check_emitter(self, PRODUCT_EMITTERS[self.atom.primitive], self.atom)
         named = (self.atom.a, self.atom.b, self.atom.accumulator)
         types = [v.type.element for v in (self.a, self.b, self.c)]
-        if any(t is not _signless(n) for t, n in zip(types, named, strict=True)):
+        if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
             raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
         grid = self.warps
         if grid is not None and (len(grid.values) != self.c.type.rank or min(grid.values) < 1):
             raise self.error(
                 f"expects a count of warps for each axis of {self.c.type}, got {list(grid.values)}"
             )
-
-
-def _signless(element: Type) -> Type:
-    """The type in tiles of an atom's element: integers say their signedness in atoms only."""
-    return IntegerType(element.width) if isinstance(element, IntegerType) else element
 
 
 class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):

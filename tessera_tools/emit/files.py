@@ -16,6 +16,7 @@ from types import TracebackType
 
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.tools import os_reason
+from tessera_tools.process import forget, leave_nothing
 
 __all__ = ["OutputSet", "write_output"]
 
@@ -67,6 +68,7 @@ class OutputSet:
             os.path.dirname(final),
             f".{os.path.basename(final)[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp",
         )
+        leave_nothing(temporary)
         try:
             self._write_temporary(temporary, raw, mode)
         except OSError as failure:
@@ -205,6 +207,7 @@ def _restore(undo: list[tuple[str, str | None]]) -> None:
 def _unlink(path: str) -> None:
     with suppress(OSError):  # it may never have been made
         os.unlink(path)
+    forget(path)
 
 
 def _sync_folder(folder: str) -> None:

@@ -384,9 +384,17 @@ def serve(library: str, options: list[str]) -> None:
             break  # the options of `prepare_mir` cannot be taken back
 
 
-def main() -> None:
-    """`python -c 'import llvm_child; llvm_child.main()' LIBRARY [OPTION…]`"""
+def main(parent: int) -> None:
+    """`python -c 'import llvm_child; llvm_child.main(PID)' LIBRARY [OPTION…]`; `parent` is the process that asks."""
     import resource
+
+    # As `tessera_tools.process.end_with_parent`, which would have to be imported: in a long compile, the end of stdin
+    # is not read.
+    set_death_signal = getattr(ctypes.CDLL(None), "prctl", None)
+    if set_death_signal is not None:
+        set_death_signal(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
+    if os.getppid() != parent:
+        os._exit(1)
 
     # A fatal error of LLVM is reported by its message; a core file beside the user's sources helps nobody.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

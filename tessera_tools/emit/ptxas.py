@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import Diagnostic, HasStart, Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.process import Finished, run, signal_name
 from tessera_tools.emit.resources import Message, Report, parse_report
 from tessera_tools.emit.tools import TemporaryFolder, find_tool, os_reason
+from tessera_tools.process import OUTPUT_LIMIT, Finished, run, signal_name
 
 __all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
 
@@ -52,6 +52,10 @@ _PTX_OF_RELEASE = (
 )
 _MOST_REPORTED = 10
 _VERSION_LIMIT = 20.0
+_DETAILS_KEPT = 64 << 10
+"""Characters of endless messages that an error keeps."""
+_CUBIN_LIMIT = 1 << 30
+"""Bytes of a cubin; the largest kernels have a few million."""
 
 
 def max_ptx_of_release(major: int, minor: int) -> int:
@@ -64,6 +68,9 @@ def max_ptx_of_release(major: int, minor: int) -> int:
     return known[-1]
 
 
+_WARNS = re.compile("Performance Loss|Overriding|[Ii]gnor")
+
+
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """What ptxas made of one PTX module."""
@@ -72,14 +79,16 @@ class Assembled:
     report: Report
     command: list[str]
     seconds: float
+    output: str = ""
+    """What ptxas wrote, with `-v`."""
 
     @property
     def warnings(self) -> list[Message]:
-        """Warnings, and ptxas's remarks about lost performance, which it files under `info`."""
+        """Warnings, and what ptxas files under `info`: lost performance, and options that it overrides."""
         return [
             message
             for message in self.report.messages
-            if message.severity == "warning" or "Performance Loss" in message.text
+            if message.severity == "warning" or _WARNS.search(message.text)
         ]
 
 
@@ -149,8 +158,8 @@ class Ptxas:
                 raise _refusal(finished, ptx, ptx_name, source)
             report = parse_report(finished.text)
             try:
-                with open(output, "rb") as file:
-                    cubin = file.read()
+                with open(os.open(output, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a FIFO would block
+                    cubin = file.read(_CUBIN_LIMIT)
             except OSError as failure:
                 raise ToolError(
                     f"ptxas ended well, but its cubin cannot be read: {os_reason(failure)}",
@@ -159,7 +168,7 @@ class Ptxas:
                 ) from None
         if not cubin.startswith(b"\x7fELF"):
             raise ToolError("what ptxas wrote is not a cubin: it is no ELF file", details=finished.text)
-        return Assembled(cubin, report, command, finished.seconds)
+        return Assembled(cubin, report, command, finished.seconds, finished.text)
 
     def _run(self, command: list[str], time_limit: float) -> Finished:
         try:
@@ -174,6 +183,12 @@ class Ptxas:
                 f"ptxas was still running after {time_limit:g} s, and was ended",
                 "a smaller tile or a lower -O assembles faster; the time limit is an option",
                 details=finished.text,
+            )
+        if finished.flooded:
+            raise ToolError(
+                f"ptxas wrote more than {OUTPUT_LIMIT >> 20} MiB of messages, and was ended",
+                f"expected NVIDIA's ptxas at '{self.path}'",
+                details=finished.text[:_DETAILS_KEPT],
             )
         if finished.signal is not None:
             raise ToolError(
@@ -243,8 +258,9 @@ def locate(ptx: str, line: int) -> Position | None:
     return None
 
 
-def _release_cache() -> str:
-    return os.path.join(cache_folder(), "ptxas-releases")
+def _release_cache() -> str | None:
+    folder = cache_folder()
+    return os.path.join(folder, "ptxas-releases") if folder is not None else None
 
 
 def _identity(path: str) -> str:
@@ -254,9 +270,12 @@ def _identity(path: str) -> str:
 
 
 def _cached_release(path: str) -> tuple[int, int] | None:
+    cache = _release_cache()
+    if cache is None:
+        return None
     try:
         identity = _identity(path)
-        with open(_release_cache(), encoding="utf-8", errors="surrogateescape") as file:
+        with open(cache, encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
                 major, minor, known = line.rstrip("\n").split(" ", 2)
                 if known == identity:
@@ -268,11 +287,13 @@ def _cached_release(path: str) -> tuple[int, int] | None:
 
 def _remember_release(path: str, release: tuple[int, int]) -> None:
     """Add a line to the cache. Not being able to costs the next run 5 ms, and is no error."""
+    cache = _release_cache()
+    if cache is None:
+        return
     try:
-        os.makedirs(cache_folder(), mode=0o700, exist_ok=True)
         line = f"{release[0]} {release[1]} {_identity(path)}\n"
         # One short write in append mode: two compilers at once cannot tear each other's line.
-        descriptor = os.open(_release_cache(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(cache, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(descriptor, line.encode("utf-8", "surrogateescape"))
         finally:

@@ -10,10 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.process import run, signal_name
 from tessera_tools.emit.tools import TemporaryFolder, find_tool, os_reason
+from tessera_tools.process import run, signal_name
 
 __all__ = ["Nvdisasm", "opcodes"]
+
+_SASS_LIMIT = 512 << 20
+"""Bytes of SASS; a kernel of a million instructions has a fifth of it."""
 
 
 class Nvdisasm:
@@ -38,7 +41,7 @@ class Nvdisasm:
             source = folder.write("kernel.cubin", cubin)
             command = [self.path, "-c", *(["-gi"] if lineinfo else []), *options, source]
             try:
-                finished = run(command, time_limit=time_limit)
+                finished = run(command, time_limit=time_limit, output_limit=_SASS_LIMIT)
             except OSError as failure:
                 raise ToolError(
                     f"nvdisasm cannot be started at '{self.path}': {os_reason(failure)}",
@@ -47,6 +50,11 @@ class Nvdisasm:
         said = finished.stderr.decode("utf-8", "replace")
         if finished.timed_out:
             raise ToolError(f"nvdisasm was still running after {time_limit:g} s, and was ended", details=said)
+        if finished.flooded:
+            raise ToolError(
+                f"nvdisasm wrote more than {_SASS_LIMIT >> 20} MiB, and was ended",
+                f"expected NVIDIA's nvdisasm at '{self.path}'",
+            )
         if finished.signal is not None:
             raise ToolError(f"nvdisasm died of {signal_name(finished.signal)}", details=said)
         if not finished.succeeded:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.process import forget, leave_nothing
 
 __all__ = ["TemporaryFolder", "find_tool", "os_reason"]
 
@@ -92,6 +93,7 @@ class TemporaryFolder:
 
     def __enter__(self) -> TemporaryFolder:
         try:
+            leave_nothing(self.path)
             os.mkdir(self.path, 0o700)
         except OSError as failure:
             raise ToolError(
@@ -118,5 +120,6 @@ class TemporaryFolder:
             for name in os.listdir(self.path):
                 os.unlink(os.path.join(self.path, name))
             os.rmdir(self.path)
+            forget(self.path)
         except OSError:
             pass  # what another program left open or protected there is no reason to fail the compile

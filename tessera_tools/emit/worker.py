@@ -22,7 +22,7 @@ from typing import Any
 
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.process import kill_group, reap, signal_name, spawn
+from tessera_tools.process import end, reap, signal_name, spawn
 
 __all__ = ["LlvmInfo", "Reply", "Worker"]
 
@@ -181,14 +181,16 @@ class Worker:
         # `-I -S`: neither the user's environment nor site-packages' start-up hooks cost time or get in.
         bootstrap = (
             f"import sys; sys.path.append({os.path.dirname(os.path.abspath(__file__))!r}); "
-            "import llvm_child; llvm_child.main()"
+            f"import llvm_child; llvm_child.main({os.getpid()})"
         )
         argv = [sys.executable, "-I", "-S", "-c", bootstrap, library, *self._options]
         request_read, self._requests = os.pipe()
         self._replies, reply_write = os.pipe()
         self._stderr, stderr_write = os.pipe()
         try:
-            self._pid = spawn(argv, stdin=request_read, stdout=reply_write, stderr=stderr_write)
+            self._pid = spawn(
+                argv, stdin=request_read, stdout=reply_write, stderr=stderr_write, guards_itself=True
+            )
         except OSError as failure:
             self._close_pipes()
             raise ToolError(f"the LLVM process cannot be started: {failure.strerror}") from None
@@ -297,8 +299,7 @@ class Worker:
     def _discard(self) -> None:
         """End the child now."""
         if self._pid:
-            kill_group(self._pid)
-            os.waitpid(self._pid, 0)
+            end(self._pid)
             self._pid = 0
         self._close_pipes()
         self._info = None

@@ -11,22 +11,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tessera_tools.lalr import grammar_folder
 from tessera_tools.opdef.dialect import Dialect, all_dialects
 from tessera_tools.opdef.elements import Helpers
-
-_PACKAGED = Path(__file__).resolve().parent.parent / "_grammar"
-_CHECKOUT = Path(__file__).resolve().parent.parent.parent / "grammar"
 
 HEADER = """// Generated from tessera_tools/dialects/{dialect} by `python -m tessera_tools.parser.grammar`; do not edit.
 """
 
 
 _DEFAULTS = re.compile(r"^//: (\w+) is the default dialect inside (.*)$", re.MULTILINE)
-
-
-def grammar_folder() -> Path:
-    """Where the grammars are: in the wheel beside the package, in a checkout at its root."""
-    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
 
 
 def dialect_grammar(dialect: Dialect) -> str | None:
@@ -110,5 +103,5 @@ def write_generated(folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    for changed_name in write_generated(_CHECKOUT):
+    for changed_name in write_generated(grammar_folder()):
         print(f"wrote grammar/ops/{changed_name}")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.diagnostics import DiagnosticError, closest
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.aliases import Aliases
 from tessera_tools.parser.lexical import MAX_DIGITS, MAX_NESTING
@@ -231,21 +231,17 @@ class Lexer:
         return ops[name], Token(name, at)
 
     def _unknown_op(self, word: str) -> str:
-        import difflib
-
         from tessera_tools.opdef.dialect import find_dialect, find_op
         from tessera_tools.opdef.registry import DIALECT_MODULES
 
         if find_op(word) is not None:
             return f"op '{word}' has no custom form; write it in the generic form '\"{word}\"(…) : (…) -> …'"
         prefix = word.partition(".")[0]
-        close = difflib.get_close_matches(
-            word if "." in word else f"{self.default}.{word}", list(self.table.ops), 1, 0.75
-        )
-        hint = f"; did you mean '{close[0]}'?" if close else ""
+        close = closest(word if "." in word else f"{self.default}.{word}", self.table.ops, 0.75)
+        hint = f"; did you mean '{close}'?" if close else ""
         if "." in word and prefix not in DIALECT_MODULES and find_dialect(prefix) is None:
-            near = difflib.get_close_matches(prefix, list(DIALECT_MODULES), 1, 0.6)
-            hint = hint or (f"; did you mean '{near[0]}'?" if near else "")
+            near = closest(prefix, DIALECT_MODULES)
+            hint = hint or (f"; did you mean '{near}'?" if near else "")
             return f"unknown dialect '{prefix}' of op '{word}'{hint}"
         return f"unknown op '{word}'{hint}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tessera_tools import lalr
 from tessera_tools.ir.location import Location
 from tessera_tools.opdef.directive import Token
 
@@ -41,25 +42,15 @@ Reducer = Callable[[list[Any]], Any]
 """From the values of a rule's symbols to its node."""
 
 
-class Rule:
+class Rule(lalr.Rule):
     """One grammar rule: how its children become a node."""
 
-    __slots__ = ("alias", "expand", "keep", "origin", "placeholders", "plain", "reduce", "size")
+    __slots__ = ("reduce",)
 
     def __init__(
         self, origin: str, size: int, keep: list[int], alias: str | None, placeholders: list[int], expand: int
     ) -> None:
-        self.origin = origin
-        self.size = size
-        """How many symbols the rule has."""
-        self.keep = keep
-        """Positions of the symbols that stay in the tree; -1 - i for a repetition at i, whose items are spliced in."""
-        self.alias = alias
-        self.placeholders = placeholders
-        """Of the optional children in order: 1 for one that this alternative leaves out, which becomes None."""
-        self.expand = bool(expand)
-        """Whether a node with one child is that child (`?rule`)."""
-        self.plain = not placeholders and all(i >= 0 for i in keep)
+        super().__init__(origin, size, keep, alias, placeholders, expand)
         self.reduce = self._reducer()
 
     def _reducer(self) -> Reducer:
@@ -68,63 +59,27 @@ class Rule:
         if self.origin == "generic":
             return self._generic
         if self.origin.startswith("__"):
-            return self._repetition
+            return self.repetition
         if self.alias is not None and self.origin in _OPTIONAL:
             return self._optional
         if self.alias is not None:
             alias = self.alias
-            return lambda values: (alias, self._children(values))
+            return lambda values: (alias, self.children(values))
         if (self.expand and self.size == 1) or (self.keep == [0] and self.origin in _SINGLE and self.plain):
             return _first
         if self.plain and len(self.keep) == self.size:
             return _all
-        return self._children
-
-    def _children(self, values: list[Any]) -> list[Any]:
-        if self.plain:
-            return [values[i] for i in self.keep]
-        children: list[Any] = []
-        if not self.placeholders:
-            for i in self.keep:
-                self._add(children, values, i)
-            return children
-        # A placeholder bit stands for each optional child that this alternative leaves out, in order.
-        kept = {(-1 - i if i < 0 else i): i for i in self.keep}
-        position = 0
-        for bit in self.placeholders:
-            if bit:
-                children.append(None)
-                continue
-            if position in kept:
-                self._add(children, values, kept[position])
-            position += 1
-        return children
-
-    @staticmethod
-    def _add(children: list[Any], values: list[Any], place: int) -> None:
-        if place >= 0:
-            children.append(values[place])
-        else:
-            children += values[-1 - place]
-
-    def _repetition(self, values: list[Any]) -> list[Any]:
-        """Lark's rule for a repetition, `x* : x | x* x`; the list grows in place."""
-        if not self.keep or self.keep[0] >= 0:
-            return self._children(values)
-        items: list[Any] = values[-1 - self.keep[0]]
-        for i in self.keep[1:]:
-            self._add(items, values, i)
-        return items
+        return self.children
 
     def _optional(self, values: list[Any]) -> Any:
         dictionary = self.origin.startswith("attr_dict")
         if self.alias == "absent":
             return {} if dictionary else []
-        children = self._children(values)
+        children = self.children(values)
         return children[0] if dictionary or self.origin in ("value_list", "type_list") else children
 
     def _generic(self, values: list[Any]) -> list[Any]:
-        children = self._children(values)
+        children = self.children(values)
         return [Token("", children[0].start), (children[0], children[1:])]
 
 

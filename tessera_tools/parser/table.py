@@ -1,6 +1,6 @@
-"""The parse table: Lark builds it (LALR(1), strict) from the grammar, we keep it as JSON and run it ourselves.
+"""The parse table of MLIR's text: structure.lark and every dialect's ops as one LALR(1) grammar.
 
-    grammar/*.lark ──Lark, strict──▶ table.json {states, gotos, rules, literals, ops}
+    grammar/structure.lark, grammar/ops/*.lark ──Lark──▶ table.json {states, gotos, rules, literals, ops, defaults}
 
 The table is shipped in the wheel (`tessera_tools/_grammar/table.json`).  In a checkout it is made when first needed
 and kept in the user's cache folder, keyed by the grammar's text.
@@ -10,19 +10,12 @@ and kept in the user's cache folder, keyed by the grammar's text.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
-from tessera_tools.cache import cache_folder
-from tessera_tools.parser.grammar import grammar_folder, read_grammar
-
-FORMAT = 4
-"""Version of the JSON's shape."""
+from tessera_tools import lalr
+from tessera_tools.lalr import grammar_folder
+from tessera_tools.parser.grammar import read_grammar
 
 
 class GrammarConflict(ValueError):
@@ -32,46 +25,7 @@ class GrammarConflict(ValueError):
 def make() -> dict[str, Any]:
     """Build the table with Lark.  GrammarConflict where the grammar is not LALR(1)."""
     text, ops, defaults = read_grammar()
-    lark = _lark(text, ops)
-    parse_table = lark.parser.parser._parse_table
-    literals = {t.pattern.value: t.name for t in lark.terminals if t.pattern.type == "str"}
-    rules: list[list[Any]] = []
-    numbers: dict[Any, int] = {}
-    for rule in parse_table_rules(parse_table):
-        numbers[rule] = len(rules)
-        keep: list[int] = []
-        for i, symbol in enumerate(rule.expansion):
-            if symbol.is_term and getattr(symbol, "filter_out", False):
-                continue
-            keep.append(i if symbol.is_term or not symbol.name.startswith("__") else -1 - i)
-        origin = str(rule.origin.name)
-        placeholders = [int(b) for b in rule.options.empty_indices] if rule.options.empty_indices else []
-        rules.append([origin, len(rule.expansion), keep, rule.alias, placeholders, int(rule.options.expand1)])
-    states: list[dict[str, int]] = []
-    gotos: list[dict[str, int]] = []
-    for number in range(len(parse_table.states)):
-        row: dict[str, int] = {}
-        goto: dict[str, int] = {}
-        for symbol, (action, argument) in parse_table.states[number].items():
-            if action.name == "Shift":
-                (row if symbol.isupper() or (symbol[0] in "_$" and symbol.upper() == symbol) else goto)[
-                    symbol
-                ] = argument
-            else:
-                row[symbol] = -1 - numbers[argument]
-        states.append(row)
-        gotos.append(goto)
-    return {
-        "format": FORMAT,
-        "start": parse_table.start_states["start"],
-        "end": parse_table.end_states["start"],
-        "states": states,
-        "gotos": gotos,
-        "rules": rules,
-        "literals": literals,
-        "ops": ops,
-        "defaults": defaults,
-    }
+    return lalr.make_table(_lark(text, ops)) | {"ops": ops, "defaults": defaults}
 
 
 def _lark(text: str, ops: dict[str, str]) -> Any:
@@ -79,7 +33,7 @@ def _lark(text: str, ops: dict[str, str]) -> Any:
     from lark.exceptions import GrammarError
 
     try:
-        return _build(text)
+        return lalr.build_lark(text)
     except GrammarError as conflict:
         structure, _, alternatives = text.rpartition("?op:")
         culprits = _smallest_conflict(structure, re.findall(r"\w+", alternatives))
@@ -95,7 +49,7 @@ def _smallest_conflict(structure: str, rules: list[str]) -> list[str]:
         middle = len(rules) // 2
         for half in (rules[:middle], rules[middle:]):
             try:
-                _build(f"{structure}?op: {' | '.join({'generic': 0} | dict.fromkeys(half))}\n")
+                lalr.build_lark(f"{structure}?op: {' | '.join({'generic': 0} | dict.fromkeys(half))}\n")
             except GrammarError:
                 rules = half
                 break
@@ -104,75 +58,15 @@ def _smallest_conflict(structure: str, rules: list[str]) -> list[str]:
     return rules
 
 
-def _build(text: str) -> Any:
-    from lark import Lark
-    from lark.lexer import Lexer
-
-    class NoLexer(Lexer):
-        """Stands where Lark wants a lexer; ours runs with the table."""
-
-        __future_interface__ = 2
-
-        def __init__(self, conf: Any) -> None:
-            pass
-
-        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
-            return iter(())
-
-    return Lark(
-        text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False
-    )
-
-
-def parse_table_rules(parse_table: Any) -> list[Any]:
-    """Every rule that some state reduces, in a fixed order."""
-    rules = {
-        arg for row in parse_table.states.values() for action, arg in row.values() if action.name == "Reduce"
-    }
-    return sorted(rules, key=lambda r: (str(r.origin.name), r.order, str(r.expansion)))
-
-
 def key() -> str:
-    """What the table depends on, as a digest: the grammar's text.  The table is plain data that Lark's own version and
-    Python's have no part in, and asking for Lark's version would take longer than loading the table."""
-    digest = hashlib.sha256(f"{FORMAT}".encode())
+    """What the table depends on, as a digest."""
     folder = grammar_folder()
-    for path in [folder / "structure.lark", *sorted((folder / "ops").glob("*.lark"))]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:32]
-
-
-def build(path: Path | str) -> None:
-    """Write the table to a file, whole or not at all."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(json.dumps(make(), separators=(",", ":")), "utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    return lalr.digest([folder / "structure.lark", *sorted((folder / "ops").glob("*.lark"))])
 
 
 def load() -> dict[str, Any]:
     """The table: the wheel's own, else the cached one, else made now (and cached where the cache can be written)."""
-    shipped = grammar_folder() / "table.json"
-    if grammar_folder().name == "_grammar" and shipped.exists():
-        return json.loads(shipped.read_bytes())
-    cached = Path(cache_folder()) / f"table-{key()}.json"
-    try:
-        table = json.loads(cached.read_bytes())
-        if table.get("format") == FORMAT:
-            return table
-    except (OSError, ValueError):
-        pass
-    if sys.stderr.isatty():
-        print("building the parser table (once per grammar) …", file=sys.stderr)
-    try:
-        build(cached)
-        return json.loads(cached.read_bytes())
-    except OSError:
-        return make()
+    return lalr.load("table", key, make)
 
 
 if __name__ == "__main__":
@@ -180,4 +74,4 @@ if __name__ == "__main__":
 
     arguments = argparse.ArgumentParser(description="Build the parser table from the grammar.")
     arguments.add_argument("--output", required=True, help="the JSON file to write")
-    build(arguments.parse_args().output)
+    lalr.build(arguments.parse_args().output, make())

@@ -12,12 +12,10 @@ import os
 import pickle
 import select
 import shutil
-import signal
 import socket
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +24,7 @@ import numpy as np
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.plan import Exchange, Plan, Tensor
+from tessera_tools.process import end, fork
 from tessera_tools.runtime.compare import same_bits
 from tessera_tools.runtime.interface import Buffer, Device, Module, Result
 from tessera_tools.runtime.ranks_torch import TorchTransport, has_torch
@@ -118,7 +117,7 @@ def run_plan(
     try:
         for rank in range(plan.ranks):
             receiver, sender = os.pipe()
-            process = os.fork()
+            process = fork()
             if not process:
                 os.close(receiver)
                 for pipe in processes:
@@ -145,9 +144,7 @@ def run_plan(
     finally:
         for pipe, process in processes.items():
             os.close(pipe)
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
+            end(process)
         for row in mesh:
             for one in row:
                 if one is not None:

@@ -15,10 +15,12 @@ import mmap
 import os
 import pickle
 import struct
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from tessera_tools.process import end, fork, reap
 from tessera_tools.runtime.simulated import PartialLaunch
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Findings
@@ -113,7 +115,7 @@ def _share_memory(launch: PartialLaunch) -> None:
 def _start(launch: PartialLaunch, first: int, last: int, tally: Any) -> tuple[int, int]:
     """Fork a process for the clusters `first` to `last`; its id, and the pipe that its result comes through."""
     receiver, sender = os.pipe()
-    process = os.fork()
+    process = fork()
     if process:
         os.close(sender)
         return process, receiver
@@ -141,7 +143,7 @@ def _finish(process: int, pipe: int) -> tuple[Result, bool]:
         pickle.loads(raw[8:]) if len(raw) > 8 and len(raw) == 8 + struct.unpack("<Q", raw[:8])[0] else None
     )
     os.close(pipe)
-    os.waitpid(process, 0)
+    reap(process)
     if found is None:
         raise MemoryError
     if isinstance(found, str):
@@ -150,12 +152,8 @@ def _finish(process: int, pipe: int) -> tuple[Result, bool]:
 
 
 def _end(process: int, pipe: int) -> None:
-    import signal
-    from contextlib import suppress
-
+    end(process)
     with suppress(OSError):
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
         os.close(pipe)
 
 

@@ -6,15 +6,13 @@ Source: PTX ISA, "State Spaces", "Variables", "Initializers", "Kernel and Functi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.operands import number
 from tessera_tools.sim.program import Function, Program, RegisterDeclaration, Scope, Variable
+from tessera_tools.sim.syntax import Token
 from tessera_tools.sim.types import TYPES, Type
-
-if TYPE_CHECKING:
-    from lark import Token
 
 __all__ = ["Declarations"]
 

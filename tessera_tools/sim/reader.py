@@ -1,6 +1,6 @@
 """Reads PTX text into a `Program`.
 
-    text ──blank comments──▶ Lark (grammar/ptx.lark: directives, one token per instruction) ──▶ light tree
+    text ──syntax.py (grammar/ptx.lark: directives, one token per instruction)──▶ light tree
          ──_Builder: scopes, registers, variables, labels──▶ Program
 
 Every error is a DiagnosticError with the PTX line and column. Source: PTX ISA, "Syntax", "Directives".
@@ -8,85 +8,26 @@ Every error is a DiagnosticError with the PTX line and column. Source: PTX ISA, 
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.declarations import Declarations
 from tessera_tools.sim.operands import OperandError, number, read_operands
 from tessera_tools.sim.program import Function, Instruction, Name, Operand, Program, Scope, SourceLocation
-
-if TYPE_CHECKING:
-    from lark import Lark, Token
-
-Tree = Any
-"""A node of the light tree; the grammar fixes what its children are."""
+from tessera_tools.sim.syntax import Token, Tree, parse
 
 __all__ = ["read"]
 
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_NOT_NEWLINE = re.compile(r"[^\n]")
 _INSTRUCTION = re.compile(r"(?:@\s*(!?)\s*([%$\w]+)\s+)?([a-z][a-z0-9_]*)((?:\.[\w:]+)*)(.*);", re.DOTALL)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
+_LOC = re.compile(
+    r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?(?:\s*,\s*function_name\s+[^,]+,\s*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?"
+)
 _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
-
-
-def _blank(match: re.Match[str]) -> str:
-    text = match.group()
-    return text if text[0] == '"' else _NOT_NEWLINE.sub(" ", text)
-
-
-@cache
-def _parser() -> Lark:
-    import hashlib
-
-    from lark import Lark
-
-    grammar = _grammar()
-    options: dict[str, Any] = {"parser": "lalr", "lexer": "contextual", "maybe_placeholders": True}
-    # Lark makes the table in half a second or more; the user's own folder keeps it (Lark checks what it reads there).
-    folder = cache_folder()
-    with contextlib.suppress(OSError):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        name = f"ptx-{hashlib.sha256(grammar.encode()).hexdigest()[:16]}.lark"
-        return Lark(grammar, cache=os.path.join(folder, name), **options)
-    return Lark(grammar, **options)
-
-
-def _grammar() -> str:
-    """The grammar's text: beside the package in a checkout, inside it in a wheel."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "_grammar", package.parent / "grammar"):
-        path = folder / "ptx.lark"
-        if path.is_file():
-            return path.read_text(encoding="utf-8")
-    raise error(None, "grammar/ptx.lark is missing from this installation", "install tessera-tools again")
 
 
 def read(text: str, file: str = "<ptx>") -> Program:
     """The module in `text`; `file` is its name in messages. Raises DiagnosticError for anything unexpected."""
-    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-
-    try:
-        tree = _parser().parse(_COMMENT.sub(_blank, text))
-    except UnexpectedInput as failure:
-        place = Position(file, max(failure.line, 1), max(failure.column, 1))
-        if isinstance(failure, UnexpectedToken) and failure.token.type == "$END":
-            lines = text.count("\n") + 1
-            raise error(
-                Position(file, lines, 1), "the text ends too early: a '}' or ';' is missing"
-            ) from None
-        found = failure.token if isinstance(failure, UnexpectedToken) else ""
-        if isinstance(failure, UnexpectedCharacters):
-            found = text.split("\n")[place.line - 1][place.column - 1 :].strip()
-        shown = str(found).split("\n")[0][:40]
-        raise error(place, f"this is not PTX as expected here: found '{shown}'") from None
-    return _Builder(file).module(tree)
+    return _Builder(file).module(parse(text, file))
 
 
 class _Builder(Declarations):
@@ -96,6 +37,8 @@ class _Builder(Declarations):
         super().__init__(Program(file))
         self.files: dict[str, str] = {}
         self.location: SourceLocation | None = None
+        self.places: dict[tuple[str | None, ...], SourceLocation] = {}
+        """The last `.loc` of a file, line and column."""
 
     def module(self, tree: Tree) -> Program:
         program = self.program
@@ -210,7 +153,16 @@ class _Builder(Declarations):
         assert match is not None
         file = self.files.get(match.group(1), f"file {match.group(1)}")
         line = int(match.group(2))
-        self.location = SourceLocation(file, line, int(match.group(3) or 0)) if line else None
+        if not line:
+            self.location = None
+            return
+        # The call's own place comes before what is inlined there, and says where it was inlined itself.
+        caller = self.places.get((match.group(4), match.group(5), match.group(6)))
+        if caller is None and match.group(4):
+            name = self.files.get(match.group(4), f"file {match.group(4)}")
+            caller = SourceLocation(name, int(match.group(5)), int(match.group(6)))
+        self.location = SourceLocation(file, line, int(match.group(3) or 0), caller)
+        self.places[match.group(1), match.group(2), match.group(3)] = self.location
 
     def instruction(self, token: Token, scope: Scope) -> None:
         match = _INSTRUCTION.match(token)

@@ -164,7 +164,7 @@ class TensorMap:
         _require(len(self.strides) == rank - 1, f"{len(self.strides)} strides for rank {rank}; one less")
         for stride in self.strides:
             _require(
-                stride % align == 0 and 0 < stride < 1 << 40,
+                stride % align == 0 and 0 <= stride < 1 << 40,
                 f"a stride of {stride} bytes; expected a multiple of {align} below 2^40",
             )
         _require(

@@ -1,6 +1,10 @@
-"""The wgmmas of a warp that are in flight: their groups, accumulators, and the registers that they still use.
+"""The wgmmas that are in flight: their groups, accumulators, and the registers and shared memory that they use.
 
-    issue ──▶ State.open ──commit──▶ State.groups ──wait──▶ `land`: D goes to its registers
+    issue ──▶ State.open ──commit──▶ State.groups ──wait──▶ `complete`: all four warps' parts have read their operands
+                                                     └────▶ `land`: the D of the waiting warp goes to its registers
+
+A wgmma is one operation of four warps. It completes once all four have issued it, so the wait of one warp waits
+for the other three, and comes after what the operation read on behalf of all of them.
 
 D is kept beside its registers until the wait, and the registers are poison in the mode `late`. What other
 instructions do with them is noticed by `watch`, which wraps the instructions that name such a register.
@@ -10,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +22,11 @@ from tessera_tools.sim import memory
 from tessera_tools.sim.decode import Execute, after_decoding
 from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Pair, Program, Vector
 from tessera_tools.sim.proxies import mark
+from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Mask, Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.machine import Cta
 
 __all__ = [
     "POISON",
@@ -26,12 +34,14 @@ __all__ = [
     "Operation",
     "Register",
     "State",
+    "Warpgroup",
+    "complete",
+    "issue",
     "land",
-    "readers_of",
     "registers_of",
     "state_of",
-    "unit_bytes",
     "watch",
+    "warpgroup_of",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +56,7 @@ _OCTETS = np.arange(16)
 
 @dataclass(eq=False, slots=True)
 class Operation:
-    """One wgmma of a warp, in flight. `a_rows` are the values that A's registers had when it was issued."""
+    """One warp's part of a wgmma. `a_rows` are the values that A's registers had when it was issued."""
 
     shape: str
     d_ports: Sequence[int]
@@ -58,7 +68,13 @@ class Operation:
     """Units of shared memory that it reads."""
     compute: Callable[[], None]
     line: int
+    pc: int
+    number: int = 0
+    """How many wgmmas the warp had issued before this one."""
     finished: bool = False
+    """The accumulator has been computed."""
+    read: bool = False
+    """The operands in shared memory are no longer in use."""
 
 
 @dataclass(slots=True)
@@ -88,24 +104,76 @@ def state_of(warp: Warp) -> State:
     return found
 
 
-def readers_of(warp: Warp) -> Array:
-    """How many wgmmas in flight read each unit of the CTA's shared memory."""
-    found = warp.cta.state.get("wgmma readers")
+@dataclass(eq=False, slots=True)
+class Warpgroup:
+    """The four warps that issue wgmmas together. `agent` reads shared memory for them (sim/races.py)."""
+
+    warps: list[Warp]
+    agent: int
+    pending: list[tuple[Warp, Operation]] = field(default_factory=list[tuple["Warp", Operation]])
+    """Parts of operations that still read shared memory, in the order of their issue."""
+    seen: Array | None = None
+    """What to acquire to come after the operations that have completed."""
+
+    def behind(self, number: int) -> list[Warp]:
+        """The warps that have not issued the operation `number` yet."""
+        return [warp for warp in self.warps if state_of(warp).issued <= number]
+
+
+def warpgroup_of(warp: Warp) -> Warpgroup:
+    groups = warp.cta.state.setdefault("warpgroups", {})
+    number = warp.index // 4
+    found = groups.get(number)
     if found is None:
-        found = warp.cta.state["wgmma readers"] = np.zeros(len(warp.cta.shared.views[16]), np.int32)
+        agent = warp.cta.cluster.clocks.agent()
+        found = groups[number] = Warpgroup(warp.cta.warps[4 * number : 4 * number + 4], agent)
     return found
 
 
-def land(warp: Warp, mask: Mask, state: State, operation: Operation) -> None:
-    """End an operation: its accumulators go to their registers unless a later one still works on them."""
-    shared = warp.cta.shared
-    if not operation.finished:
-        operation.compute()
-    readers = readers_of(warp)
+def readers_of(cta: Cta) -> Array:
+    """How many wgmmas in flight read each 16-byte unit of the CTA's shared memory."""
+    found = cta.state.get("wgmma readers")
+    if found is None:
+        found = cta.state["wgmma readers"] = np.zeros(len(cta.shared.views[16]), np.int32)
+    return found
+
+
+def issue(warp: Warp, state: State, operation: Operation) -> None:
+    """Start the part of `warp` in an operation: its operands in shared memory are in use from now on."""
+    shared, readers = warp.cta.shared, readers_of(warp.cta)
+    group = warpgroup_of(warp)
+    record, _ = warp.cta.cluster.clocks.act(group.agent, operation.pc)
     for units in operation.units:
-        readers[units] -= 1
-        shared.states[16][units[readers[units] == 0]] &= ~READING
-        mark(warp, shared, unit_bytes(units), warp.records[mask.first], write=False)
+        mark(warp, shared, unit_bytes(units), record, write=False)
+        readers[units] += 1
+        shared.states[16][units] |= READING
+    group.pending.append((warp, operation))
+    state.open.append(operation)
+
+
+def complete(group: Warpgroup, number: int) -> None:
+    """The operations up to `number`, which all four warps have issued, have read their operands."""
+    cta = group.warps[0].cta
+    shared, readers = cta.shared, readers_of(cta)
+    done = [pair for pair in group.pending if pair[1].number <= number]
+    if not done:
+        return
+    group.pending = [pair for pair in group.pending if pair[1].number > number]
+    act, seen = cta.cluster.clocks.act(group.agent, 0)
+    for warp, operation in done:
+        record = record_at(act, operation.pc)
+        if not operation.finished:
+            operation.compute()
+            operation.finished = True
+        for units in operation.units:
+            readers[units] -= 1
+            shared.states[16][units[readers[units] == 0]] &= ~READING
+            mark(warp, shared, unit_bytes(units), record, write=False)
+    group.seen = seen
+
+
+def land(warp: Warp, state: State, operation: Operation) -> None:
+    """Give a warp the result of a complete operation, unless a later one still works on the same registers."""
     others = list(state.flying())
     busy = {port for other in others for port in other.d_ports}
     for port in operation.d_ports:

@@ -163,3 +163,15 @@ def test_a_view_that_comes_from_elsewhere_has_no_known_place() -> None:
     value = Block([nv_tileaa.MemRefType((64,), F16)]).arguments[0]
     assert place_of(value) is None
     assert place_of(nv_tileaa.AddPtr(value, [View([1], [1]).const(0)]).res) is None
+
+
+def test_one_element_of_an_empty_view_lies_outside() -> None:
+    assert in_bounds(View([ANY], [1]).op, [0], (1,), Facts()) == (False,)
+    assert in_bounds(View([{"lower": 1}], [1]).op, [0], (1,), Facts()) == (True,)
+
+
+@pytest.mark.parametrize(("extent", "inside"), [(79, False), (80, True)])
+def test_a_tile_that_ends_where_the_view_ends_lies_inside(extent: int, inside: bool) -> None:
+    view = View([{"lower": extent}], [1])
+    offset = view.item({"lower": 0, "upper": 64})
+    assert in_bounds(view.op, [offset], (16,), Facts()) == (inside,)

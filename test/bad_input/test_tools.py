@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -85,6 +86,22 @@ def test_ptxas_hanging(tmp_path: Path) -> None:
     refused(result, "ptxas.*(time|1 s|seconds)", positioned=False)
     assert time.monotonic() - before < 30
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists(), "ptxas was left running"
+
+
+@pytest.mark.parametrize("script", ["exec yes", "exec yes >&2"])
+def test_ptxas_talking_without_end(script: str, tmp_path: Path) -> None:
+    result = compile_with(fake(tmp_path, script), tmp_path)
+    refused(result, "ptxas wrote more than 16 MiB of messages, and was ended", positioned=False)
+
+
+def test_a_fifo_as_ptxas(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ptxas", 0o777)
+    refused(compile_with(str(tmp_path / "ptxas"), tmp_path), "cannot be run", positioned=False)
+
+
+def test_a_fifo_as_cubin(tmp_path: Path) -> None:
+    script = 'while [ $# -gt 0 ]; do case "$1" in -o) OUT=$2;; esac; shift; done; rm -f "$OUT"; mkfifo "$OUT"'
+    refused(compile_with(fake(tmp_path, script), tmp_path), "cubin", positioned=False)
 
 
 def test_llvm_aborting(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from bytecode.handmade import (
 
 from tessera_tools.bytecode import read_bytecode
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects.cuda_tile import OverflowAttr
 from tessera_tools.ir.printing import print_op
 
 HERE = Path(__file__).parents[1]
@@ -227,6 +228,12 @@ def test_a_value_of_a_region_is_unknown_outside() -> None:
 
 def test_a_case_that_an_enumeration_lacks() -> None:
     assert "9 is no case of cuda_tile.overflow" in refusal(kernel(varint(3, 2, 9, 0, 0)))[0]
+
+
+def test_the_first_number_behind_an_enumeration() -> None:
+    cases = len(OverflowAttr.cases)
+    message = refusal(kernel(varint(3, 2, cases, 0, 0)))[0]
+    assert f"{cases} is no case of cuda_tile.overflow; expected less than {cases}" in message
 
 
 def test_an_empty_block() -> None:

@@ -30,7 +30,7 @@ def same(layout: LinearLayout, table: tables.Fragment, packed: int) -> None:
 
 @pytest.mark.parametrize(("shape", "element", "accumulator", "bits"), INSTRUCTIONS)
 def test_atoms(shape: str, element: Type, accumulator: Type, bits: int) -> None:
-    m, n, k = MmaAtomAttr(shape, element, element, accumulator).mnk
+    m, n, k = MmaAtomAttr.of(shape, element, element, accumulator).mnk
     packed = max(1, 32 // bits)
     same(atoms.mma_a(bits, k, m), tables.mma_a(m, k, packed), packed)
     same(atoms.mma_b(bits, k), tables.mma_b(k, n, packed), packed)
@@ -52,7 +52,7 @@ def test_an_instruction_has_the_rows_and_columns_of_its_accumulator(
 ) -> None:
     """A has the accumulator's rows in the lanes and registers of the fragment, B its columns, whatever the tile."""
     m, n, k = tile
-    atom = MmaAtomAttr(shape, element, element, accumulator)
+    atom = MmaAtomAttr.of(shape, element, element, accumulator)
     grid = warp_grid((*batch, m, n), warps, atom.mnk[:2])
     a, b, c = operand_layouts((*batch, m, n), k, atom, grid)
     assert [shape_of(x) for x in (a, b, c)] == [(*batch, m, k), (*batch, k, n), (*batch, m, n)]
@@ -70,7 +70,7 @@ def test_an_instruction_has_the_rows_and_columns_of_its_accumulator(
 
 
 def test_a_small_tile_repeats_rows_and_columns_of_a_larger_one() -> None:
-    atom = MmaAtomAttr("sm80_m16n8k16", F16, F16, F32)
+    atom = MmaAtomAttr.of("sm80_m16n8k16", F16, F16, F32)
     a, _, c = operand_layouts((4, 2), 8, atom, (1, 1))
     whole_a, _, whole_c = fragments((4, 2), 8, atom, (1, 1))
     for lane in range(32):
@@ -85,7 +85,7 @@ def test_a_small_tile_repeats_rows_and_columns_of_a_larger_one() -> None:
 @pytest.mark.parametrize("shape", [(64, 64), (1, 1), (128, 2), (4, 8, 16)], ids=str)
 def test_what_a_thread_holds_without_tensor_cores(shape: tuple[int, ...]) -> None:
     """Every thread has all terms of each of its elements."""
-    atom = MmaAtomAttr("fma", F32, F32, F32)
+    atom = MmaAtomAttr.of("fma", F32, F32, F32)
     a, b, c = operand_layouts(shape, 4, atom, warp_grid(shape, 4, (8, 16)))
     row, column = f"dim{len(shape) - 2}", f"dim{len(shape) - 1}"
 
@@ -102,7 +102,7 @@ def test_what_a_thread_holds_without_tensor_cores(shape: tuple[int, ...]) -> Non
 
 
 def test_an_operand_needs_an_axis_of_its_accumulator() -> None:
-    c = operand_layouts((16, 8), 16, MmaAtomAttr("sm80_m16n8k16", F16, F16, F32), (1, 1))[2]
+    c = operand_layouts((16, 8), 16, MmaAtomAttr.of("sm80_m16n8k16", F16, F16, F32), (1, 1))[2]
     with pytest.raises(ValueError, match="no axis 2"):
         held_operand(c, 2, 16)
 

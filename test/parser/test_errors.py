@@ -34,6 +34,7 @@ def in_function(body: str) -> list[tuple[int, int, str]]:
 @pytest.mark.parametrize(
     ("body", "line", "column", "message"),
     [
+        ("%0 = arith.adi %a, %a : i32", 2, 8, "unknown op 'arith.adi'; did you mean 'arith.addi'?"),
         ("%0 = arith.adddi %a, %a : i32", 2, 8, "unknown op 'arith.adddi'; did you mean 'arith.addi'?"),
         ("%0 = arit.addi %a, %a : i32", 2, 8, "unknown dialect 'arit' of op 'arit.addi'; did you mean 'arith"),
         ("%0 = nowhere.op %a : i32", 2, 8, "unknown dialect 'nowhere' of op 'nowhere.op'"),
@@ -62,6 +63,8 @@ def in_function(body: str) -> list[tuple[int, int, str]]:
         ("%0 = arith.constant #foo.bar", 2, 23, f"dialect 'foo' is not registered; use {UNREGISTERED}"),
         ("%0 = arith.constant 1 : !foo.bar", 2, 27, f"dialect 'foo' is not registered; use {UNREGISTERED}"),
         ("%0 = arith.constant 1 : !llvm.bar", 2, 27, "unknown type '!llvm.bar' in dialect 'llvm'"),
+        ("%0 = arith.constant dense<256> : tensor<2xi8>", 2, 29, "integer constant out of range for type i8: 256"),
+        ("%0 = arith.constant dense<-129> : tensor<2xi8>", 2, 29, "integer constant out of range for type i8: -129"),
         ("%0 = arith.constant dense<[1,[2]]> : tensor<2xi32>", 2, 29, "ranks are not consistent between elements"),
         ("%0 = arith.constant dense<[1]> : tensor<2xi32>", 2, 23, "shape of elements literal (1) does not match"),
         ("%0 = arith.constant 1 : tensor<99999999999999999999xi32>", 2, 34, "dimension is too large"),

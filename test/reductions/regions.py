@@ -23,13 +23,14 @@ def combined(
 ) -> tuple[str, tuple[int, ...]]:
     """(a program that reduces or scans its tiles `x`, … into `xR`, …; the shape of the results).
 
-    what: `reduce` or `scan`. region: ops on `%xE` (an element) and `%xA` (what is before it), … that end in a yield.
+    what: `reduce` or `scan`. region: ops on `%xA` (what is before an element) and `%xE` (the element), … that end in
+    a yield.
     before: ops before it, whose values the region may use.
     """
     scan = what == "scan"
     result = tuple(shape) if scan else (*shape[:axis], *shape[axis + 1 :])
     names = [name for name, _, _ in operands]
-    arguments = ", ".join(f"%{n}E: tile<{e}>, %{n}A: tile<{e}>" for n, e, _ in operands)
+    arguments = ", ".join(f"%{n}A: tile<{e}>, %{n}E: tile<{e}>" for n, e, _ in operands)
     old = ", ".join(tile(e, shape) for _, e, _ in operands)
     new = ", ".join(tile(e, result) for _, e, _ in operands)
     flag = f" reverse={'true' if reverse else 'false'}" if scan else ""

@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import TARGETS, Array, check_tools, decode, empty, fresh_seed, program, random, run, tile
+from programs import (
+    TARGETS,
+    Array,
+    check_tools,
+    decode,
+    empty,
+    encode,
+    fresh_seed,
+    program,
+    random,
+    run,
+    tile,
+)
 from reductions.regions import combined, random_case
 
 MODES = ("late", "early")
@@ -89,16 +101,6 @@ def test_scans_over_registers_lanes_and_warps(shape: tuple[int, ...], axis: int,
     check_affine(shape, axis, reverse, generator())
 
 
-def test_the_identity_comes_first_and_once():
-    rng = generator()
-    shape, axis = random_case(rng)
-    print(shape, axis)
-    text, _ = combined("scan", [("x", "i32", "1000")], ADD, shape, axis)
-    x = random("i32", shape, rng)
-    _, found = ran(text, rng, x, empty("i32", shape))
-    assert np.array_equal(found.reshape(shape), np.cumsum(x, axis=axis, dtype=np.int32) + np.int32(1000))
-
-
 PRECISION = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
 
@@ -142,6 +144,152 @@ def test_the_scan_of_a_product(axis: int):
     *_, y = ran(text, rng, a, b, empty("f32", shape))
     exact = a.astype(np.float64) @ b.astype(np.float64)
     assert np.array_equal(y.reshape(shape), exact.cumsum(axis))
+
+
+# Bodies whose operands may not be swapped, against a fold in order.  `%xA` is the running prefix, `%xE` the element.
+
+ORDERED_ELEMENTS = ["i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"]
+ALL_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
+
+
+def folded(step: Any, columns: list[Array], axis: int, reverse: bool) -> list[Array]:
+    """The columns scanned along an axis, one element after the other; `step(before, element)` takes and gives lists."""
+    moved = [along(column, axis, reverse) for column in columns]
+    rows = [[column[:1] for column in moved]]
+    for i in range(1, len(moved[0])):
+        # Slices: NumPy warns where single numbers wrap, and not where arrays do.
+        rows.append(step(rows[-1], [column[i : i + 1] for column in moved]))
+    return [along_back(np.concatenate(parts), axis, reverse) for parts in zip(*rows, strict=True)]
+
+
+def along_back(array: Array, axis: int, reverse: bool) -> Array:
+    """The inverse of `along`."""
+    return np.moveaxis(array[::-1] if reverse else array, 0, axis)
+
+
+def mad(element: str, a: str, b: str, c: str, name: str) -> str:
+    """`%name = a * b + c`, rounded twice."""
+    f = "i" if element.startswith("i") else "f"
+    return f"%{name}p = mul{f} {a}, {b} : tile<{element}>\n%{name} = add{f} %{name}p, {c} : tile<{element}>\n"
+
+
+def recurrence(element: str) -> str:
+    """(a1, b1), (a2, b2) ↦ (a1·a2, a2·b1 + b2): x ↦ a1·x + b1, then x ↦ a2·x + b2."""
+    f = "i" if element.startswith("i") else "f"
+    return (
+        f"%slope = mul{f} %aA, %aE : tile<{element}>\n"
+        + mad(element, "%aE", "%bA", "%bE", "shift")
+        + f"yield %slope, %shift : tile<{element}>, tile<{element}>"
+    )
+
+
+def recurrence_step(before: list[Array], element: list[Array]) -> list[Array]:
+    (a1, b1), (a2, b2) = before, element
+    return [a1 * a2, a2 * b1 + b2]
+
+
+def matrices(element: str) -> str:
+    """The product of 2x2 matrices, (t u; v w): the running product on the left."""
+    f = "i" if element.startswith("i") else "f"
+    text = ""
+    for name, (left, right, top, bottom) in {"t": "tutv", "u": "tuuw", "v": "vwtv", "w": "vwuw"}.items():
+        text += f"%{name}x = mul{f} %{left}A, %{top}E : tile<{element}>\n"
+        text += mad(element, f"%{right}A", f"%{bottom}E", f"%{name}x", f"{name}y")
+    kind = ", ".join([f"tile<{element}>"] * 4)
+    return text + f"yield %ty, %uy, %vy, %wy : {kind}"
+
+
+def matrices_step(before: list[Array], element: list[Array]) -> list[Array]:
+    (p, q, r, s), (t, u, v, w) = before, element
+    return [p * t + q * v, p * u + q * w, r * t + s * v, r * u + s * w]
+
+
+def check_ordered(
+    region: str,
+    step: Any,
+    names: str,
+    element: str,
+    columns: list[Array],
+    axis: int,
+    reverse: bool,
+    **how: Any,
+) -> None:
+    """Scan and compare, exactly."""
+    shape = columns[0].shape
+    print(shape, axis, reverse)
+    identities = {"a": "1", "t": "1", "w": "1"}
+    operands = [
+        (n, element, identities.get(n, "0") + ("" if element.startswith("i") else ".0")) for n in names
+    ]
+    text, _ = combined("scan", operands, region, shape, axis, reverse)
+    found = ran(text, how["rng"], *columns, *(empty(element, shape) for _ in names))[len(names) :]
+    values = [decode(element, column) for column in columns]
+    if element.startswith("i"):
+        values = columns
+    for got, expected in zip(found, folded(step, values, axis, reverse), strict=True):
+        got = got.reshape(shape) if element.startswith("i") else decode(element, got).reshape(shape)
+        assert np.array_equal(got, expected)
+
+
+def random_turns(rng: np.random.Generator, element: str, shape: tuple[int, ...]) -> list[Array]:
+    """2x2 matrices that permute and negate: every product of them is one again, in every format."""
+    sign = rng.choice([-1.0, 1.0], (2, *shape))
+    swap = rng.integers(0, 2, shape)
+    parts = [(1 - swap) * sign[0], swap * sign[0], swap * sign[1], (1 - swap) * sign[1]]
+    return [encode(element, part) for part in parts]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("element", ORDERED_ELEMENTS)
+def test_a_linear_recurrence(element: str, reverse: bool):
+    rng = generator()
+    shape, axis = random_case(rng)
+    # Slopes of -1 and 1 and few nonzero shifts, so that the sums are exact in 8 bits of a number's digits.
+    slope = encode(element, rng.choice([-1.0, 1.0], shape))
+    shift = encode(element, np.where(rng.random(shape) < 64 / shape[axis], rng.integers(-1, 2, shape), 0.0))
+    columns = [slope, shift]
+    check_ordered(recurrence(element), recurrence_step, "ab", element, columns, axis, reverse, rng=rng)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("element", ORDERED_ELEMENTS)
+def test_products_of_matrices_over_four_operands(element: str, reverse: bool):
+    rng = generator()
+    shape, axis = random_case(rng, most_bits=9)
+    columns = random_turns(rng, element, shape)
+    check_ordered(matrices(element), matrices_step, "tuvw", element, columns, axis, reverse, rng=rng)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("which", ["first", "last"])
+@pytest.mark.parametrize("element", ORDERED_ELEMENTS)
+def test_the_first_and_the_last(element: str, which: str, reverse: bool):
+    rng = generator()
+    shape, axis = random_case(rng)
+    region = f"yield %x{'A' if which == 'first' else 'E'} : tile<{element}>"
+    x = encode(element, rng.integers(-100, 101, shape).astype(np.float64))
+    step = (lambda before, element: before) if which == "first" else (lambda before, element: element)
+    check_ordered(region, step, "x", element, [x], axis, reverse, rng=rng)
+
+
+@pytest.mark.parametrize("size", ALL_SIZES)
+def test_every_size_keeps_the_order(size: int):
+    rng = generator()
+    reverse = bool(rng.integers(2))
+    bits = int(rng.integers(0, 13 - size.bit_length() + 1)) if size < 4096 else 0
+    axis = int(rng.integers(2))
+    shape = (size, 1 << min(bits, 3)) if axis == 0 else (1 << min(bits, 3), size)
+    columns = [random("i32", shape, rng), random("i32", shape, rng)]
+    check_ordered(recurrence("i32"), recurrence_step, "ab", "i32", columns, axis, reverse, rng=rng)
+
+
+@pytest.mark.parametrize("axis", range(4))
+def test_every_axis_of_one_tile_keeps_the_order(axis: int):
+    rng = generator()
+    shape = tuple(int(n) for n in rng.permutation([2, 4, 8, 16]))
+    for reverse in (False, True):
+        columns = random_turns(rng, "f32", shape)
+        check_ordered(matrices("f32"), matrices_step, "tuvw", "f32", columns, axis, reverse, rng=rng)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -75,7 +75,7 @@ def _fold(m: Machine, op: Any) -> list[list[Array]]:
     order = range(inputs[0].shape[0])[:: -1 if reverse is not None and reverse.value else 1]
     steps = [[value[order[0]] for value in inputs]]
     for i in order[1:]:
-        arguments = [x for value, acc in zip(inputs, steps[-1], strict=True) for x in (value[i], acc)]
+        arguments = [x for value, acc in zip(inputs, steps[-1], strict=True) for x in (acc, value[i])]
         end = m.inner(op.body.entry, arguments)
         steps.append([np.broadcast_to(v, inputs[0].shape[1:]) for v in end.values])
     return steps if order.step > 0 else steps[::-1]

@@ -194,8 +194,8 @@ def _fold(w: Writer, op: str, element: str, way: str) -> None:
     suffix = f" {sign}" if sign else ""
     made = w.define(
         f"{op} {x} dim={axis}{reverse if op == 'scan' else ''} identities=[{identity}{kind}] : "
-        f"{tile_of(element, shape)} -> {tile_of(element, new)}\n  (%cur: {number}, %acc: {number}) {{\n"
-        f"    %folded = {fold} %cur, %acc{suffix} : {number}\n    yield %folded : {number}\n  }}"
+        f"{tile_of(element, shape)} -> {tile_of(element, new)}\n  (%acc: {number}, %cur: {number}) {{\n"
+        f"    %folded = {fold} %acc, %cur{suffix} : {number}\n    yield %folded : {number}\n  }}"
     )
     w.result(made, element, new)
 

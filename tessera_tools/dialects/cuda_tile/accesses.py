@@ -146,8 +146,7 @@ def check_indices(op: Any) -> None:
     kinds: list[Any] = value_types(op.index)
     if len(kinds) != view.index_rank:
         raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(kinds)}")
-    if op.inbounds is not None and len(op.inbounds) != len(kinds):
-        raise op.error(f"expected {len(kinds)} inbounds flags, one for each index, got {len(op.inbounds)}")
+    check_inbounds(op)
     sparse = view.sparse_dim if isinstance(view, GatherScatterViewType) else None
     if sparse is not None:
         _check_sparse_index(op, view, kinds.pop(sparse))
@@ -159,6 +158,15 @@ def check_indices(op: Any) -> None:
             raise op.error(
                 f"expected index type {i} to be the same as other index types ('{kinds[0]}'), got '{kind}'"
             )
+
+
+def check_inbounds(op: Any) -> None:
+    """As many flags as indices."""
+    count = len(op.index)
+    if op.inbounds is not None and len(op.inbounds) != count:
+        raise op.error(
+            f"inbounds size ({len(op.inbounds)}) must match the number of index dimensions ({count})"
+        )
 
 
 def _check_sparse_index(op: Any, view: GatherScatterViewType, kind: Any) -> None:

@@ -29,8 +29,8 @@ from tessera_tools.dialects.cuda_tile.types import TensorViewType, TileType, Til
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Region
+from tessera_tools.ir.effects import own_effects
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.traits import Pure
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -514,8 +514,9 @@ class _Aggregate(_Structured):
                 )
         self._check_yield(block)
         for inner in block.operations:
-            if inner.next_op is not None and not inner.has_trait(Pure):
-                raise inner.error(f"only pure operations are allowed inside '{self.name}'")
+            # Divisions have no effects, though they are not pure.
+            if inner.next_op is not None and own_effects(inner)[0] != frozenset():
+                raise inner.error(f"only memory-effect-free operations are allowed inside '{self.name}'")
 
     def _check_yield(self, block: Block) -> None:
         last = block.last_op
@@ -536,7 +537,11 @@ class _Aggregate(_Structured):
 
 
 class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """Combines the elements along one dimension, which disappears; the order of combination is not specified."""
+    """Combines the elements along one dimension, which disappears.
+
+    The order of combination is not specified: the region gets any two partial results, in any order.  A region that is
+    associative but not commutative may give any of several results.
+    """
 
     inputs = variadic_operand(ANY_TILE)
 
@@ -558,7 +563,12 @@ class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFEC
 
 
 class Scan(_Aggregate, name="cuda_tile.scan", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """Every prefix of the elements along one dimension combined, from the front or (`reverse`) from the back."""
+    """Combines every prefix of the elements along one dimension, from the front or (`reverse`) from the back.
+
+    The first of each pair of region arguments is the running prefix, the second the current element.  The region must
+    be associative; it need not be commutative.  The running prefix starts as the first element: the identity, combined
+    with an element, gives that element.
+    """
 
     inputs = variadic_operand(ANY_TILE)
     reverse = attribute(BOOL_ATTR)

@@ -6,12 +6,14 @@ multimem_store_view_tko weak %view, %tile[%i] token = %t : partition_view<…>, 
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
     TAIL_GRAMMAR,
     VIEW_KEYS,
+    check_inbounds,
     check_indices,
     check_ordering,
     index_types,
@@ -113,8 +115,6 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
         view = self.view.type
         if isinstance(view, GatherScatterViewType):
             raise self.error("gather_scatter_view is not supported; use partition_view instead")
-        if view.padding is not None:
-            raise self.error("views with padding_value are not supported for atomic reductions")
         tile, value = view.tile_type, self.value.type
         if tile.element is not value.element:
             raise self.error(
@@ -145,7 +145,7 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
                 raise self.error(
                     f"index operand {i} must be a scalar tile (rank 0), got shape {shape_text(shape_of(index))}"
                 )
-        check_indices(self)
+        check_inbounds(self)
 
 
 class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
@@ -215,6 +215,12 @@ class _Multimem(Op):
         if isinstance(tile.element, FloatType):
             if tile.element not in (F16, BF16, F32, F64):
                 raise op.error("multimem supports only f16, bf16, f32, and f64 floating-point element types")
+            count, width = math.prod(tile.shape), bit_width(tile.element)
+            if count * width % 32:
+                raise op.error(
+                    "multimem op requires tile total size to be a multiple of 4 bytes for float element types; got "
+                    f"{count} element(s) of {width} bits (total {count * width} bits)"
+                )
         elif tile.element not in (I32, I64):
             width = bit_width(tile.element)
             raise op.error(f"multimem requires 32- or 64-bit integer/index element types; got {width} bits")

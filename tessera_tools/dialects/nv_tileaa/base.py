@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from typing import Any
 
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.types import (
+    FloatType,
     IndexType,
     IntegerType,
     RankedTensorType,
@@ -62,8 +66,8 @@ class KernelSpecAttr(Attribute, name="nv_tileaa.kernel_spec"):
     cluster: tuple[int, ...] = (1, 1, 1)
 
     def verify(self) -> None:
-        if not 1 <= self.num_warps <= 32 or self.num_warps & (self.num_warps - 1):
-            raise ValueError(f"num_warps must be a power of two from 1 to 32, got {self.num_warps}")
+        if not 1 <= self.num_warps <= 32:
+            raise ValueError(f"num_warps must be from 1 to 32, got {self.num_warps}")
         if len(self.cluster) != 3 or min(self.cluster) < 1:
             raise ValueError(f"cluster must be three positive extents, got {list(self.cluster)}")
 
@@ -89,6 +93,26 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
     """What a load gives outside the view: `undef` is any value, the others as they say."""
 
     cases = ("undef", "zero", "neg_zero", "nan", "pos_inf", "neg_inf")
+
+    def bits(self, element: Type) -> int | None:
+        """The padding as bits of an element type; None if any will do.  ValueError where the type has no such value.
+
+        Zero is the element whose bits are 0, also in f8E8M0FNU, where that is 2^-127: the reference compiler pads so.
+        """
+        if self.value == "undef":
+            return None
+        if self.value == "zero":
+            return 0
+        if isinstance(element, FloatType):
+            number = {"neg_zero": -0.0, "nan": math.nan, "pos_inf": math.inf, "neg_inf": -math.inf}[
+                self.value
+            ]
+            with suppress(ValueError):  # no zero, no NaN
+                bits = floats.encode(number, element.keyword)
+                # Formats without infinity round it to something else.
+                if math.isinf(floats.decode(bits, element.keyword)) == math.isinf(number):
+                    return bits
+        raise ValueError(f"no padding with {self.value} of elements that have none ('{element}')")
 
 
 class OrderingAttr(EnumAttr, name="nv_tileaa.ordering"):

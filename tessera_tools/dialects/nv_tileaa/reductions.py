@@ -1,13 +1,14 @@
 """Combining the elements of tiles along an axis by a region: reductions and scans.
 
     %sum = nv_tileaa.reduce %x axis = 1 identities = [0.000000e+00 : f32] : tensor<8x64xf32> -> tensor<8xf32> {
-    ^bb0(%element: f32, %before: f32):
-      %0 = arith.addf %element, %before : f32
+    ^bb0(%before: f32, %element: f32):
+      %0 = arith.addf %before, %element : f32
       nv_tileaa.yield %0 : f32
     }
 
-The region takes two scalars for each operand: an element, and what the elements before it have become.  It is
-associative, its identities leave the other operand as it is, and it has no effects.
+The region takes two scalars for each operand: the combination of the elements before, and the next element.  It is
+associative, its identities leave the other operand as it is, and it has no effects.  A scan passes them in this order;
+a reduction promises no order.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def reduced(type: RankedTensorType, axis: int) -> Type:
 
 
 class Reduce(_Combining, name="nv_tileaa.reduce", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """The elements along an axis combined, each with each other in an order that is not specified; the axis goes.
+    """Combines the elements along an axis, which disappears.  The order of combination is not specified: the region
+    gets any two partial results, in any order.
 
     A tile of rank 1 becomes a scalar.
     """
@@ -131,8 +133,11 @@ class Reduce(_Combining, name="nv_tileaa.reduce", traits=(RECURSIVE_MEMORY_EFFEC
 
 
 class Scan(_Combining, name="nv_tileaa.scan", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """Along an axis, every element becomes the combination of the identity and all elements up to itself, in their
-    order; from the far end where it is `reverse`."""
+    """Along an axis, every element becomes the combination of all elements up to itself, in their
+    order; from the far end where it is `reverse`.
+
+    The first of each pair of region arguments is the running prefix, the second the current element.
+    """
 
     reverse = attribute(UNIT_ATTR, "from the last element to the first", optional=True)
     outputs = variadic_result(ANY_RANKED_TENSOR)

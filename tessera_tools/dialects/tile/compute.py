@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.tile.base import (
     ANY_BUFFER,
     CHANGES,
     FRAGMENT,
     MAKES,
+    NUMBER,
     REGISTERS,
     accumulator_element,
     rows_of,
     space_of,
 )
+from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import DYNAMIC, FloatType, MemRefType
+from tessera_tools.ir.verifier import verify_or_raise
 from tessera_tools.opdef import (
     BOOL_ATTR,
     STRING_ATTR,
@@ -27,13 +32,21 @@ from tessera_tools.opdef import (
     optional_operand,
     result,
     same_as,
+    variadic_operand,
 )
+from tessera_tools.opdef.constraints import TypeConstraint
+from tessera_tools.opdef.dialect import find_op
 
 
 class ReductionKindAttr(EnumAttr, name="tile.reduction_kind"):
     """How elements are combined."""
 
     cases = ("sum", "max", "min")
+
+
+FRAGMENT_OR_NUMBER = TypeConstraint(
+    f"{FRAGMENT.summary}, or number", lambda type: FRAGMENT.accepts(type) or NUMBER.accepts(type)
+)
 
 
 def _flag(attribute: Any) -> bool:
@@ -279,8 +292,48 @@ class Fma(Op, name="tile.fma", traits=(MAKES,)):
             raise self.error(f"combines {self.a.type}, {self.b.type} and {self.c.type}; expected one type")
 
 
+class Apply(Op, name="tile.apply", traits=(MAKES,)):
+    """An op of `arith` or `math` on each element, `function`, with the op's own attributes:
+
+        %r = tile.apply "math.rsqrt"(%x) : (memref<4xf32, 5>) -> memref<4xf32, 5>
+        %m = tile.apply "arith.cmpf"(%x, %y) {predicate = 4 : i64} : (…, …) -> memref<4x8xi1, 5>
+
+    A number among the operands, on which all threads agree, is the same for every element.
+    """
+
+    function = attribute(STRING_ATTR)
+    operands_ = variadic_operand(FRAGMENT_OR_NUMBER)
+    res = result(FRAGMENT)
+    assembly = "$function `(` $operands `)` attr-dict `:` functional-type($operands, $res)"
+
+    def made(self, operands: Sequence[Value], type: Any) -> Operation:
+        """The op that the function names, on other operands: elements or tiles.  An error where there is none."""
+        dialect, _, word = self.function.value.partition(".")
+        found = find_op(self.function.value) if dialect in ("arith", "math") and word != "constant" else None
+        if found is None:
+            raise self.error(f'applies "{self.function.value}"; expected an op of arith or math')
+        own = {k: v for k, v in self.attributes.items() if k != "function" and "." not in k}
+        return found.create(operands, [type], own, location=self.location)
+
+    def verify_op(self) -> None:
+        types: list[Any] = list(self.operand_types)
+        fragments = [t for t in types if FRAGMENT.accepts(t)]
+        if not fragments or any(t.shape != self.res.type.shape for t in fragments):
+            raise self.error(
+                f"gives {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
+            )
+        elements = [t.element if FRAGMENT.accepts(t) else t for t in types]
+        block = Block(elements, [self.location] * len(elements))
+        try:
+            verify_or_raise(self.made(block.arguments, self.res.type.element))
+        except DiagnosticError as failure:
+            first = failure.diagnostics[0]
+            raise self.error(first.message.partition(" op ")[2] or first.message) from None
+
+
 class Cast(Op, name="tile.cast", traits=(MAKES,)):
-    """The elements in another type, rounded to the nearest."""
+    """The elements in another type: floats rounded to the nearest, on the way to integers towards zero; integers are
+    signed, and cut off."""
 
     source = operand(FRAGMENT)
     res = result(FRAGMENT)

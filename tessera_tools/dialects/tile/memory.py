@@ -60,7 +60,7 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
 
     def verify_op(self) -> None:
         type = self.res.type
-        if not type.is_static or not type.rank:
+        if not type.is_static or not type.rank or type.layout is not None:
             raise self.error(f"has type {type}; a buffer in shared memory has one static extent or more")
         if self.swizzle is not None and self.swizzle.value not in SWIZZLES:
             raise self.error(f'has swizzle "{self.swizzle.value}"; expected "none" or "xor"')
@@ -221,7 +221,8 @@ class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(WRI
 
 
 class StoreGlobal(Op, name="tile.store_global", traits=(WRITES,)):
-    """All threads' fragments of a tile, to a matrix in global memory; rows and columns beyond it are not written."""
+    """All threads' fragments of a tile, to a matrix in global memory; rows and columns beyond it are not written.
+    Fragments of rank 1, which have one number a row, go to a vector."""
 
     value = operand(FRAGMENT)
     dest = operand(GLOBAL_BUFFER)
@@ -237,7 +238,10 @@ class StoreGlobal(Op, name="tile.store_global", traits=(WRITES,)):
 
 
 class LoadGlobalTile(Op, name="tile.load_global_tile", traits=(CHANGES,)):
-    """A matrix in global memory into all threads' fragments of a tile; zeros beyond it."""
+    """A matrix in global memory into all threads' fragments of a tile; zeros beyond it.
+
+    A vector becomes one number a row in fragments of rank 1, and every row of the tile in fragments of rank 2.
+    """
 
     source = operand(GLOBAL_BUFFER)
     dest = operand(FRAGMENT)
@@ -247,8 +251,10 @@ class LoadGlobalTile(Op, name="tile.load_global_tile", traits=(CHANGES,)):
 
     def verify_op(self) -> None:
         source, dest = self.source.type, self.dest.type
-        if source.rank != dest.rank or source.element is not dest.element:
-            raise self.error(f"loads {source} into {dest}: ranks and element types must agree")
+        if source.element is not dest.element or (source.rank, dest.rank) not in ((1, 1), (1, 2), (2, 2)):
+            raise self.error(
+                f"loads {source} into {dest}: element types must agree, and ranks, but for a vector in each row"
+            )
         check_cache_policy(self)
 
 

@@ -42,7 +42,7 @@ from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.tileas.kernel import target_of
 from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, recorded
-from tessera_tools.target import Target
+from tessera_tools.target import ExecutionUnit, Target
 
 FAMILIES = (
     assertions,
@@ -149,8 +149,8 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
         raise function.error(f"region types conversion failed: {problem}") from None
     entry = Block(types, [a.location for a in function.arguments])
     region = Region([entry])
-    emitter = Emitter(region, function.location)
-    low = Lowering(emitter, target, threads.values[0] // 32, allocation, symbols)
+    emitter = Emitter(region, function.location, ExecutionUnit(threads.values[0] // 32))
+    low = Lowering(emitter, target, allocation, symbols)
     for old, new in zip(function.arguments, entry.arguments, strict=True):
         new.name_hint = old.name_hint
         low.define(old, new)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tessera_tools.dialects import llvm, nv_tileas
-from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.dialects.nvvm.attributes import (
     MMAIntOverflowAttr,
@@ -179,9 +179,9 @@ class _Product:
 
     def __init__(self, low: Lowering, op: nv_tileas.Dot) -> None:
         self.low, self.op = low, op
-        self.atom: MmaAtomAttr = op.atom
+        self.atom: MmaAtom = op.atom
         shape, k = op.c.type.shape, op.a.type.shape[-1]
-        whole = fragments(shape, k, self.atom, grid_of(op, low.warps))
+        whole = fragments(shape, k, self.atom, grid_of(op, low.unit.warps))
         rank = len(shape)
         m, n, depth = self.atom.mnk
         self.a = self.operand(op.a, whole[0], rank - 1, m * depth // 32)

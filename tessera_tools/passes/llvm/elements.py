@@ -94,11 +94,11 @@ def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int
         if nv_tileas.layout_of(other.type) != layout:
             raise ValueError(f"{type} is kept in a buffer with {other.type}, which lies otherwise in threads")
     count = layout.in_size("register")
-    size, threads = element_bytes(type.element), 32 * low.warps
+    size, threads = element_bytes(type.element), low.unit.threads
     if count * size * threads > buffer.stage_bytes:
         raise ValueError(f"{count} registers of {threads} threads do not fit into {buffer.type}")
     each = min(count, _WIDEST // size)
-    own = e.mul(e.special_register("tid.x"), each * size)
+    own = e.mul(e.thread, each * size)
     pointer = e.gep(e.address_of(GLOBAL_SMEM), own)
     if buffer.type.stages > 1:
         pointer = e.gep(pointer, e.mul(low.scalar(op.stage), buffer.stage_bytes))

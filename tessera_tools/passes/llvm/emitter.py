@@ -8,7 +8,8 @@ construction, not by later passes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tessera_tools.dialects import llvm
@@ -29,6 +30,7 @@ from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.types import I1, I8, I32, I64, FloatType, IntegerType, VectorType, bit_width
 from tessera_tools.layout import XorExpression
 from tessera_tools.opdef.dialect import find_op
+from tessera_tools.target import ExecutionUnit
 
 Int = int | Value
 """An integer known now, or a value."""
@@ -52,8 +54,12 @@ class _Scope:
 class Emitter:
     """Emits into `region`, whose entry block holds the function's arguments."""
 
-    def __init__(self, region: Region, location: Location) -> None:
+    def __init__(self, region: Region, location: Location, unit: ExecutionUnit) -> None:
         self.region = region
+        self.unit = unit
+        """Who runs the code: it decides thread numbers and barriers."""
+        self.floor = 0
+        """The outermost scope in which the unit may place an operation."""
         self.block: Block = region.blocks[0]
         self.location = location
         self.scopes = [_Scope()]
@@ -76,7 +82,7 @@ class Emitter:
     def pure(self, key: Any, operands: Sequence[Value], make: Any) -> Value:
         """A pure operation, shared: `make()` builds it unless an equal one (by `key` and operands) is in scope."""
         depths = self.depth
-        depth = 0
+        depth = self.floor
         for value in operands:
             depth = max(depth, depths.get(value, 0))
         scope = self.scopes[depth]
@@ -107,6 +113,14 @@ class Emitter:
         """Leave the scope; the scope around it goes on at the current block."""
         self.scopes.pop()
         self.scopes[-1].exit = None
+
+    @contextmanager
+    def agent(self, unit: ExecutionUnit) -> Iterator[None]:
+        """Emit for another unit from here on: nothing that it computes is placed before the current scope."""
+        before = self.unit, self.floor
+        self.unit, self.floor = unit, self.current_depth
+        yield
+        self.unit, self.floor = before
 
     def at_depth(self, value: Value, depth: int) -> None:
         """Say in which scope a value is known (block arguments, loop results)."""
@@ -346,10 +360,26 @@ class Emitter:
         """A special register as an i32: `tid.x`, `ctaid.y`, …"""
         return self.pure(("sreg", name), (), lambda: self.make_nvvm(f"read.ptx.sreg.{name}", (), (I32,), {}))
 
+    def barrier(self) -> None:
+        """Wait for all threads of the unit (PTX ISA, "bar.sync"; "bar.warp.sync" where it is one warp)."""
+        unit = self.unit
+        if unit.is_whole:
+            self.nvvm("barrier0")
+        elif unit.warps == 1:
+            self.nvvm("bar.warp.sync", [self.constant(-1)])
+        else:
+            counts = [self.constant(unit.barrier), self.constant(unit.threads)]
+            self.nvvm("barrier", counts, operandSegmentSizes=DenseArrayAttr(I32, (1, 1, 0)))
+
     @property
     def is_first_thread(self) -> Value:
-        """Whether this thread is the first of its CTA."""
-        return self.icmp("eq", self.special_register("tid.x"), 0)
+        """Whether this thread is the first of its unit."""
+        return self.icmp("eq", self.special_register("tid.x"), 32 * self.unit.first_warp)
+
+    @property
+    def thread(self) -> Int:
+        """This thread's number in its unit."""
+        return self.add(self.special_register("tid.x"), -32 * self.unit.first_warp)
 
     @property
     def lane(self) -> Int:
@@ -358,8 +388,8 @@ class Emitter:
 
     @property
     def warp(self) -> Int:
-        """This thread's warp in its CTA."""
-        return self.lshr(self.special_register("tid.x"), 5)
+        """This thread's warp in its unit."""
+        return self.lshr(self.thread, 5)
 
     def thread_part(self, expression: XorExpression, scale: int = 1) -> Int:
         """The run-time part of a layout's expression, times `scale` (a power of two)."""

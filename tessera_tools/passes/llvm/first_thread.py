@@ -65,7 +65,7 @@ def each_element(
 
     def part(number: Int) -> None:
         store_rows(low, tile, type, offset, (number, count) if parts > 1 else None)
-        e.nvvm("barrier0")
+        e.barrier()
 
         def element(index: Value) -> None:
             loaded = _element(low, offset, type.element, index)
@@ -74,7 +74,7 @@ def each_element(
         by_first(low, lambda: counted(low, count, element))
 
     def next_part(number: Value) -> None:
-        e.nvvm("barrier0")
+        e.barrier()
         part(number)
 
     if parts > 1:

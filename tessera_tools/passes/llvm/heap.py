@@ -41,7 +41,7 @@ def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
         return []
 
     guarded(low, e.is_first_thread, [], allocate)
-    e.nvvm("barrier0")
+    e.barrier()
     address = e.emit(llvm.Load(place, i64(8), res=I64)).results[0]
     low.heap[op.res] = address
     if slack:

@@ -15,6 +15,7 @@ from tessera_tools.dialects.nv_tileaa import MemTokenType
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, IRMapping, Operation, Value
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError
@@ -22,33 +23,36 @@ from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
 from tessera_tools.passes.tileas.shared_memory import Allocation
-from tessera_tools.target import Target
+from tessera_tools.target import ExecutionUnit, Target
 
-LOWERINGS: dict[str, Callable[[Lowering, Any], None]] = {}
+LOWERINGS: Registry[Callable[[Lowering, Any], None]] = Registry("lowering")
 """Op name → the function that lowers it."""
+lowers = LOWERINGS.of
+"""Register a lowering for op names."""
 
-
-def lowers(*names: str) -> Callable[[Any], Any]:
-    """Register a lowering for op names."""
-
-    def register(function: Any) -> Any:
-        for name in names:
-            LOWERINGS[name] = function
-        return function
-
-    return register
+REFUSALS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "nv_tileaa.addptr",
+            "nv_tileaa.tiled_load",
+            "nv_tileaa.tiled_store",
+            "nv_tileaa.dot",
+            "nv_tileaa.constant_tensor",
+        ),
+        "an op of the stage before; run --convert-tileaa-to-tileas first",
+    ),
+    "nv_tileaa.func": "a function in a kernel; kernels have no functions of their own",
+}
+"""Op name → why an op of nv_tileaa or nv_tileas has no lowering here.  A test holds that each has one or the other."""
 
 
 class Lowering:
     """One kernel on its way to llvm: the emitter, and what each source value has become."""
 
-    def __init__(
-        self, emitter: Emitter, target: Target, warps: int, allocation: Allocation, symbols: Symbols
-    ) -> None:
+    def __init__(self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols) -> None:
         self.e = emitter
         self.symbols = symbols
         self.target = target
-        self.warps = warps
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
         self.heap: dict[Value, Value] = {}
@@ -60,6 +64,11 @@ class Lowering:
         """Blocks that a branch leads to."""
         self.reachable = True
         """Whether anything leads to the current point; what follows a branch that always leaves is not lowered."""
+
+    @property
+    def unit(self) -> ExecutionUnit:
+        """Who runs the code that is being lowered."""
+        return self.e.unit
 
     # -- values
 
@@ -151,4 +160,6 @@ class Lowering:
             for old, new in zip(op.results, copy.results, strict=True):
                 self.define(old, new)
         else:
+            if op.name in REFUSALS:
+                raise op.error(f"failed to legalize operation: it is {REFUSALS[op.name]}")
             raise op.error("failed to legalize operation: convert-tileas-to-llvm has no lowering for it")

@@ -68,7 +68,7 @@ def _through_memory(low: Lowering, offset: int, type: Type, values: list[Value])
     e = low.e
     if isinstance(type, RankedTensorType):
         store_rows(low, Tile(type, values), type, offset)
-        e.nvvm("barrier0")
+        e.barrier()
         return load_rows(low, type, offset).elements(e)
     place = e.gep(e.address_of(GLOBAL_SMEM), offset)
     alignment = i64(element_bytes(type))
@@ -78,7 +78,7 @@ def _through_memory(low: Lowering, offset: int, type: Type, values: list[Value])
         return []
 
     guarded(low, owner(low, type), [], store)
-    e.nvvm("barrier0")
+    e.barrier()
     loaded = e.emit(llvm.Load(place, alignment, res=stored(type))).results[0]
     return [from_memory(e, loaded, type)]
 

@@ -92,7 +92,7 @@ class _Writer:
 
         if self.shared:
             # The first thread may still read what was there.
-            e.nvvm("barrier0")
+            e.barrier()
         self.shared = True
         each_element(self.low, self.low.tile(value), type, self.low.allocation.offsets[self.op], body)
         self.format = "]" * rank

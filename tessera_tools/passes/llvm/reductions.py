@@ -5,22 +5,22 @@ reduce   each thread combines its registers, pair by pair; lanes combine by butt
 scan     from the lowest bits of the coordinate to the highest, and back:
 
     totals of blocks    a b c d  ──▶  ab cd  ──▶  abcd          (a run of bits of one kind at a time)
-    what is before      - a - c  ◀──  -  ab  ◀──  identity
+    what is before      - a - c  ◀──  -  ab  ◀──  -
 
-The region is lowered anew for each combination.
+The region is lowered anew for each combination, on what comes first and what comes next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.traits import Commutative
-from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
+from tessera_tools.ir.types import I1, I32, IntegerType, RankedTensorType
 from tessera_tools.layout.reduction import Exchange, Gather, LaneStep, Reduction, Run, span
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -33,7 +33,7 @@ from tessera_tools.passes.llvm.shared_memory import (
     thread_pointer,
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, BY_XOR, exchange
-from tessera_tools.passes.llvm.tiles import Tile, converted, scalar_attribute
+from tessera_tools.passes.llvm.tiles import Tile, converted
 from tessera_tools.passes.tileas.reductions import part_bytes, reduction_plan, round_trips, scan_plan
 from tessera_tools.target import Feature
 
@@ -56,17 +56,10 @@ class Combiner:
         columns = [self.low.tile(source).elements(self.e) for source in self.op.sources]
         return list(zip(*columns, strict=True))
 
-    def identity(self) -> Parts:
-        """The identities as constants."""
-        return tuple(
-            self.e.constant_of(scalar_attribute(number), converted(number.type))
-            for number in self.op.identities.elements
-        )
-
-    def combine(self, later: Parts, earlier: Parts) -> Parts:
-        """The region on an element and what is before it."""
+    def combine(self, earlier: Parts, later: Parts) -> Parts:
+        """The region on what is before an element, and the element."""
         low, block = self.low, self.op.body.entry
-        for i, pair in enumerate(zip(later, earlier, strict=True)):
+        for i, pair in enumerate(zip(earlier, later, strict=True)):
             for argument, value in zip(block.arguments[2 * i : 2 * i + 2], pair, strict=True):
                 low.define(argument, value)
         low.block(block)
@@ -76,7 +69,7 @@ class Combiner:
     def tree(self, values: Sequence[Parts]) -> Parts:
         """Values in their order, combined pair by pair."""
         while len(values) > 1:
-            pairs = [self.combine(b, a) for a, b in zip(values[::2], values[1::2], strict=False)]
+            pairs = [self.combine(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
             values = pairs + list(values[len(pairs) * 2 :])
         return values[0]
 
@@ -119,7 +112,7 @@ class Combiner:
 
         # All operands have one layout, so that the same threads store.
         guarded(self.low, e.no_bit_set(dict(trips[0].store_masks)), [], store)
-        e.nvvm("barrier0")
+        e.barrier()
         columns = []
         for trip, type, pointer in zip(trips, types, pointers, strict=True):
             loaded = load_tile(e, memory_type(type), trip.load, pointer(trip.load.address))
@@ -211,7 +204,7 @@ def _lanes(body: Combiner, plan: Reduction, values: list[Parts]) -> list[Parts]:
             pairs = [
                 (body.choose(is_later, own, other), body.choose(is_later, other, own)) for other, own in pairs
             ]
-        values = [body.combine(later, earlier) for later, earlier in pairs]
+        values = [body.combine(earlier, later) for later, earlier in pairs]
     return values
 
 
@@ -247,6 +240,13 @@ class _Scanned:
         self.is_first: Value | None = None
 
 
+class _Before(NamedTuple):
+    """What comes before a block; nothing where `is_absent` holds."""
+
+    value: Parts
+    is_absent: Value | None
+
+
 class _Scanner:
     """A scan, run by run."""
 
@@ -257,57 +257,78 @@ class _Scanner:
         self.runs = runs
 
     def scan(self, values: Registers, bits: list[int]) -> Registers:
-        """The scan of registers whose index has these bits."""
-        body = self.body
-        if not self.runs:
-            return {r: body.combine(value, body.identity()) for r, value in values.items()}
-        first, *_ = self.runs
-        run = self._run(first, values, bits, body.identity() if len(self.runs) == 1 else None)
-        if len(self.runs) == 1 and first.kind == "register":
-            return run.inclusive
-        left = self._left(first, bits)
-        before = self._before(1, run.totals, left)
-        mask = first.mask if first.kind == "register" else 0
-        return {r: body.combine(value, before[r & ~mask]) for r, value in run.inclusive.items()}
+        """The scan of registers whose index has these bits.
 
-    def _before(self, level: int, totals: Registers, bits: list[int]) -> Registers:
-        """What comes before each block, from the identity on; `totals` are the blocks at this level."""
-        body = self.body
-        if level == len(self.runs):
-            return dict.fromkeys(totals, body.identity())
+        It starts with the first element, as the reference compiler's does; an identity would change nothing.
+        """
+        if not self.runs:
+            return values
+        first, *_ = self.runs
+        run = self._run(first, values, bits)
+        if len(self.runs) == 1:
+            return run.inclusive
+        before = self._before(1, run.totals, self._left(first, bits))
+        mask = first.mask if first.kind == "register" else 0
+        return {r: self._after(before.get(r & ~mask), value) for r, value in run.inclusive.items()}
+
+    def _after(self, before: _Before | None, value: Parts) -> Parts:
+        """A value combined with what is before it, where there is something."""
+        if before is None:
+            return value
+        made = self.body.combine(before.value, value)
+        return made if before.is_absent is None else self.body.choose(before.is_absent, value, made)
+
+    def _before(self, level: int, totals: Registers, bits: list[int]) -> dict[int, _Before]:
+        """What comes before each block, by register, for those that have something; `totals` are the blocks at this
+        level."""
         here = self.runs[level]
         run = self._run(here, totals, bits)
-        above = self._before(level + 1, run.totals, self._left(here, bits))
-        found: Registers = {}
+        above: dict[int, _Before] = {}
+        if level + 1 < len(self.runs):
+            above = self._before(level + 1, run.totals, self._left(here, bits))
+        found: dict[int, _Before] = {}
         for register in totals:
-            outer = above[register & ~here.mask if here.kind == "register" else register]
+            outer = above.get(register & ~here.mask if here.kind == "register" else register)
             inner = run.exclusive.get(register)
-            found[register] = outer if inner is None else body.combine(inner, outer)
-            if run.is_first is not None:
-                found[register] = body.choose(run.is_first, outer, found[register])
+            if inner is not None and outer is not None:
+                found[register] = self._joined(outer, inner, run.is_first)
+            elif inner is not None:
+                found[register] = _Before(inner, run.is_first)
+            elif outer is not None:
+                found[register] = outer
         return found
+
+    def _joined(self, outer: _Before, inner: Parts, is_first: Value | None) -> _Before:
+        """What comes before an outer block, then inside it; the latter not where the block `is_first` there."""
+        value = self._after(outer, inner)
+        if is_first is None:
+            return _Before(value, None)
+        absent = (
+            None if outer.is_absent is None else self.e.constant(self.e.and_(outer.is_absent, is_first), I1)
+        )
+        return _Before(self.body.choose(is_first, outer.value, value), absent)
 
     @staticmethod
     def _left(run: Run, bits: list[int]) -> list[int]:
         return [bit for bit in bits if run.kind != "register" or bit not in run.bits]
 
-    def _run(self, run: Run, values: Registers, bits: list[int], start: Parts | None = None) -> _Scanned:
-        """One run; where it is of registers, `start` comes before the first."""
+    def _run(self, run: Run, values: Registers, bits: list[int]) -> _Scanned:
+        """One run."""
         if run.kind == "register":
-            return self._registers(run, values, self._left(run, bits), start)
+            return self._registers(run, values, self._left(run, bits))
         return self._lanes(run, values) if run.kind == "lane" else self._warps(run, values, bits)
 
-    def _registers(self, run: Run, values: Registers, left: list[int], start: Parts | None) -> _Scanned:
+    def _registers(self, run: Run, values: Registers, left: list[int]) -> _Scanned:
         """One after the other."""
         scanned = _Scanned()
         for block in span([1 << bit for bit in left]):
-            before = start
+            before: Parts | None = None
             for place in self._in_order(span([1 << bit for bit in run.bits])):
                 register = block | place
                 value = values[register]
                 if before is not None:
                     scanned.exclusive[register] = before
-                    value = self.body.combine(value, before)
+                    value = self.body.combine(before, value)
                 before = scanned.inclusive[register] = value
             assert before is not None
             scanned.totals[block] = before
@@ -328,7 +349,7 @@ class _Scanner:
             is_later = e.icmp("eq" if self.reverse else "ne", e.and_(lane, bit), 0)
             received = body.exchange(current, BY_INDEX, source)
             current = [
-                body.choose(is_later, body.combine(own, other), own)
+                body.choose(is_later, body.combine(other, own), own)
                 for own, other in zip(current, received, strict=True)
             ]
             inside |= bit
@@ -364,12 +385,12 @@ class _Scanner:
             if before is not first:
                 is_here = e.icmp("eq", own, place)
                 found = [body.choose(is_here, b, f) for b, f in zip(before, found, strict=True)]
-            before = [body.combine(t, b) for t, b in zip(total, before, strict=True)]
+            before = [body.combine(b, t) for t, b in zip(total, before, strict=True)]
         scanned.exclusive = dict(zip(order, found, strict=True))
         scanned.totals = dict(zip(order, before, strict=True))
         if run is self.runs[0]:
             scanned.inclusive = {
-                r: body.choose(scanned.is_first, values[r], body.combine(values[r], scanned.exclusive[r]))
+                r: body.choose(scanned.is_first, values[r], body.combine(scanned.exclusive[r], values[r]))
                 for r in order
             }
         return scanned

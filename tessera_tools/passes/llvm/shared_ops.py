@@ -42,7 +42,7 @@ def alloc_tensor(low: Lowering, op: nv_tileas.AllocTensor) -> None:
 @lowers("nv_tileas.barrier")
 def barrier(low: Lowering, op: Operation) -> None:
     """All threads of the CTA (PTX ISA, "bar.sync")."""
-    low.e.nvvm("barrier0")
+    low.e.barrier()
 
 
 @lowers("nv_tileas.async.commit_group")
@@ -166,7 +166,7 @@ def _parted_round_trip(low: Lowering, op: Any, plan: PartedRoundTrip, tile: Tile
     made: list[Any] = [None] * nv_tileas.layout_of(op.res.type).in_size("register")
     for number, (stores, loads) in enumerate(zip(plan.store_registers, plan.load_registers, strict=True)):
         if number:
-            e.nvvm("barrier0")
+            e.barrier()
         given = Tile(source, [values[register] for register in stores])
         loaded = _exchanged(low, op, plan.trip, given, target)
         for register, value in zip(loads, loaded.elements(e), strict=True):
@@ -192,5 +192,5 @@ def _exchanged(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile, type: 
         return []
 
     guarded(low, e.no_bit_set(dict(plan.store_masks)), [], body)
-    e.nvvm("barrier0")
+    e.barrier()
     return load_tile(e, type, plan.load, pointer(plan.load.address))

@@ -15,11 +15,12 @@ from tessera_tools.ir.builtin_attributes import (
     DenseArrayAttr,
     DenseElementsAttr,
     FloatAttr,
+    IntegerAttr,
     i32,
     i64,
 )
 from tessera_tools.ir.core import Block, Builder, Region, Value
-from tessera_tools.ir.types import I32, I64, FloatType, RankedTensorType, bit_width
+from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
 from tessera_tools.passes.tile.lowering import Lowering, handles
 from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
@@ -138,9 +139,9 @@ def _operand(
                 "transposes a fragment; only what lies in shared memory can be read the other way round"
             )
         return low.tile(op, value)
-    shared = low.shared.get(value)
-    if shared is None:
+    if value not in low.shared:
         raise op.error("multiplies what lies neither in shared memory nor in registers")
+    shared = low.stage(op, value)
     buffer: Any = shared.buffer.type
     in_memory, source_shape = layout, shape
     if turned:
@@ -167,11 +168,7 @@ def _splat(low: Lowering, number: float, type: RankedTensorType) -> Value:
     return low.insert(arith.Constant(DenseElementsAttr.of(type, [bits]))).result
 
 
-_REDUCTIONS = {
-    "tile.row_max": ("max", "arith.maxnumf", float("-inf")),
-    "tile.row_min": ("min", "arith.minnumf", float("inf")),
-    "tile.row_sum": ("sum", "arith.addf", 0.0),
-}
+_REDUCTIONS = {"tile.row_max": "max", "tile.row_min": "min", "tile.row_sum": "sum"}
 
 
 def _floats(op: Any, type: Any) -> None:
@@ -190,26 +187,29 @@ _COMBINED: dict[str, tuple[Any, Any]] = {
     "add": (arith.AddF, arith.AddI), "sub": (arith.SubF, arith.SubI), "mul": (arith.MulF, arith.MulI),
     "max": (arith.MaxNumF, arith.MaxSI), "min": (arith.MinNumF, arith.MinSI),
 }  # fmt: skip
-_KINDS = {kind: (name, identity) for kind, name, identity in _REDUCTIONS.values()}
+
+
+def _identity(kind: str, element: Any) -> Any:
+    """What a reduction begins with: nothing is less than it, greater, or changed by adding it."""
+    if isinstance(element, FloatType):
+        return FloatAttr.of({"sum": 0.0, "max": float("-inf"), "min": float("inf")}[kind], element)
+    half = 1 << element.width - 1
+    return IntegerAttr({"sum": 0, "max": -half, "min": half - 1}[kind], element)
 
 
 @handles("tile.row_max", "tile.row_min", "tile.row_sum", "tile.reduce", "tile.warp_reduce")
 def reduction(low: Lowering, op: Any) -> None:
-    """A reduction of the tile along its columns."""
-    from tessera_tools.opdef.dialect import find_op
-
-    kind = _REDUCTIONS[op.name][0] if op.name in _REDUCTIONS else op.kind.value
-    name, identity = _KINDS[kind]
+    """A reduction of the tile along its columns; integers are signed, and their sums wrap."""
+    kind = _REDUCTIONS.get(op.name) or op.kind.value
     element = op.res.type.element
-    if not isinstance(element, FloatType):
-        raise op.error(f"reduces {element}; floats are supported")
     block = Block([element, element], [op.location] * 2)
     inside = Builder.at_end(block, op.location)
-    combine: Any = find_op(name)
+    floats = isinstance(element, FloatType)
+    combine = _COMBINED["add" if kind == "sum" else kind][0 if floats else 1]
     made = inside.insert(combine(*block.arguments)).results[0]
     inside.insert(nv_tileaa.Yield([made]))
     reduce = nv_tileaa.Reduce(
-        [low.tile(op, op.source)], i32(1), ArrayAttr((FloatAttr.of(identity, element),)),
+        [low.tile(op, op.source)], i32(1), ArrayAttr((_identity(kind, element),)),
         outputs=[low.tile_type(op.res)], body=Region([block]),
     )  # fmt: skip
     low.tiles[op.res] = low.insert(reduce).results[0]
@@ -284,37 +284,54 @@ def fma(low: Lowering, op: tile.Fma) -> None:
         low.tiles[op.res] = _combined(low, "add", _combined(low, "mul", a, b), c)
 
 
+@handles("tile.apply")
+def apply(low: Lowering, op: tile.Apply) -> None:
+    """The op that the function names, on tiles; a number becomes a tile of it."""
+    given = [low.tile(op, v) if is_fragment(v) else _spread(low, op, v, op.res) for v in op.operands]
+    low.tiles[op.res] = low.insert(op.made(given, low.tile_type(op.res))).results[0]
+
+
 @handles("tile.cast")
 def cast(low: Lowering, op: tile.Cast) -> None:
-    """Between floats; of equal width by way of f32."""
+    """Floats round to the nearest, towards zero on their way to integers; integers are signed and are cut off."""
     value = low.tile(op, op.source)
     old, new = op.source.type.element, op.res.type.element
     type = low.tile_type(op.res)
-    if old is not new and not isinstance(new, FloatType):
-        raise op.error(f"casts {old} to {new}; casts to floats are supported")
-    if not isinstance(old, FloatType) and old is not new:
-        low.tiles[op.res] = low.insert(arith.SIToFP(value, out=type)).out
-        return
     if old is new:
         low.tiles[op.res] = value
         return
-    if bit_width(old) == bit_width(new):
-        from tessera_tools.ir.types import F32
-
-        value = low.insert(arith.ExtF(value, out=RankedTensorType(type.shape, F32))).out
-    kind = arith.ExtF if bit_width(value.type.element) < bit_width(new) else arith.TruncF  # type: ignore[attr-defined]
+    narrows = bit_width(new) < bit_width(old)
+    match isinstance(old, FloatType), isinstance(new, FloatType):
+        case False, True:
+            kind: Any = arith.SIToFP
+        case True, False:
+            kind = arith.FPToSI
+        case False, False:
+            kind = arith.TruncI if narrows else arith.ExtSI
+        case _ if bit_width(old) == bit_width(new):
+            # By way of f32.
+            value = low.insert(arith.ExtF(value, out=RankedTensorType(type.shape, F32))).out
+            kind = arith.TruncF
+        case _:
+            kind = arith.TruncF if narrows else arith.ExtF
     low.tiles[op.res] = low.insert(kind(value, out=type)).out
 
 
 # -- in place
 
 
-def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
+def _agreed(low: Lowering, op: Any, number: Value) -> None:
+    """An error at a number on which threads do not agree."""
     if number in low.divergent:
         raise op.error(
             "takes a number that differs by thread; all threads of a block give the elements of a tile one number"
         )
-    return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=low.tile_type(fragment))).res
+
+
+def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
+    _agreed(low, op, number)
+    type = RankedTensorType(low.fragments.shape(fragment), number.type)
+    return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=type)).res
 
 
 @handles("tile.fill", "tile.mask_fill")
@@ -353,6 +370,7 @@ def accumulate(low: Lowering, op: tile.Accumulate) -> None:
 
 def _numbers(low: Lowering, op: Any, first: Value, type: RankedTensorType, axis: int) -> Value:
     """The numbers of rows (axis 0) or columns (axis 1), counted from `first`, over the whole tile."""
+    _agreed(low, op, first)
     size = type.shape[axis]
     line = RankedTensorType((size,), I32)
     count = low.insert(nv_tileaa.Iota(res=line)).res
@@ -380,6 +398,7 @@ def causal_mask(low: Lowering, op: tile.CausalMask) -> None:
 def bound_mask(low: Lowering, op: tile.BoundMask) -> None:
     type = low.tile_type(op.dest)
     columns = _numbers(low, op, op.column, type, 1)
+    _agreed(low, op, op.count)
     count = low.narrow(low.scalar(op, op.count))
     limit = low.insert(nv_tileaa.Splat(count, res=columns.type)).res
     beyond = i64(CMPI_PREDICATES.index("sge"))

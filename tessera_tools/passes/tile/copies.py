@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.dialects import arith, memref, nv_tileas, tile
+from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr, i32, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import LayoutError, swizzled
 from tessera_tools.passes.tile.control import block_coordinate
 from tessera_tools.passes.tile.hints import load_operator, prefetch, store_operator
 from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
+from tessera_tools.passes.tile.rings import Ring, ring_of, stage_of
+from tessera_tools.passes.tile.slices import slice_of
 
 _UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
 
@@ -32,22 +36,49 @@ def swizzle_bytes(op: tile.AllocShared) -> int:
 
 @handles("tile.alloc_shared")
 def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
-    """One stage of a tile, laid out by the buffer's swizzle."""
-    type = op.res.type
+    """One stage of a tile, or as many as the program cuts from it, laid out by the buffer's swizzle."""
+    type, ring = op.res.type, ring_of(op)
     bits = type.element.width
     size, row = swizzle_bytes(op), type.shape[-1] * bits // 8
-    if any(extent & (extent - 1) for extent in type.shape):
+    if any(extent & (extent - 1) for extent in ring.tile):
         raise op.error(f"has type {type}; extents that are powers of two are supported")
     if size and size not in (32, 64, 128):
         raise op.error(f"has rows of {row} bytes; a swizzle needs 32 or more")
     try:
-        layout = swizzled(type.shape, bits, swizzle_bytes=size)
+        layout = swizzled(ring.tile, bits, swizzle_bytes=size)
     except LayoutError as problem:
         raise op.error(f"cannot be laid out: {problem}") from None
-    shared = SmemType((1, *type.shape), type.element, SharedAttr(layout))
+    shared = SmemType((ring.stages, *ring.tile), type.element, SharedAttr(layout))
     buffer = low.insert(nv_tileas.AllocTensor(res=shared)).res
     buffer.name_hint = op.res.name_hint
-    low.shared[op.res] = Shared(buffer, low.number(0, I32))
+    whole = ring.tile == type.shape
+    low.shared[op.res] = Shared(buffer, low.number(0, I32), None if whole else ring)
+
+
+def _cut_stage(low: Lowering, op: memref.SubView) -> None:
+    """A stage of a buffer in shared memory."""
+    whole = low.shared.get(op.source)
+    if whole is None or not isinstance(op.source.defining_op, tile.AllocShared):
+        raise op.error("cuts what tile.alloc_shared does not give")
+    if any(value in low.divergent for value in op.operands):
+        raise op.error("cuts at a place that differs by thread")
+    ring = whole.ring or ring_of(op.source.defining_op)
+    low.shared[op.result] = Shared(whole.buffer, stage_number(low, op, ring, stage_of(op, ring)))
+
+
+def stage_number(low: Lowering, op: Any, ring: Ring, digits: list[Value | int]) -> Value:
+    """The number of the stage at a place of a buffer (i32): digits[i] along axis i, the last in elements of a stage."""
+    numbers = [low.narrow(_number(low, op, digit)) for digit in digits]
+    height = ring.tile[0]
+    if height != 1:
+        numbers[-1] = low.insert(arith.DivUI(numbers[-1], low.number(height, I32))).result
+    total = numbers[0]
+    for axis, number in enumerate(numbers[1:], 1):
+        extent = ring.shape[axis] // (height if axis == ring.axis else 1)
+        total = low.insert(
+            arith.AddI(low.insert(arith.MulI(total, low.number(extent, I32))).result, number)
+        ).result
+    return total
 
 
 _FILLS = (
@@ -60,8 +91,9 @@ _FILLS = (
 
 
 def check_written(buffer: Value) -> None:
-    """Nobody reads a buffer in shared memory that nothing is ever written to."""
+    """Nobody reads a buffer in shared memory, or a part of it, that nothing is ever written to."""
     users = list(buffer.users)
+    users += [user for view in users if isinstance(view, memref.SubView) for user in view.result.users]
     if any(user.name in _FILLS for user in users):
         return
     for user in users:
@@ -74,97 +106,88 @@ def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
     """Nothing: a fragment is the tile last written to it."""
 
 
-@handles("tile.compute_tensor_slice")
-def tensor_slice(low: Lowering, op: tile.ComputeTensorSlice) -> None:
-    """The matrix at the block's coordinates along axes 1 and 2 of the grid, from a row on."""
-    rank = op.source.type.rank
-    axes = {3: (1,), 4: (2, 1)}.get(rank, ())
-    leading = [block_coordinate(low, axis) for axis in axes]
-    made = _matrix(low, op, op.source, leading, low.scalar(op, op.start), low.number(0))
-    made.sizes = op.res.type.shape[0], None
-    low.matrices[op.res] = made
-
-
-@handles("memref.subview")
-def subview(low: Lowering, op: memref.SubView) -> None:
-    """A matrix of a tensor: one index in each leading dimension, unit strides."""
-    rank = op.source.type.rank
-    offsets, strides = _mixed(low, op, "offsets"), op.static_strides.values
-    sizes = op.static_sizes.values
-    if (
-        rank < 2
-        or op.result.type.rank != 2
-        or any(s != 1 for s in strides)
-        or any(n != 1 for n in sizes[: rank - 2])
-    ):
+@handles("tile.compute_tensor_slice", "memref.subview")
+def cut(low: Lowering, op: Any) -> None:
+    """A matrix or vector of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2
+    of the grid."""
+    if tile.SHARED_BUFFER.accepts(op.source.type):
+        _cut_stage(low, op)
+        return
+    found = slice_of(op.results[0])
+    if found is None:
         raise op.error(
-            "is not a matrix of the last two dimensions with unit strides, which is what is supported"
+            "is not a matrix of the last two dimensions, or a vector of the last one, with unit strides, which is what "
+            "is supported"
         )
-    made = _matrix(low, op, op.source, offsets[: rank - 2], *offsets[rank - 2 :])
-    given = iter(op.sizes)
-    ends: list[int | None] = []
-    for axis, size in enumerate(sizes):
-        if size == memref.DYNAMIC_INDEX:
-            _check_whole(op, axis, next(given))
-            ends.append(None)
-        else:
-            whole = size == op.source.type.shape[axis] and op.static_offsets.values[axis] == 0
-            ends.append(None if whole else size)
-    made.sizes = ends[-2], ends[-1]
-    low.matrices[op.result] = made
-
-
-def _check_whole(op: memref.SubView, axis: int, size: Value) -> None:
-    """An extent that is a value is that of the tensor, from its beginning."""
-    source: Any = size.defining_op
-    index: Any = source.index.defining_op if isinstance(source, memref.Dim) else None
-    if (
-        op.static_offsets.values[axis] != 0
-        or index is None
-        or source.source is not op.source
-        or not isinstance(index, arith.Constant)
-        or index.value.value != axis
-    ):
-        raise op.error(
-            f"cuts dimension {axis} by a value; expected a constant, or the tensor's own extent (memref.dim) from 0"
-        )
-
-
-def _mixed(low: Lowering, op: Any, field: str) -> list[Value]:
-    dynamic = iter(getattr(op, field))
-    static = getattr(op, f"static_{field}").values
-    return [low.number(n) if n != memref.DYNAMIC_INDEX else low.scalar(op, next(dynamic)) for n in static]
-
-
-def _matrix(low: Lowering, op: Any, tensor: Value, leading: list[Value], row: Value, column: Value) -> Matrix:
-    if tensor not in low.tensors:
+    if found.tensor not in low.tensors:
         raise op.error("cuts a tensor that is no parameter of the kernel")
-    for value in op.operands:
-        if value in low.divergent:
-            raise op.error("cuts at a place that differs by thread")
-    return low.matrix(tensor, leading, row, column, op.location)
+    if any(value in low.divergent for value in op.operands):
+        raise op.error("cuts at a place that differs by thread")
+    leading = [_number(low, op, n) for n in found.leading]
+    if isinstance(op, tile.ComputeTensorSlice):
+        leading = [block_coordinate(low, axis) for axis in {3: (1,), 4: (2, 1)}.get(op.source.type.rank, ())]
+    made = low.matrix(found.tensor, leading, [_number(low, op, n) for n in found.start], op.location)
+    made.slice = found
+    for axis, size in enumerate(found.sizes):
+        if isinstance(size, Value):
+            if low.by_thread:
+                raise op.error(
+                    "cuts by a value, which is checked by all threads, where threads go different ways; move it out"
+                )
+            _check_inside(low, op, made, axis, low.narrow(low.scalar(op, size)))
+    low.matrices[op.results[0]] = made
+
+
+def _number(low: Lowering, op: Any, number: Value | int) -> Value:
+    return low.scalar(op, number) if isinstance(number, Value) else low.number(number)
+
+
+def _check_inside(low: Lowering, op: Any, matrix: Matrix, axis: int, size: Value) -> None:
+    """A check at run time that a slice whose extent is a value ends inside the tensor."""
+    end = low.insert(arith.AddI(matrix.offsets[axis], size)).result
+    inside = low.insert(
+        arith.CmpI(i64(CMPI_PREDICATES.index("sle")), end, _extent_of(low, matrix, axis))
+    ).result
+    dimension = op.source.type.rank - len(matrix.offsets) + axis
+    low.insert(
+        nv_tileaa.Assert(inside, StringAttr(f"the slice ends beyond dimension {dimension} of its tensor"))
+    )
+
+
+def _extent_of(low: Lowering, matrix: Matrix, axis: int) -> Value:
+    view: Any = matrix.view.defining_op
+    extent = view.extents()[axis]
+    return extent if isinstance(extent, Value) else low.number(extent, I32)
+
+
+def _within(low: Lowering, op: Any, matrix: Matrix, shape: tuple[int, ...]) -> Matrix:
+    """The matrix with a view that ends where its slice does, if that may be inside a tile of so many elements."""
+    ends = matrix.slice.ends_within(shape) if matrix.slice is not None else ()
+    if not any(ends):
+        return matrix
+    assert matrix.slice is not None
+    view: Any = matrix.view.defining_op
+    extents: list[Value | int] = list(view.extents())
+    for axis, size in enumerate(matrix.slice.sizes):
+        if ends[axis] and size is not None:
+            count = low.narrow(low.scalar(op, size)) if isinstance(size, Value) else low.number(size, I32)
+            end = low.insert(arith.AddI(matrix.offsets[axis], count)).result
+            extents[axis] = low.insert(arith.MinSI(end, _extent_of(low, matrix, axis))).result
+    return replace(matrix, view=low.view(view.base, extents, view.strides()[:-1], view.res.type.element))
 
 
 def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
-    """The matrix that a memref in global memory stands for; a parameter of rank 2 is one itself."""
+    """The matrix that a memref in global memory stands for; a parameter of rank 1 or 2 is one itself."""
     found = low.matrices.get(value)
-    if found is None and value in low.tensors and value.type.rank == 2:  # type: ignore[attr-defined]
-        found = low.matrices[value] = low.matrix(value, [], low.number(0), low.number(0), op.location)
+    if found is None and value in low.tensors and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
+        found = low.matrices[value] = low.matrix(value, [], [low.number(0) for _ in range(rank)], op.location)
     if found is None:
         raise op.error("takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)")
     return found
 
 
-def access_atom(
-    low: Lowering, op: Any, primitive: str, matrix: Matrix, type: RankedTensorType
-) -> CopyAtomAttr:
-    """The widest access of a tile at a matrix's place; an error where the matrix ends in the tile, but not in the
-    tensor: what is beyond would be the tensor's."""
-    for axis, (size, extent) in enumerate(zip(matrix.sizes, type.shape, strict=True)):
-        if size is not None and size < extent:
-            raise op.error(
-                f"moves a tile of {extent} {'columns' if axis else 'rows'} at a slice of {size}; expected as many"
-            )
+def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyAtomAttr:
+    """The widest access of a tile at a matrix's place."""
     view: Any = matrix.view.defining_op
     count = vector_elements(view, matrix.offsets, type, Facts())
     return CopyAtomAttr.make(80, primitive, count * type.element.width, type.element)  # type: ignore[attr-defined]
@@ -173,10 +196,10 @@ def access_atom(
 @handles("tile.cp_async", "tile.cp_async_cg", "tile.tma_load")
 def copy_async(low: Lowering, op: Any) -> None:
     """cp.async, as wide as alignment allows."""
-    matrix = matrix_of(low, op, op.source)
-    shared = low.shared[op.dest]
+    shared = low.stage(op, op.dest)
     type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
-    atom = access_atom(low, op, "cp_async", matrix, type)
+    matrix = _within(low, op, matrix_of(low, op, op.source), type.shape)
+    atom = access_atom("cp_async", matrix, type)
     if atom.bits < 32:
         raise op.error(
             f"copies elements of {atom.bits} bits one by one, and cp.async moves 32 bits or more; state a greater "
@@ -222,17 +245,24 @@ def barrier(low: Lowering, op: Any) -> None:
 
 @handles("tile.load_global_tile")
 def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
-    """A tiled load; zeros outside."""
+    """A tiled load; zeros outside.  A vector is loaded once, and is every row of a tile."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, PaddingAttr
 
-    matrix = matrix_of(low, op, op.source)
-    type = low.tile_type(op.dest)
+    whole = low.tile_type(op.dest)
+    type = RankedTensorType(whole.shape[-op.source.type.rank :], whole.element)
+    matrix = _within(low, op, matrix_of(low, op, op.source), type.shape)
     load = nv_tileas.TiledLoad(
-        matrix.view, matrix.offsets, low.token, access_atom(low, op, "ldg", matrix, type), PaddingAttr("zero"),
+        matrix.view, matrix.offsets, low.token, access_atom("ldg", matrix, type), PaddingAttr("zero"),
         load_operator(op), res=type, out_token=MEM_TOKEN,
     )  # fmt: skip
-    low.tiles[op.dest] = low.insert(load).res
+    found = low.insert(load).res
     low.token = load.out_token
+    if type.rank < whole.rank:
+        row = RankedTensorType((1, *type.shape), type.element)
+        found = low.insert(
+            nv_tileaa.Broadcast(low.insert(nv_tileaa.Reshape(found, res=row)).res, res=whole)
+        ).res
+    low.tiles[op.dest] = found
     _prefetch(low, op, matrix, type)
 
 
@@ -241,9 +271,10 @@ def store_tile(low: Lowering, op: tile.StoreGlobal) -> None:
     """A tiled store; what is outside is not written."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 
-    matrix = matrix_of(low, op, op.dest)
     value = low.tile(op, op.value)
-    atom = access_atom(low, op, "stg", matrix, low.tile_type(op.value))
+    type = low.tile_type(op.value)
+    matrix = _within(low, op, matrix_of(low, op, op.dest), type.shape)
+    atom = access_atom("stg", matrix, type)
     store = nv_tileas.TiledStore(
         matrix.view, matrix.offsets, value, low.token, atom, store_operator(op), out_token=MEM_TOKEN
     )

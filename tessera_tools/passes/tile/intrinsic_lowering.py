@@ -14,23 +14,22 @@ so reductions by row are the warp's; those of mma.sync may lie in several warps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, fragments_of, is_fragment
-from tessera_tools.analysis.transfer import ZERO_DIVISOR
-from tessera_tools.dialects import func, memref, tile
+from tessera_tools.dialects import func, tile
 from tessera_tools.dialects.tile.asynchronous import MOST_OF_A_BOX, box_problem
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
-from tessera_tools.ir.core import BlockArgument, Operation, Value
-from tessera_tools.ir.types import BF16, DYNAMIC, F16, F32, I8, I32, I64, TF32, FloatType, IntegerType, Type
+from tessera_tools.ir.core import BlockArgument, Operation
+from tessera_tools.ir.types import BF16, F16, F32, I8, I32, I64, TF32, FloatType, IntegerType, Type
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom
+from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.target import Feature, Target, UnknownTargetError, lookup
 
 F8 = (FloatType("f8E4M3FN"), FloatType("f8E5M2"))
@@ -204,29 +203,18 @@ def _copy(op: Any, facts: Facts, alignment: int, target: Target) -> tuple[Any, d
     return None
 
 
-def _slice_of(source: Value) -> tuple[Value, Value | int] | None:
-    """The tensor that a matrix is a slice of, and the column that it starts at; None where that cannot be seen."""
-    op: Any = source.defining_op
-    if isinstance(op, tile.ComputeTensorSlice):
-        return op.source, 0
-    if isinstance(op, memref.SubView):
-        last = op.static_offsets.values[-1]
-        if any(stride != 1 for stride in op.static_strides.values):
-            return None
-        return op.source, last if last != memref.DYNAMIC_INDEX else op.offsets[-1]
-    return (source, 0) if isinstance(source, BlockArgument) and source.type.rank == 2 else None  # type: ignore[attr-defined]
-
-
 def box_of(op: Any, alignment: int) -> tuple[int, ...] | None:
     """The box in which TMA copies a slice into shared memory; None where it cannot.
 
     A tensor map needs an address and strides of a multiple of 16 bytes; rows of a box that is swizzled are no longer
     than the swizzle's.  PTX ISA, "Tensors".
     """
-    found = _slice_of(op.source)
+    found = slice_of(op.source)
     type = op.dest.type
-    if found is None or alignment % _SIXTEEN_BYTES or not isinstance(found[0], BlockArgument):
+    if found is None or alignment % _SIXTEEN_BYTES or not isinstance(found.tensor, BlockArgument):
         return None
+    if any(found.ends_within(type.shape)):
+        return None  # the tensor map ends where the tensor does
     if not type.is_static or not isinstance(type.element, IntegerType | FloatType):
         return None
     buffer = op.dest.defining_op
@@ -247,22 +235,12 @@ def _largest_divisor(extent: int, most: int) -> int:
 
 def moves_sixteen_bytes(op: Any, facts: Facts, alignment: int) -> bool:
     """Whether a copy is one of whole 16-byte pieces: address, strides, columns and the last extent are multiples."""
-    found = _slice_of(op.source)
+    found = slice_of(op.source)
     type = op.dest.type
-    if found is None or not isinstance(found[0], BlockArgument) or not type.is_static:
+    if found is None or not isinstance(found.tensor, BlockArgument) or not type.is_static:
         return False
     if not isinstance(type.element, IntegerType | FloatType):
         return False
-    tensor, column = found
     pieces = max(1, 128 // type.element.width)
-    start = facts.divisor(column) if isinstance(column, Value) else column or ZERO_DIVISOR
-    return (
-        alignment % _SIXTEEN_BYTES == 0
-        and start % pieces == 0
-        and type.shape[-1] % pieces == 0
-        and _whole(tensor.type.shape[-1:], pieces)  # type: ignore[attr-defined]
-    )
-
-
-def _whole(extents: Sequence[int], pieces: int) -> bool:
-    return all(n == DYNAMIC or n % pieces == 0 for n in extents)
+    divisors = found.column_divisors(type.shape, facts, alignment)
+    return alignment % _SIXTEEN_BYTES == 0 and all(n % pieces == 0 for n in (*divisors, type.shape[-1]))

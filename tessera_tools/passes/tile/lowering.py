@@ -13,6 +13,7 @@ from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import (
     DYNAMIC,
     I32,
@@ -22,39 +23,34 @@ from tessera_tools.ir.types import (
     MemRefType,
     RankedTensorType,
 )
+from tessera_tools.passes.tile.rings import Ring
+from tessera_tools.passes.tile.slices import Slice
 from tessera_tools.target import Target
 
-HANDLERS: dict[str, Callable[[Lowering, Any], None]] = {}
+HANDLERS: Registry[Callable[[Lowering, Any], None]] = Registry("handler")
 """Op name → the function that lowers it."""
-
-
-def handles(*names: str) -> Callable[[Any], Any]:
-    """Register the lowering of ops by name."""
-
-    def register(function: Any) -> Any:
-        for name in names:
-            HANDLERS[name] = function
-        return function
-
-    return register
+handles = HANDLERS.of
+"""Register the lowering of ops by name."""
 
 
 @dataclass(slots=True)
 class Matrix:
-    """A matrix in global memory: a view, and the place in it (row, column) where the matrix starts."""
+    """A matrix or vector in global memory: a view, and the place in it (row, column) where the matrix starts."""
 
     view: Value
     offsets: list[Value]
-    sizes: tuple[int | None, int | None] = (None, None)
-    """Rows and columns that a slice cuts off from the tensor; None where it goes up to the tensor's end."""
+    slice: Slice | None = None
+    """What it was cut as; None for a whole tensor."""
 
 
 @dataclass(slots=True)
 class Shared:
-    """A buffer in shared memory: its nv_tileas value, and the constant number of its one stage."""
+    """A stage of a buffer in shared memory: the nv_tileas value, and the stage's number."""
 
     buffer: Value
     stage: Value
+    ring: Ring | None = None
+    """Of a buffer that is cut into stages: how.  It stands for all of them."""
 
 
 class Lowering:
@@ -81,6 +77,8 @@ class Lowering:
         """Where markers leave their records, and room for how many a block there is."""
         self.markers = 0
         """Markers so far."""
+        self.by_thread = 0
+        """How many loops and branches around the current op threads take differently."""
         self.copies = False
         """Whether an asynchronous copy has been started so far."""
 
@@ -139,19 +137,33 @@ class Lowering:
             )
         return found
 
+    def stage(self, op: Operation, buffer: Value) -> Shared:
+        """The one stage that a buffer in shared memory is; an error where it has several."""
+        found = self.shared.get(buffer)
+        if found is None:
+            raise op.error(f"takes {buffer.type}; expected what tile.alloc_shared gives, or a part of it")
+        if found.ring is not None:
+            raise op.error(
+                "takes all stages of a buffer that memref.subview cuts; cut the stage that is meant"
+            )
+        own: Any = found.buffer.type
+        if own.tile != buffer.type.shape:  # type: ignore[attr-defined]
+            raise op.error(f"takes {buffer.type}, which keeps dimensions of extent 1; leave them out")
+        return found
+
     def error(self, value: Value, message: str) -> DiagnosticError:
         """An error at a value."""
         return error(value.location, message)
 
     # -- operations
 
-    def block(self, block: Block) -> None:
-        """Lower the operations of a block, its terminator excepted."""
+    def block(self, block: Block, skipped: Sequence[str] = ()) -> None:
+        """Lower the operations of a block, but for its terminator and ops of some names."""
         last = block.last_op
         # A view made in a region is not there behind it.
         matrices = dict(self.matrices)
         for op in block:
-            if op is not last or not op.name.endswith(("yield", "return")):
+            if op.name not in skipped and (op is not last or not op.name.endswith(("yield", "return"))):
                 self.op(op)
         self.matrices = matrices
 
@@ -186,11 +198,9 @@ class Lowering:
 
     # -- global memory
 
-    def matrix(
-        self, tensor: Value, leading: list[Value], rows: Value, columns: Value, location: Any
-    ) -> Matrix:
-        """The last two dimensions of a tensor at some indices of those before, from a row and a column on."""
-        pointer, extents, strides, alignment = self.tensors[tensor]
+    def matrix(self, tensor: Value, leading: list[Value], start: list[Value], location: Any) -> Matrix:
+        """The last one or two dimensions of a tensor at some indices of those before, from a place on."""
+        pointer, _, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
         rank, element = type.rank, type.element
         bytes = element.width // 8
@@ -207,34 +217,43 @@ class Lowering:
         if leading:
             base = self.insert(nv_tileaa.Assume(base, divisor=i64(alignment), res=pointer.type)).res
         whole = max(1, alignment // bytes)
-        shape = []
-        for axis in (rank - 2, rank - 1):
-            if type.shape[axis] != DYNAMIC:
-                shape.append(type.shape[axis])
-                continue
-            divisor = i64(whole) if axis == rank - 1 else None
-            shape.append(
-                self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
-            )
-        stride = self.insert(
-            nv_tileaa.Assume(strides[rank - 2], divisor=i64(whole), lower=i64(0), res=I32)
-        ).res
-        static = [n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape]
-        view = self.insert(
+        axes = range(rank - len(start), rank)
+        own = [
+            self.insert(nv_tileaa.Assume(strides[axis], divisor=i64(whole), lower=i64(0), res=I32)).res
+            for axis in axes[:-1]
+        ]
+        view = self.view(base, [self.extent(tensor, axis) for axis in axes], own, element)
+        return Matrix(view, [self.narrow(place) for place in start])
+
+    def extent(self, tensor: Value, axis: int) -> Value | int:
+        """The extent of a parameter along an axis: the type's, or what the caller passed (i32), with what is promised
+        of it."""
+        _, extents, _, alignment = self.tensors[tensor]
+        type: Any = tensor.type
+        if type.shape[axis] != DYNAMIC:
+            return type.shape[axis]
+        whole = max(1, alignment // max(1, type.element.width // 8))
+        divisor = i64(whole) if axis == type.rank - 1 else None
+        return self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
+
+    def view(
+        self, base: Value, shape: Sequence[Value | int], strides: Sequence[Value], element: Any
+    ) -> Value:
+        """A matrix of rows that lie a stride apart, or a vector; neighbours lie side by side."""
+        static = tuple(n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape)
+        return self.insert(
             nv_tileaa.MakeMemRef(
                 base,
                 [n for n in shape if isinstance(n, Value)],
-                [stride],
-                DenseArrayAttr(I64, tuple(static)),
-                DenseArrayAttr(I64, (nv_tileaa.DYNAMIC_INDEX, 1)),
+                list(strides),
+                DenseArrayAttr(I64, static),
+                DenseArrayAttr(I64, (*(nv_tileaa.DYNAMIC_INDEX for _ in strides), 1)),
                 nv_tileaa.GlobalSpaceAttr(),
                 res=nv_tileaa.MemRefType(
                     tuple(DYNAMIC if isinstance(n, Value) else n for n in shape), element
                 ),
-                location=location,
             )
         ).res
-        return Matrix(view, [self.narrow(rows), self.narrow(columns)])
 
 
 def elem_type_of(element: Any) -> Any:

@@ -22,9 +22,9 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import WARP, LaneValues
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.dialects import memref, tile
+from tessera_tools.dialects import tile
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import DYNAMIC, RankedTensorType
+from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
     LayoutError,
     LinearLayout,
@@ -35,6 +35,7 @@ from tessera_tools.layout import (
 )
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom, wants_rows
+from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.passes.tileas.layout_rules import coalesced
 from tessera_tools.passes.tileas.shared_memory import full_tile_registers, memory_bits, slice_plan
@@ -124,26 +125,11 @@ class Accesses:
     def _copied_elements(self, op: Any) -> int | None:
         """How many elements a thread copies at a time: as analysis.access.vector_elements finds when the copy is
         lowered, from what the kernel promises of its tensors."""
-        source: Any = op.source.defining_op
-        column: int | Value = 0
-        tensor: Any = op.source
-        if isinstance(source, tile.ComputeTensorSlice):
-            tensor = source.source
-        elif isinstance(source, memref.SubView):
-            tensor = source.source
-            static = source.static_offsets.values[-1]
-            column = static if static != memref.DYNAMIC_INDEX else source.offsets[-1]
-        elif source is not None:
+        found = slice_of(op.source)
+        if found is None:
             return None
-        size = tensor.type.element.width // 8
-        whole = max(1, alignment_of(self.function) // size)
-        divisors = [whole]
-        if tensor.type.shape[-1] != DYNAMIC:
-            divisors.append(tensor.type.shape[-1])
-        if isinstance(column, Value):
-            divisors.append(Facts().divisor(column))
-        elif column:
-            divisors.append(column)
+        size = op.dest.type.element.width // 8
+        divisors = found.column_divisors(op.dest.type.shape, Facts(), alignment_of(self.function))
         count = 1
         while (
             2 * count * size <= 16

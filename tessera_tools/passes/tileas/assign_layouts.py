@@ -21,7 +21,7 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import check_tiles, kernel_spec, kernels
+from tessera_tools.passes.tileas.kernel import check_tiles, kernels, unit_of
 from tessera_tools.passes.tileas.layout_rules import (
     ANCHORS,
     DEMANDS,
@@ -33,6 +33,7 @@ from tessera_tools.passes.tileas.layout_rules import (
     is_tile,
     ties,
 )
+from tessera_tools.target import ExecutionUnit
 
 MOST_ELEMENTS = 1024
 """Elements of one tile in one thread beyond which a kernel would be spills and little else."""
@@ -57,7 +58,7 @@ class AssignLayouts(Pass):
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
             check_tiles(function)
-            context.count("conversions", Assignment(function, kernel_spec(function).num_warps).run())
+            context.count("conversions", Assignment(function, unit_of(function)).run())
 
 
 def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
@@ -72,9 +73,9 @@ def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
 class Assignment:
     """One function's classes, their layouts, and the rewriting of types."""
 
-    def __init__(self, function: Operation, warps: int) -> None:
+    def __init__(self, function: Operation, unit: ExecutionUnit) -> None:
         self.function = function
-        self.warps = warps
+        self.unit = unit
         self.parent: dict[Value, Value] = {}
         self.layouts: dict[Value, LinearLayout] = {}
         self.conversions = 0
@@ -133,7 +134,7 @@ class Assignment:
                 anchor
                 for op in ops
                 if op.name in ANCHORS
-                for anchor in ANCHORS[op.name](op, self.warps)
+                for anchor in ANCHORS[op.name](op, self.unit.warps)
                 if anchor[0].type.encoding is None  # type: ignore[attr-defined]
             )
         ]
@@ -143,7 +144,7 @@ class Assignment:
         for value in free:
             root = self.find(value)
             if root not in self.layouts:
-                self.spread([(0, 0, root, default_layout(value.type, self.warps))], neighbours)  # type: ignore[arg-type]
+                self.spread([(0, 0, root, default_layout(value.type, self.unit.warps))], neighbours)  # type: ignore[arg-type]
 
     def spread(
         self, anchors: list[tuple[int, int, Value, LinearLayout]], neighbours: dict[Value, list[Copy]]
@@ -179,11 +180,11 @@ class Assignment:
         assert isinstance(type, RankedTensorType)
         if type.encoding is not None:
             return
-        elements = type.num_elements // (32 * self.warps)
+        elements = type.num_elements // self.unit.threads
         if elements > MOST_ELEMENTS:
             raise error(
                 value.location,
-                f"a tile of type {type} puts {elements} elements in each of {32 * self.warps} threads; at most "
+                f"a tile of type {type} puts {elements} elements in each of {self.unit.threads} threads; at most "
                 f"{MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or more warps "
                 '(--convert-tileaa-to-tileas="num-warps=…")',
             )
@@ -201,7 +202,7 @@ class Assignment:
             for group in ties(op):
                 self.agree(op, group)
         if op.name in DEMANDS:
-            self.settle_demands(op, DEMANDS[op.name](op, self.warps))
+            self.settle_demands(op, DEMANDS[op.name](op, self.unit.warps))
         if op.name == "arith.constant" and is_tile(op.results[0]):
             value = op.attributes["value"]
             assert isinstance(value, DenseElementsAttr)

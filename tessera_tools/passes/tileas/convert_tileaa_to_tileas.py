@@ -16,7 +16,7 @@ from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_layouts import piece_of, warp_grid
 from tessera_tools.passes.tileas.heap import free_heap
-from tessera_tools.passes.tileas.kernel import check_tiles, kernel_spec, kernels, target_of
+from tessera_tools.passes.tileas.kernel import check_tiles, kernels, target_of, unit_of
 from tessera_tools.passes.tileas.mma_atoms import is_chained, mma_atom
 from tessera_tools.passes.tileas.warps import choose_warps, hint
 from tessera_tools.target import Target, max_registers_for
@@ -57,7 +57,7 @@ def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
     wanted, spec = hint(function, "occupancy"), function.kernel_spec
     if "nv_tileaa.occupancy" in function.attributes or wanted is None or wanted < 1 or spec is None:
         return
-    registers = max_registers_for(target, threads=32 * spec.num_warps, blocks=wanted)
+    registers = max_registers_for(target, threads=unit_of(function).threads, blocks=wanted)
     if registers >= FEWEST_REGISTERS:
         function.attributes["nv_tileaa.occupancy"] = i32(wanted)
 
@@ -84,7 +84,7 @@ def convert(function: nv_tileaa.Func, target: Target) -> None:
                 view, offsets, op.value, op.token, op.copy_atom, out_token=op.out_token.type
             )
         elif isinstance(op, nv_tileaa.Dot):
-            new = _product(op, op in chained, kernel_spec(function).num_warps, target)
+            new = _product(op, op in chained, unit_of(function).warps, target)
         elif isinstance(op, nv_tileaa.ConstantTensor):
             new = arith.Constant(op.value)
         else:

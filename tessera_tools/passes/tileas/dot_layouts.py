@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.ir.types import Type
 from tessera_tools.layout import (
     LayoutError,
@@ -72,7 +72,7 @@ def grid_of(dot: Any, warps: int) -> tuple[int, ...]:
     return warp_grid(dot.c.type.shape, warps, piece_of(dot.atom))
 
 
-def piece_of(atom: MmaAtomAttr) -> tuple[int, int]:
+def piece_of(atom: MmaAtom) -> tuple[int, int]:
     """Rows and columns of the least that one warp computes."""
     m, n, _ = atom.mnk
     return (m, n) if not atom.is_fma else (8, 16)
@@ -95,7 +95,7 @@ def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, ...]:
 
 
 @lru_cache(maxsize=128)
-def operand_layouts(shape: tuple[int, ...], k: int, atom: MmaAtomAttr, grid: tuple[int, ...]) -> Layouts:
+def operand_layouts(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> Layouts:
     """The layouts for an accumulator of `shape` (…, M, N) and `k` terms, cut to the tile where it is smaller than the
     instruction: threads then repeat elements."""
     if atom.is_fma:
@@ -110,7 +110,7 @@ def operand_layouts(shape: tuple[int, ...], k: int, atom: MmaAtomAttr, grid: tup
 
 
 @lru_cache(maxsize=128)
-def fragments(shape: tuple[int, ...], k: int, atom: MmaAtomAttr, grid: tuple[int, ...]) -> Layouts:
+def fragments(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> Layouts:
     """As `operand_layouts`, of the tile enlarged to the instruction where it is smaller."""
     *batches, m, n = shape
     rows, columns, depth = atom.mnk

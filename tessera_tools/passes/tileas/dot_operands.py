@@ -33,7 +33,7 @@ from tessera_tools.layout import (
     vector_access,
 )
 from tessera_tools.passes.tileas.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
-from tessera_tools.passes.tileas.kernel import kernel_spec
+from tessera_tools.passes.tileas.kernel import unit_of
 from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.passes.tileas.shared_memory import (
     access_atom,
@@ -316,7 +316,7 @@ def first_token(load: Any) -> Value:
 
 def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOperand]]:
     """The operands that go through shared memory, those of one block together."""
-    warps = kernel_spec(function).num_warps
+    warps = unit_of(function).warps
     by_tile: dict[Value, list[DotOperand]] = {}
     for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
         for position in (0, 1):

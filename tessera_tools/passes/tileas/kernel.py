@@ -8,7 +8,7 @@ from tessera_tools.dialects.nv_tileaa import Func, KernelSpecAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType
-from tessera_tools.target import Target, UnknownTargetError, lookup
+from tessera_tools.target import ExecutionUnit, Target, UnknownTargetError, lookup
 
 
 def target_of(module: Operation) -> Target:
@@ -70,3 +70,19 @@ def kernel_spec(function: Any) -> KernelSpecAttr:
     if not isinstance(spec, KernelSpecAttr):
         raise function.error("has no 'nv_tileaa.kernel_spec'; run --convert-tileaa-to-tileas first")
     return spec
+
+
+def unit_of(op: Operation) -> ExecutionUnit:
+    """The execution unit that runs an op: the whole CTA of its function.
+
+    An error unless its warps are a power of two, which layouts need.
+    """
+    function: Any = op
+    while not isinstance(function, Func) and function.parent_op is not None:
+        function = function.parent_op
+    unit = ExecutionUnit(kernel_spec(function).num_warps)
+    if unit.warps & (unit.warps - 1):
+        raise function.error(
+            f"has {unit.warps} warps; tiles are laid out over a power of two of warps, from 1 to 32"
+        )
+    return unit

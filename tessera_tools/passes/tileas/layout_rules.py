@@ -25,6 +25,7 @@ from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.flow import flow_of
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
@@ -70,31 +71,18 @@ class Copy:
         return without_repeated_registers(self.seen(layout))
 
 
-TIED: dict[str, Callable[[Any], list[list[Value]]]] = {}
-COPIES: dict[str, Callable[[Any], list[Copy]]] = {}
-ANCHORS: dict[str, Callable[[Any, int], list[tuple[Value, int, LinearLayout]]]] = {}
-DEMANDS: dict[str, Callable[[Any, int], list[tuple[Value, LinearLayout]]]] = {}
+TIED: Registry[Callable[[Any], list[list[Value]]]] = Registry("tie")
+COPIES: Registry[Callable[[Any], list[Copy]]] = Registry("copy")
+ANCHORS: Registry[Callable[[Any, int], list[tuple[Value, int, LinearLayout]]]] = Registry("preference")
+DEMANDS: Registry[Callable[[Any, int], list[tuple[Value, LinearLayout]]]] = Registry("demand")
 
-
-def _registering(table: dict[str, Any]) -> Callable[..., Any]:
-    def names(*names: str) -> Callable[[Any], Any]:
-        def register(function: Any) -> Any:
-            for name in names:
-                table[name] = function
-            return function
-
-        return register
-
-    return names
-
-
-tied = _registering(TIED)
+tied = TIED.of
 """Register for op names: op → groups of values that have one layout."""
-copying = _registering(COPIES)
+copying = COPIES.of
 """Register for op names: op → its copies; if there are several, their operands are tied."""
-anchored = _registering(ANCHORS)
+anchored = ANCHORS.of
 """Register for op names: (op, warps) → (value, strength, layout) of each preference."""
-demanding = _registering(DEMANDS)
+demanding = DEMANDS.of
 """Register for op names: (op, warps) → (operand or result, layout that it must have)."""
 
 FREE = frozenset({"arith.constant", "nv_tileaa.splat", "nv_tileaa.iota"})

@@ -7,82 +7,43 @@ holds each of their values.  No tile is too small: see dot_layouts.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.dialects.cute_nvgpu import FMA, MmaAtomAttr
+from tessera_tools.dialects.atoms import FMA, MMA, PRODUCTS, MmaAtom
+from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.core import OpResult, Value
-from tessera_tools.ir.types import (
-    BF16,
-    F16,
-    F32,
-    F64,
-    I8,
-    I32,
-    TF32,
-    FloatType,
-    IntegerType,
-    RankedTensorType,
-    Type,
-)
-from tessera_tools.target import Feature, Target
-
-F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """An instruction for operands of one of `operands`; PTX ISA, "Warp-level matrix instructions: mma"."""
-
-    operands: tuple[Type, ...]
-    accumulators: tuple[Type, ...]
-    shape: str
-    feature: Feature | None
-
-
-_TABLE = (
-    _Row((F16,), (F16, F32), "sm80_m16n8k16", Feature.MMA_SYNC),
-    _Row((BF16,), (F32,), "sm80_m16n8k16", Feature.MMA_SYNC),
-    _Row((TF32,), (F32,), "sm80_m16n8k8", Feature.MMA_SYNC),
-    _Row((F64,), (F64,), "sm80_m8n8k4", Feature.MMA_SYNC),
-    _Row((I8,), (I32,), "sm80_m16n8k32", Feature.MMA_SYNC),
-    _Row((F8E4M3FN, F8E5M2), (F16, F32), "sm89_m16n8k32", Feature.MMA_SYNC_FP8),
-    _Row((F8E4M3FN, F8E5M2), (F16, F32), "sm80_m16n8k16", Feature.MMA_SYNC),
-    _Row((F4E2M1FN,), (F32,), "sm80_m16n8k16", Feature.MMA_SYNC),
-    _Row((F32,), (F32,), FMA, None),
-)
+from tessera_tools.ir.types import IntegerType, RankedTensorType, Type
+from tessera_tools.target import Target
 
 
 def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
     """The instruction for the types of a product; an error that lists what there is if there is none."""
     a, b, c = (v.type.element for v in (op.a, op.b, op.c))
-    for row in _TABLE:
+    rows = [row for row in PRODUCTS if row.primitive in (MMA, FMA)]
+    for row in rows:
         if (
             a in row.operands
             and b in row.operands
             and c in row.accumulators
             and (row.feature is None or target.has(row.feature))
         ):
-            return MmaAtomAttr(row.shape, _signed(a, op.unsigned_a), _signed(b, op.unsigned_b), c)
+            shape = (row.m, row.n[0], row.k)
+            return MmaAtomAttr(
+                row.primitive, row.since, shape, _signed(a, op.unsigned_a), _signed(b, op.unsigned_b), c
+            )
     served = ", ".join(
         f"{'/'.join(map(str, row.operands))} into {'/'.join(map(str, row.accumulators))}"
-        for row in {(r.operands, r.accumulators): r for r in _TABLE}.values()
+        for row in {(r.operands, r.accumulators): r for r in rows}.values()
     )
     raise op.error(f"multiplies {a} by {b} into {c}, for which there is no instruction; supported: {served}")
 
 
-def has_lowering(atom: MmaAtomAttr) -> bool:
+def has_lowering(atom: MmaAtom) -> bool:
     """Whether an atom is one that `mma_atom` chooses, for some target: others have no lowering."""
-    signless = [I8 if isinstance(t, IntegerType) and t.width == I8.width else t for t in (atom.a, atom.b)]
     signs = [t.signedness != "signless" for t in (atom.a, atom.b) if isinstance(t, IntegerType)]
-    return all(signs) and any(
-        row.shape == atom.shape
-        and all(t in row.operands for t in signless)
-        and atom.accumulator in row.accumulators
-        for row in _TABLE
-    )
+    return all(signs) and bool(atom.rows())
 
 
 def _signed(element: Type, unsigned: Any) -> Type:

@@ -21,6 +21,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import RankedTensorType, Type
 from tessera_tools.layout import (
     Conversion,
@@ -71,18 +72,9 @@ class Scratch:
     """What they are for, in an error that lists what does not fit: `a conversion of tile 64x64xf16`."""
 
 
-_SCRATCH: dict[str, Callable[[Any, Target], Scratch | None]] = {}
-
-
-def scratch(*names: str) -> Callable[[Any], Any]:
-    """Register what ops of these names need: a function of an op and the target that gives Scratch, or None."""
-
-    def register(function: Any) -> Any:
-        for name in names:
-            _SCRATCH[name] = function
-        return function
-
-    return register
+_SCRATCH: Registry[Callable[[Any, Target], Scratch | None]] = Registry("use of scratch")
+scratch = _SCRATCH.of
+"""Register what ops of these names need: a function of an op and the target that gives Scratch, or None."""
 
 
 def scratch_of(op: Operation, target: Target) -> Scratch | None:
@@ -200,7 +192,9 @@ def _lives(function: Any, target: Target) -> list[_Life]:
             continue
         spans = [(position, position)]
         if isinstance(op, nv_tileas.AllocTensor):
-            spans = [_span(op, user, positions, ends) for user in op.res.users] or spans
+            users = list(op.res.users)
+            landings = [_landing(op, user) for user in users if isinstance(user, nv_tileas.AsyncTiledCopy)]
+            spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
         alignment = op.attributes.get(ALIGN)
         lives.append(
             _Life(
@@ -232,6 +226,27 @@ def _span(
     while outermost.parent is not alloc.parent and outermost.parent_op is not None:
         outermost = outermost.parent_op
     return positions[outermost], ends[outermost]
+
+
+def _landing(alloc: Operation, copy: Operation) -> Operation:
+    """The wait behind which a copy no longer fills a buffer: the first that leaves fewer groups than have been
+    committed since the copy; the last op of the buffer's block if there is none.  Only commits and waits that the
+    copy is certain to come to count."""
+    groups = 0
+    here = copy
+    while True:
+        block = here.parent
+        assert block is not None
+        op = here.next_op
+        while op is not None:
+            if isinstance(op, nv_tileas.AsyncCommitGroup):
+                groups += 1
+            elif isinstance(op, nv_tileas.AsyncWaitGroup) and op.pending.value < groups:
+                return op
+            op = op.next_op
+        if block is alloc.parent or here.parent_op is None:
+            return block.last_op or copy
+        here = here.parent_op
 
 
 def _place(lives: list[_Life]) -> Allocation:
@@ -384,5 +399,5 @@ def _slice_plan(
 def access_atom(plan: VectorAccess | MatrixAccess, element: Type) -> CopyAtomAttr:
     """The copy atom that names what a plan does."""
     if isinstance(plan, MatrixAccess):
-        return CopyAtomAttr.make(75, "ldmatrix_trans" if plan.trans else "ldmatrix", f"x{plan.num}", element)
+        return CopyAtomAttr.make(75, "ldmatrix_trans" if plan.trans else "ldmatrix", plan.num, element)
     return CopyAtomAttr.make(80, "lds", plan.bits, element)

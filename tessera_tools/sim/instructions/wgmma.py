@@ -2,9 +2,10 @@
 
     mma_async ──▶ in flight: accumulators and A registers are poison ──commit──▶ a group ──wait N──▶ D is there
 
-Each warp of a warpgroup does its 16 of the 64 rows, at its own time, as late as its wait or as early as its issue:
-nothing orders it with the other three. What is in flight is kept in sim/warpgroup.py. The arithmetic is that of
-sim/products.py, also for fp8, where a GPU keeps fewer bits of the sum.
+Each warp of a warpgroup issues its 16 of the 64 rows at its own time, and the operation completes once all four have:
+`wait_group` waits for the other three warps' issue, and for nothing else of them. In the mode `late` the operands are
+read at the first such wait, in `early` at the issue. What is in flight is kept in sim/warpgroup.py. The arithmetic is
+that of sim/products.py, also for fp8, where a GPU keeps fewer bits of the sum.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.memory import SHARED_START
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, saturate_s32
 from tessera_tools.sim.program import Immediate, Operand, Vector
-from tessera_tools.sim.proxies import async_read, mark
+from tessera_tools.sim.proxies import async_read
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.warp import Mask, Wait, Warp
 from tessera_tools.sim.warpgroup import (
     POISON,
-    READING,
     Operation,
     Register,
     State,
+    complete,
+    issue,
     land,
-    readers_of,
     registers_of,
     state_of,
     unit_bytes,
+    warpgroup_of,
 )
 
 Array = np.ndarray[Any, Any]
@@ -90,13 +92,37 @@ def wait_group(ctx: Context) -> Execute:
         raise ctx.error("needs a number of groups")
     most = int(count.value)
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: Warp, mask: Mask) -> Wait | None:
         state = state_of(warp)
-        while len(state.groups) > most:
-            group = state.groups[0]
-            while group:
-                land(warp, mask, state, group.pop(0))
-            del state.groups[0]
+        ended = [
+            operation for group in state.groups[: max(len(state.groups) - most, 0)] for operation in group
+        ]
+        if not ended:
+            del state.groups[: max(len(state.groups) - most, 0)]
+            return None
+        group, last = warpgroup_of(warp), ended[-1]
+
+        def finish(warp: Warp, mask: Mask) -> None:
+            complete(group, last.number)
+            assert group.seen is not None
+            warp.cta.cluster.clocks.acquire(warp, group.seen)
+            while len(state.groups) > most:
+                landing = state.groups[0]
+                while landing:
+                    land(warp, state, landing.pop(0))
+                del state.groups[0]
+
+        def describe() -> str:
+            names = ", ".join(str(other.index) for other in group.behind(last.number))
+            return (
+                f"the wgmma at PTX line {last.line}, which warps {names} of the warpgroup have not issued: it "
+                "completes once all four have"
+            )
+
+        if not group.behind(last.number):
+            finish(warp, mask)
+            return None
+        return Wait(lambda: not group.behind(last.number), describe, finish)
 
     return execute
 
@@ -228,9 +254,7 @@ def mma_async(ctx: Context) -> Execute:
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
         shared = warp.cta.shared
         for units in reads:
-            where = unit_bytes(units)
-            async_read(warp, mask, shared, where, "wgmma")
-            mark(warp, shared, where, warp.records[0], write=False)
+            async_read(warp, mask, shared, unit_bytes(units), "wgmma")
         accumulate = bool(warp.ports[predicate][0]) ^ negated
         if warp.stats is not None:
             warp.stats.flops["wgmma"] += 2 * 16 * n * depth
@@ -258,11 +282,10 @@ def mma_async(ctx: Context) -> Execute:
             before = take_sum(rows) if accumulate else np.zeros((16, n))
             give_sum(rows, pack(product(first, second, before)))
 
-        operation = Operation(shape, d_ports, d_registers, a_registers, a_ports, a_rows, reads, compute, line)
-        readers = readers_of(warp)
-        for units in reads:
-            readers[units] += 1
-            shared.states[16][units] |= READING
+        number = state.issued - 1
+        operation = Operation(
+            shape, d_ports, d_registers, a_registers, a_ports, a_rows, reads, compute, line, pc, number
+        )
         if early:
             compute()
             operation.finished = True
@@ -271,7 +294,7 @@ def mma_async(ctx: Context) -> Execute:
         else:
             for port in (*d_ports, *a_ports):
                 ports[port].view(np.uint32)[...] = POISON
-        state.open.append(operation)
+        issue(warp, state, operation)
 
     return execute
 

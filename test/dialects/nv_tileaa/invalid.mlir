@@ -73,8 +73,8 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>) {
-  // expected-error @below {{num_warps must be a power of two from 1 to 32, got 3}}
-  %0 = arith.constant {a = #nv_tileaa.kernel_spec<num_warps = 3>} 0 : i32
+  // expected-error @below {{num_warps must be from 1 to 32, got 33}}
+  %0 = arith.constant {a = #nv_tileaa.kernel_spec<num_warps = 33>} 0 : i32
   return
 }
 

@@ -336,9 +336,9 @@ func.func @f(%f: memref<4x8xf32, 5>, %m: memref<32x?xf32>) {
 
 // -----
 
-func.func @f(%f: memref<4x8xf16, 5>, %m: memref<?xf16>) {
-  // expected-error @below {{'tile.load_global_tile' op loads memref<?xf16> into memref<4x8xf16, 5>: ranks and element types must agree}}
-  tile.load_global_tile %m, %f : memref<?xf16>, memref<4x8xf16, 5>
+func.func @f(%f: memref<4xf16, 5>, %m: memref<?x?xf16>) {
+  // expected-error @below {{'tile.load_global_tile' op loads memref<?x?xf16> into memref<4xf16, 5>: element types must agree, and ranks, but for a vector in each row}}
+  tile.load_global_tile %m, %f : memref<?x?xf16>, memref<4xf16, 5>
   return
 }
 
@@ -683,5 +683,45 @@ func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>) {
 func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>) {
   // expected-error @below {{'tile.mma' op has layout "col_major"; expected "row_major" (transpose_a and transpose_b turn operands)}}
   %0 = tile.mma %a, %b {layout = "col_major"} : memref<64x32xf16, 3>, memref<32x64xf16, 3> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%f: memref<4xf32, 5>) {
+  // expected-error @below {{'tile.apply' op applies "tile.add"; expected an op of arith or math}}
+  %r = tile.apply "tile.add"(%f) : (memref<4xf32, 5>) -> memref<4xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%f: memref<4xf32, 5>) {
+  // expected-error @below {{'tile.apply' op applies "math.rsqr"; expected an op of arith or math}}
+  %r = tile.apply "math.rsqr"(%f) : (memref<4xf32, 5>) -> memref<4xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%f: memref<4xf32, 5>, %g: memref<2xf32, 5>) {
+  // expected-error @below {{'tile.apply' op gives memref<4xf32, 5>; expected fragments of this shape as operands, one or more, and numbers}}
+  %r = tile.apply "arith.addf"(%f, %g) : (memref<4xf32, 5>, memref<2xf32, 5>) -> memref<4xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%f: memref<4xi32, 5>) {
+  // expected-error @below {{'tile.apply' op operand #0 must be floating-point-like, but got 'i32'}}
+  %r = tile.apply "math.rsqrt"(%f) : (memref<4xi32, 5>) -> memref<4xi32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%f: memref<4xf32, 5>) {
+  // expected-error @below {{'tile.apply' op requires 2 operands, but found 1}}
+  %r = tile.apply "arith.addf"(%f) : (memref<4xf32, 5>) -> memref<4xf32, 5>
   return
 }

@@ -153,6 +153,10 @@ func.func @fragments(%f: memref<4x8xf32, 5>, %g: memref<4x8xf32, 5>, %r: memref<
   %15 = tile.fma %f, %g, %f : memref<4x8xf32, 5>, memref<4x8xf32, 5>, memref<4x8xf32, 5> -> memref<4x8xf32, 5>
   // CHECK: tile.cast %f : memref<4x8xf32, 5> to memref<4x8xbf16, 5>
   %16 = tile.cast %f : memref<4x8xf32, 5> to memref<4x8xbf16, 5>
+  // CHECK: tile.apply "math.rsqrt"(%r) : (memref<4xf32, 5>) -> memref<4xf32, 5>
+  %17 = tile.apply "math.rsqrt"(%r) : (memref<4xf32, 5>) -> memref<4xf32, 5>
+  // CHECK: tile.apply "arith.cmpf"(%f, %x) {predicate = 4 : i64} : (memref<4x8xf32, 5>, f32) -> memref<4x8xi1, 5>
+  %18 = tile.apply "arith.cmpf"(%f, %x) {predicate = 4 : i64} : (memref<4x8xf32, 5>, f32) -> memref<4x8xi1, 5>
   // CHECK: tile.scale_tensor %f, %x : memref<4x8xf32, 5>, f32
   tile.scale_tensor %f, %x : memref<4x8xf32, 5>, f32
   // CHECK: tile.broadcast_scale %f, %x : memref<4x8xf32, 5>, f32

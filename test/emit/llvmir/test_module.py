@@ -199,3 +199,10 @@ def test_an_op_without_translation_is_refused_with_the_pass_to_run():
 def test_a_type_without_counterpart_is_refused():
     with pytest.raises(DiagnosticError, match="has no counterpart in LLVM IR"):
         emit("llvm.func @f(%a: index) {\n  llvm.return\n}")
+
+
+def test_an_attribute_of_a_parameter_that_llvm_lacks_is_refused():
+    with pytest.raises(
+        DiagnosticError, match=r"parameter attribute 'llvm\.unheard_of', which has no translation"
+    ):
+        emit("llvm.func @f(%a: i32 {llvm.unheard_of}) {\n  llvm.return\n}")

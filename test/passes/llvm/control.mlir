@@ -79,4 +79,49 @@ func.func @by_one(%lo: i32, %hi: i32) attributes {cute.kernel, nvvm.reqntid = ar
   func.return
 }
 
+// Both branches of the inner `if` leave the kernel. What follows the outer one is still reached, where %c is false.
+// CHECK-LABEL: llvm.func @nested(
+// CHECK-SAME: %[[C:.*]]: i1, %[[D:.*]]: i1, %{{.*}}: i32)
+func.func @nested(%c: i1, %d: i1, %n: i32) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+  // CHECK: llvm.cond_br %[[C]], ^[[INNER:.*]], ^[[ELSE:.*]]
+  // CHECK: ^[[INNER]]:
+  // CHECK-NEXT: llvm.cond_br %[[D]], ^[[LEFT:.*]], ^[[RIGHT:.*]]
+  // CHECK: ^[[ELSE]]:
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK: nvvm.bar.warp.sync
+  nv_tileaa.if %c {
+    nv_tileaa.if %d {
+      nv_tileaa.return
+    } else {
+      nv_tileaa.return
+    }
+  } else {
+    nvvm.barrier0
+  }
+  nvvm.bar.warp.sync %n : i32
+  func.return
+}
+
+// A division may trap or be expensive: it stays in its branch. An addition is shared and hoisted.
+// CHECK-LABEL: llvm.func @divided(
+// CHECK-SAME: %[[C:.*]]: i1, %[[A:.*]]: i32, %[[B:.*]]: i32)
+func.func @divided(%c: i1, %a: i32, %b: i32) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+  // CHECK-NOT: llvm.udiv
+  // CHECK: llvm.cond_br %[[C]], ^[[THEN:.*]], ^[[ELSE:.*]]
+  // CHECK: ^[[THEN]]:
+  // CHECK-NEXT: llvm.udiv %{{.*}}, %[[B]]
+  // CHECK-NOT: llvm.udiv
+  %r = scf.if %c -> (i32) {
+    %s = arith.addi %a, %b : i32
+    %q = arith.divui %s, %b : i32
+    scf.yield %q : i32
+  } else {
+    scf.yield %a : i32
+  }
+  scf.for %i = %a to %r step %b : i32 {
+    nvvm.barrier0
+  }
+  func.return
+}
+
 }

@@ -21,7 +21,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @row(%v: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %x = nv_tileaa.splat %v : f32 -> tensor<1x512xf32, #nv_tileas.linear<{register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256]], block = []}>>
     %0 = nv_tileaa.reduce %x axis = 1 identities = [0.0 : f32] : tensor<1x512xf32, #nv_tileas.linear<{register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], warp = [[0, 128], [0, 256]], block = []}>> -> tensor<1xf32, #nv_tileas.linear<{register = [], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]], block = []}>> {
-    ^bb0(%e: f32, %a: f32):
+    ^bb0(%a: f32, %e: f32):
       %s = arith.addf %e, %a : f32
       nv_tileaa.yield %s : f32
     }
@@ -37,7 +37,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @bytes(%v: i8) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %x = nv_tileaa.splat %v : i8 -> tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>>
     %0 = nv_tileaa.reduce %x axis = 1 identities = [1 : i8] : tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>> -> tensor<4xi8, #nv_tileas.linear<{register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]], block = []}>> {
-    ^bb0(%e: i8, %a: i8):
+    ^bb0(%a: i8, %e: i8):
       %s = arith.muli %e, %a : i8
       nv_tileaa.yield %s : i8
     }
@@ -53,7 +53,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @ordered(%v: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %x = nv_tileaa.splat %v : i32 -> tensor<64xi32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[0], [0]], block = []}>>
     %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<64xi32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[0], [0]], block = []}>> -> i32 {
-    ^bb0(%e: i32, %a: i32):
+    ^bb0(%a: i32, %e: i32):
       %s = arith.subi %e, %a : i32
       nv_tileaa.yield %s : i32
     }
@@ -70,7 +70,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @integers(%v: i8) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %x = nv_tileaa.splat %v : i8 -> tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>>
     %0 = nv_tileaa.reduce %x axis = 1 identities = [0 : i8] : tensor<4x32xi8, #nv_tileas.linear<{register = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], warp = [[0, 0], [0, 0]], block = []}>> -> tensor<4xi8, #nv_tileas.linear<{register = [[1], [2]], lane = [[0], [0], [0], [0], [0]], warp = [[0], [0]], block = []}>> {
-    ^bb0(%e: i8, %a: i8):
+    ^bb0(%a: i8, %e: i8):
       %s = arith.maxsi %e, %a : i8
       nv_tileaa.yield %s : i8
     }
@@ -85,7 +85,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @prefix(%v: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %x = nv_tileaa.splat %v : i32 -> tensor<64xi32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[0], [0]], block = []}>>
     %0 = nv_tileaa.scan %x axis = 0 identities = [0 : i32] : tensor<64xi32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[0], [0]], block = []}>> -> tensor<64xi32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [[0], [0]], block = []}>> {
-    ^bb0(%e: i32, %a: i32):
+    ^bb0(%a: i32, %e: i32):
       %s = arith.addi %e, %a : i32
       nv_tileaa.yield %s : i32
     }

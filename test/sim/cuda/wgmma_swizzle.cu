@@ -28,7 +28,7 @@ extern "C" __global__ void wgmma_swizzle(const uint4 *a, const uint4 *b, float *
         }
         /*SYNC:commit*/ wgmma_commit();
         /*SYNC:wait*/ wgmma_wait<0>();
-        /*SYNC:used*/ __syncthreads();
+        // No barrier: the operation of all four warps is complete, so A and B may be overwritten.
     }
     store_n16(c, d);
 }

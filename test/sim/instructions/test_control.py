@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sim.kernels import kernel, run
 
+from tessera_tools.diagnostics import DiagnosticError
+
 
 @pytest.mark.parametrize("name,words", [("trap", "executed a trap"), ("brkpt", "executed a breakpoint")])
 def test_a_trap_ends_the_launch_with_a_finding(name: str, words: str) -> None:
@@ -43,3 +45,8 @@ FINE: red.global.add.u32 [%rd0], 1;
     assert "a.cu:12" in finding.message
     assert "x > 1" in finding.message
     assert out[0] == 31
+
+
+def test_a_trap_takes_no_operand() -> None:
+    with pytest.raises(DiagnosticError, match="trap"):
+        run(kernel("  trap 1;"), np.zeros(1, np.uint32))

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from sim.kernels import kernel, run
 
+from tessera_tools.diagnostics import DiagnosticError
+
 SHARED = ".shared .align 8 .b64 bar;"
 INIT = "mov.u32 %r0, bar; mbarrier.init.shared::cta.b64 [%r0], {count};"
 
@@ -103,8 +105,10 @@ def test_bytes_that_nobody_announced_are_named() -> None:
 AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
 """
     )
-    (finding,) = result.findings
-    assert "32 bytes came that no expect_tx announced" in finding.notes[0]
+    mismatch, deadlock = result.findings
+    assert mismatch.kind == "mbarrier"
+    assert "expect_tx announced 0 bytes" in mismatch.message and "brought 32: the phase cannot end" in mismatch.message
+    assert "32 bytes came that no expect_tx announced" in deadlock.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -145,3 +149,8 @@ def test_a_generic_address_names_the_same_object() -> None:
 def test_a_state_from_another_cta_is_refused_at_load_time() -> None:
     with pytest.raises(Exception, match="gives no state for .shared::cluster"):
         single("mbarrier.arrive.release.cluster.shared::cluster.b64 %rd1, [%r0];")
+
+
+def test_an_arrival_that_expects_bytes_says_how_many() -> None:
+    with pytest.raises(DiagnosticError, match="needs an address and a count"):
+        run(kernel("  mbarrier.arrive.expect_tx.shared::cta.b64 %rd1, [%r0];"), np.zeros(1, np.uint32))

@@ -1,0 +1,34 @@
+"""The console scripts, before anything else is imported.
+
+While a command is still loading, Ctrl-C ends it as it ends any program. Python's own handler would print a traceback
+of whatever import it interrupts.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import NoReturn
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `as_process` has its own
+
+
+def opt() -> NoReturn:
+    """`tessera-opt`"""
+    from tessera_tools.cli.opt import main
+
+    main()
+
+
+def run() -> NoReturn:
+    """`tessera-run`"""
+    from tessera_tools.cli.run import main
+
+    main()
+
+
+def translate() -> NoReturn:
+    """`tessera-translate`"""
+    from tessera_tools.cli.translate import main
+
+    main()

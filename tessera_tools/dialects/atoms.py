@@ -1,0 +1,264 @@
+"""Atoms: the hardware primitives that copies and products are made of, and what each needs.
+
+    copies     ldg  stg  lds  sts  cp_async  ldmatrix  ldmatrix_trans  tma_load  tma_store
+    products   fma  mma  wgmma
+
+`COPIES` and `PRODUCTS` are the one table: a primitive → the feature that a target must have, the sizes and types that
+the hardware has, and the ops whose lowering emits it.  The attributes that name atoms are `#cute.copy_atom`,
+`#cute.mma_atom` (cute.py), `#cute_nvgpu.mma_atom` and `#cute_nvgpu.atom_copy_field_tma…` (cute_nvgpu.py); a primitive
+that is not here is refused where it is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    FLOAT_WIDTHS,
+    I8,
+    I32,
+    TF32,
+    FloatType,
+    IntegerType,
+)
+from tessera_tools.target import Feature
+
+F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))
+_INTEGER = re.compile(r"([su]?)i(\d+)")
+_SIGNS = {"": "signless", "s": "signed", "u": "unsigned"}
+
+
+def element_named(word: str) -> Type:
+    """The element type that an atom spells: f16, i8, si8, f8E4M3FN.  ValueError for others."""
+    if word in FLOAT_WIDTHS:
+        return FloatType(word)
+    match = _INTEGER.fullmatch(word)
+    if match is None:
+        raise ValueError(f"unknown element type '{word}'")
+    return IntegerType(int(match[2]), _SIGNS[match[1]])
+
+
+# -- copies
+
+_BITS = tuple(1 << n for n in range(8))
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPrimitive:
+    """One way to move a tile."""
+
+    since: int
+    """The first architecture that has it, as the atom spells it: 80 for sm80."""
+    size: str
+    """How the atom spells its size: `{}` in bits, `x{}` in matrices of 8 rows of 16 bytes, `{}d` in dimensions."""
+    sizes: tuple[int, ...]
+    emitters: tuple[str, ...]
+    """The ops that may carry the atom, and whose lowering emits the primitive."""
+    feature: Feature | None = None
+    alignment: int = 0
+    """Bytes that the address in global memory, and all strides but the innermost, are multiples of; 0 stands for the
+    width of one access."""
+    swizzles: tuple[int, ...] = (0,)
+    """Bytes of the patterns in which it can write or read shared memory."""
+
+
+_TMA_SWIZZLES = (0, 32, 64, 128)
+COPIES: Mapping[str, CopyPrimitive] = {
+    "ldg": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.tiled_load", "nv_tileaa.tiled_load", "nv_tileaa.load")),
+    "stg": CopyPrimitive(
+        80, "{}", _BITS, ("nv_tileas.tiled_store", "nv_tileaa.tiled_store", "nv_tileaa.store")
+    ),
+    "lds": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.load",)),
+    "sts": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.store",)),
+    "cp_async": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.async.tiled_copy",), Feature.CP_ASYNC),
+    "ldmatrix": CopyPrimitive(75, "x{}", (1, 2, 4), ("nv_tileas.load",), Feature.LDMATRIX),
+    "ldmatrix_trans": CopyPrimitive(75, "x{}", (1, 2, 4), ("nv_tileas.load",), Feature.LDMATRIX),
+    "tma_load": CopyPrimitive(
+        90,
+        "{}d",
+        (1, 2, 3, 4, 5),
+        (),
+        Feature.TMA,
+        16,
+        _TMA_SWIZZLES,
+    ),
+    "tma_store": CopyPrimitive(
+        90,
+        "{}d",
+        (1, 2, 3, 4, 5),
+        (),
+        Feature.TMA,
+        16,
+        _TMA_SWIZZLES,
+    ),
+}
+"""Every primitive of copies, by the word in its spelling."""
+
+_COPY = re.compile(r"sm(\d+)_(.*)_(x\d+|\d+d|\d+)_(\w+?)")
+
+
+def read_copy(spelling: str) -> tuple[int, str, int, Type]:
+    """(architecture, primitive, size, element type) of an atom as `sm80_cp_async_128_f16`; ValueError if it is none."""
+    match = _COPY.fullmatch(spelling)
+    primitive = COPIES.get(match[2]) if match is not None else None
+    if match is None or primitive is None:
+        raise ValueError(
+            f"unknown copy atom '{spelling}'; expected e.g. sm80_ldg_128_f16, sm80_cp_async_128_f16, "
+            "sm75_ldmatrix_x4_f16 or sm90_tma_load_2d_f16"
+        )
+    try:
+        element = element_named(match[4])
+    except ValueError as problem:
+        raise ValueError(f"{problem} in copy atom '{spelling}'") from None
+    number = re.sub(r"\D", "", match[3])
+    if match[3] != primitive.size.format(number):
+        raise ValueError(
+            f"copy atom '{spelling}' has size '{match[3]}'; {match[2]} is spelled with "
+            f"{primitive.size.format(primitive.sizes[-1])}"
+        )
+    return int(match[1]), match[2], int(number), element
+
+
+def check_copy(since: int, word: str, size: int) -> None:
+    """ValueError unless the hardware has the primitive in that size, on that architecture."""
+    primitive = COPIES.get(word)
+    if primitive is None:
+        raise ValueError(f"unknown copy primitive '{word}'; expected one of {', '.join(COPIES)}")
+    if size not in primitive.sizes:
+        raise ValueError(f"{word} has no size {size}; expected one of {', '.join(map(str, primitive.sizes))}")
+    if since < primitive.since:
+        raise ValueError(f"{word} exists since sm{primitive.since}, not sm{since}")
+
+
+# -- products
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """An instruction for operands of one of `operands`; PTX ISA, "mma" and "wgmma.mma_async"."""
+
+    primitive: str
+    since: int
+    operands: tuple[Type, ...]
+    accumulators: tuple[Type, ...]
+    m: int
+    n: tuple[int, ...]
+    k: int
+    feature: Feature | None
+
+
+MMA, WGMMA, FMA = "mma", "wgmma", "fma"
+_COLUMNS = tuple(range(8, 257, 8))
+_INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
+PRODUCTS = (
+    Product(MMA, 80, (F16,), (F16, F32), 16, (8,), 16, Feature.MMA_SYNC),
+    Product(MMA, 80, (BF16,), (F32,), 16, (8,), 16, Feature.MMA_SYNC),
+    Product(MMA, 80, (TF32,), (F32,), 16, (8,), 8, Feature.MMA_SYNC),
+    Product(MMA, 80, (F64,), (F64,), 8, (8,), 4, Feature.MMA_SYNC),
+    Product(MMA, 80, (I8,), (I32,), 16, (8,), 32, Feature.MMA_SYNC),
+    Product(MMA, 89, (F8E4M3FN, F8E5M2), (F16, F32), 16, (8,), 32, Feature.MMA_SYNC_FP8),
+    # Converted to f16 in registers.
+    Product(MMA, 80, (F8E4M3FN, F8E5M2), (F16, F32), 16, (8,), 16, Feature.MMA_SYNC),
+    Product(MMA, 80, (F4E2M1FN,), (F32,), 16, (8,), 16, Feature.MMA_SYNC),
+    Product(WGMMA, 90, (F16,), (F16, F32), 64, _COLUMNS, 16, Feature.WGMMA),
+    Product(WGMMA, 90, (BF16,), (F32,), 64, _COLUMNS, 16, Feature.WGMMA),
+    Product(WGMMA, 90, (TF32,), (F32,), 64, _COLUMNS, 8, Feature.WGMMA),
+    Product(WGMMA, 90, (F8E4M3FN, F8E5M2), (F16, F32), 64, _COLUMNS, 32, Feature.WGMMA),
+    Product(WGMMA, 90, (I8,), (I32,), 64, _INTEGER_COLUMNS, 32, Feature.WGMMA),
+    Product(FMA, 0, (F32,), (F32,), 1, (1,), 1, None),
+)
+"""Every instruction for products.  The first of a primitive that a target has serves."""
+PRODUCT_EMITTERS: Mapping[str, tuple[str, ...]] = {
+    MMA: ("nv_tileas.dot",),
+    FMA: ("nv_tileas.dot",),
+    WGMMA: (),
+}
+"""The ops that may carry an atom of a primitive, and whose lowering emits it."""
+
+_SHAPE = re.compile(r"sm(\d+)_(?:(\w+)_)?m(\d+)n(\d+)k(\d+)")
+
+
+def read_shape(word: str) -> tuple[str, int, tuple[int, int, int]]:
+    """(primitive, architecture, (m, n, k)) of `sm80_m16n8k16`, `sm90_wgmma_m64n128k16` or `fma`; ValueError for
+    others."""
+    if word == FMA:
+        return FMA, 0, (1, 1, 1)
+    match = _SHAPE.fullmatch(word)
+    if match is None or (match[2] or MMA) not in PRODUCT_EMITTERS or match[2] == FMA:
+        raise ValueError(
+            f"unknown mma shape '{word}'; expected e.g. sm80_m16n8k16, sm90_wgmma_m64n128k16, or fma"
+        )
+    return match[2] or MMA, int(match[1]), (int(match[3]), int(match[4]), int(match[5]))
+
+
+class MmaAtom(Attribute):
+    """The base of atoms of products: the primitive, its shape, and the types of A, B and the accumulator."""
+
+    primitive: str
+    since: int
+    mnk: tuple[int, int, int]
+    a: Type
+    b: Type
+    accumulator: Type
+
+    def verify(self) -> None:
+        if self.primitive == WGMMA and not self.rows():
+            raise ValueError(
+                f"the hardware has no {self.shape} of {self.a} and {self.b} into {self.accumulator}; wgmma has m = 64, "
+                "n a multiple of 8 from 8 to 256, and 32 bytes of k"
+            )
+
+    @property
+    def shape(self) -> str:
+        """The primitive and its shape, as it is spelled: sm80_m16n8k16."""
+        if self.primitive == FMA:
+            return FMA
+        m, n, k = self.mnk
+        word = "" if self.primitive == MMA else f"{self.primitive}_"
+        return f"sm{self.since}_{word}m{m}n{n}k{k}"
+
+    def rows(self) -> list[Product]:
+        """What the table has for the atom; empty if it is no instruction."""
+        m, n, k = self.mnk
+        a, b = (signless(t) for t in (self.a, self.b))
+        return [
+            row
+            for row in PRODUCTS
+            if (row.primitive, row.since, row.m, row.k) == (self.primitive, self.since, m, k)
+            and n in row.n
+            and a in row.operands
+            and b in row.operands
+            and self.accumulator in row.accumulators
+        ]
+
+    @property
+    def is_fma(self) -> bool:
+        """Whether no tensor core takes part."""
+        return self.primitive == FMA
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the product goes on while its warps do something else."""
+        return self.primitive == WGMMA
+
+
+def signless(type: Type) -> Type:
+    """The type in tiles of an atom's element: integers say their signedness in atoms only."""
+    return IntegerType(type.width) if isinstance(type, IntegerType) else type
+
+
+def check_emitter(op: Any, emitters: tuple[str, ...], atom: Any) -> None:
+    """An error for an op whose lowering does not emit the atom that it carries."""
+    if op.name not in emitters:
+        raise op.error(
+            f"has {atom}, which {' and '.join(emitters)} take{'s' if len(emitters) == 1 else ''}; "
+            f"{op.name} cannot do it"
+        )

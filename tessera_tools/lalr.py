@@ -1,0 +1,205 @@
+"""LALR(1) parse tables as plain data: Lark builds them, JSON keeps them, and our own loops run them.
+
+    grammar/*.lark ──Lark, strict──▶ make_table() ──▶ JSON {format, start, end, states, gotos, rules, literals, …}
+                                                        └─ in the wheel, else in the user's cache folder
+
+A table is data: reading one from a file never runs code from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tessera_tools.cache import cache_folder
+
+__all__ = ["FORMAT", "Rule", "build", "build_lark", "digest", "grammar_folder", "load", "make_table"]
+
+FORMAT = 5
+"""Version of the JSON's shape."""
+
+_PACKAGED = Path(__file__).resolve().parent / "_grammar"
+_CHECKOUT = Path(__file__).resolve().parent.parent / "grammar"
+
+
+def grammar_folder() -> Path:
+    """Where the grammars are: in the wheel beside the package, in a checkout at its root."""
+    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+
+
+class Rule:
+    """One grammar rule: which symbols stay in the tree, and how they become the children of a node."""
+
+    __slots__ = ("alias", "expand", "keep", "origin", "placeholders", "plain", "size")
+
+    def __init__(
+        self, origin: str, size: int, keep: list[int], alias: str | None, placeholders: list[int], expand: int
+    ) -> None:
+        self.origin = origin
+        self.size = size
+        """How many symbols the rule has."""
+        self.keep = keep
+        """Positions of the symbols that stay in the tree; -1 - i for a repetition at i, whose items are spliced in."""
+        self.alias = alias
+        self.placeholders = placeholders
+        """Of the optional children in order: 1 for one that this alternative leaves out, which becomes None."""
+        self.expand = bool(expand)
+        """Whether a node with one child is that child (`?rule`)."""
+        self.plain = not placeholders and all(i >= 0 for i in keep)
+
+    def children(self, values: list[Any]) -> list[Any]:
+        """The children of the rule's node, from the values of its symbols."""
+        if self.plain:
+            return [values[i] for i in self.keep]
+        children: list[Any] = []
+        if not self.placeholders:
+            for i in self.keep:
+                self._add(children, values, i)
+            return children
+        # A placeholder bit stands for each optional child that this alternative leaves out, in order.
+        kept = {(-1 - i if i < 0 else i): i for i in self.keep}
+        position = 0
+        for bit in self.placeholders:
+            if bit:
+                children.append(None)
+                continue
+            if position in kept:
+                self._add(children, values, kept[position])
+            position += 1
+        return children
+
+    @staticmethod
+    def _add(children: list[Any], values: list[Any], place: int) -> None:
+        if place >= 0:
+            children.append(values[place])
+        else:
+            children += values[-1 - place]
+
+    def repetition(self, values: list[Any]) -> list[Any]:
+        """The items of Lark's rule for a repetition, `x* : x | x* x`; the list grows in place."""
+        if not self.keep or self.keep[0] >= 0:
+            return self.children(values)
+        items: list[Any] = values[-1 - self.keep[0]]
+        for i in self.keep[1:]:
+            self._add(items, values, i)
+        return items
+
+
+def build_lark(text: str) -> Any:
+    """Lark's parser for the grammar, without a lexer. Raises lark.exceptions.GrammarError if it is not LALR(1)."""
+    from lark import Lark
+    from lark.lexer import Lexer
+
+    class NoLexer(Lexer):
+        """Stands where Lark wants a lexer; ours runs with the table."""
+
+        __future_interface__ = 2
+
+        def __init__(self, conf: Any) -> None:
+            pass
+
+        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+            return iter(())
+
+    return Lark(
+        text, parser="lalr", lexer=NoLexer, strict=True, maybe_placeholders=True, keep_all_tokens=False
+    )
+
+
+def make_table(lark: Any) -> dict[str, Any]:
+    """The table of a grammar that Lark has read."""
+    parse_table = lark.parser.parser._parse_table
+    rules: list[list[Any]] = []
+    numbers: dict[Any, int] = {}
+    for rule in _reduced_rules(parse_table):
+        numbers[rule] = len(rules)
+        keep: list[int] = []
+        for i, symbol in enumerate(rule.expansion):
+            if symbol.is_term and getattr(symbol, "filter_out", False):
+                continue
+            keep.append(i if symbol.is_term or not symbol.name.startswith("__") else -1 - i)
+        origin = str(rule.origin.name)
+        placeholders = [int(b) for b in rule.options.empty_indices] if rule.options.empty_indices else []
+        rules.append([origin, len(rule.expansion), keep, rule.alias, placeholders, int(rule.options.expand1)])
+    states: list[dict[str, int]] = []
+    gotos: list[dict[str, int]] = []
+    for number in range(len(parse_table.states)):
+        row: dict[str, int] = {}
+        goto: dict[str, int] = {}
+        for symbol, (action, argument) in parse_table.states[number].items():
+            if action.name == "Shift":
+                (row if symbol.isupper() or (symbol[0] in "_$" and symbol.upper() == symbol) else goto)[
+                    symbol
+                ] = argument
+            else:
+                row[symbol] = -1 - numbers[argument]
+        states.append(row)
+        gotos.append(goto)
+    return {
+        "format": FORMAT,
+        "start": parse_table.start_states["start"],
+        "end": parse_table.end_states["start"],
+        "states": states,
+        "gotos": gotos,
+        "rules": rules,
+        "literals": {t.pattern.value: t.name for t in lark.terminals if t.pattern.type == "str"},
+    }
+
+
+def _reduced_rules(parse_table: Any) -> list[Any]:
+    """Every rule that some state reduces, in a fixed order."""
+    rules = {
+        arg for row in parse_table.states.values() for action, arg in row.values() if action.name == "Reduce"
+    }
+    return sorted(rules, key=lambda r: (str(r.origin.name), r.order, str(r.expansion)))
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """What a table depends on: the text of its grammars.  The table is plain data that Lark's own version and Python's
+    have no part in, and asking for Lark's version would take longer than loading the table."""
+    import hashlib
+
+    made = hashlib.sha256(f"{FORMAT}".encode())
+    for path in paths:
+        made.update(path.read_bytes())
+    return made.hexdigest()[:32]
+
+
+def build(path: Path | str, table: dict[str, Any]) -> None:
+    """Write a table to a file, whole or not at all. Raises OSError."""
+    path = Path(path)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(json.dumps(table, separators=(",", ":")), "utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load(name: str, key: Callable[[], str], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The table `name`: the wheel's own, else the cached one for `key`, else one made now, which is cached."""
+    folder = grammar_folder()
+    shipped = folder / f"{name}.json"
+    if folder.name == "_grammar" and shipped.exists():
+        return json.loads(shipped.read_bytes())
+    cache = cache_folder()
+    cached = Path(cache) / f"{name}-{key()}.json" if cache is not None else None
+    if cached is not None:
+        try:
+            table = json.loads(cached.read_bytes())
+            if isinstance(table, dict) and table.get("format") == FORMAT:
+                return table
+        except (OSError, ValueError):
+            pass
+    if sys.stderr.isatty():
+        print("building the parser table (once per grammar) …", file=sys.stderr)
+    table = make()
+    if cached is not None:
+        with suppress(OSError):
+            build(cached, table)
+    return table

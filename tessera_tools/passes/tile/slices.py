@@ -1,0 +1,100 @@
+"""The matrices that `tile` programs cut from tensors in global memory, and where they end.
+
+    memref.subview %Q[%b, %h, %row, 0][1, 1, 128, %d][1, 1, 1, 1]     rows %row to %row + 128, columns 0 to %d
+
+A slice is as long as the program says.  What a tile reads beyond its slice or beyond the tensor is zero, and what it
+writes there is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.analysis.equality import Equalities
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.transfer import ZERO_DIVISOR
+from tessera_tools.dialects import arith, memref, tile
+from tessera_tools.ir.core import BlockArgument, Value
+from tessera_tools.ir.types import DYNAMIC
+
+Number = Value | int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A matrix of the last two dimensions of a tensor, or a vector of the last one."""
+
+    tensor: Value
+    leading: tuple[Number, ...]
+    """The indices in the dimensions before; empty where the op has them from the block's coordinates."""
+    start: tuple[Number, ...]
+    """Its first row and column; of a vector, its first element."""
+    sizes: tuple[Number | None, ...]
+    """Its rows and columns; None where it goes up to the tensor's end."""
+
+    def ends_within(self, shape: Sequence[int]) -> tuple[bool, ...]:
+        """Along each axis, whether a tile of so many elements may reach beyond the slice, and not beyond the tensor."""
+        return tuple(
+            size is not None and (isinstance(size, Value) or size < extent)
+            for size, extent in zip(self.sizes, shape, strict=True)
+        )
+
+    def column_divisors(self, shape: Sequence[int], facts: Facts, alignment: int) -> list[int]:
+        """Numbers of elements: what divides all of them divides the columns where the slice starts and ends."""
+        whole = max(1, alignment // max(1, self.tensor.type.element.width // 8))  # type: ignore[attr-defined]
+        last: int = self.tensor.type.shape[-1]  # type: ignore[attr-defined]
+        found = [whole, last if last != DYNAMIC else whole, _divisor(self.start[-1], facts)]
+        if self.ends_within(shape)[-1]:
+            size = self.sizes[-1]
+            assert size is not None
+            found.append(max(_divisor(size, facts), whole if _is_last_extent(size) else 1))
+        return found
+
+
+def slice_of(value: Value) -> Slice | None:
+    """The slice that a memref in global memory is; None where that cannot be seen."""
+    op: Any = value.defining_op
+    if isinstance(op, tile.ComputeTensorSlice):
+        return Slice(op.source, (), (op.start, 0), (op.res.type.shape[0], None))
+    if isinstance(op, memref.SubView):
+        return _cut(op)
+    if isinstance(value, BlockArgument) and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
+        return Slice(value, (), (0,) * rank, (None,) * rank)
+    return None
+
+
+def _cut(op: memref.SubView) -> Slice | None:
+    """The matrix or vector of a subview: one index in each dimension but the last two (or one), unit strides."""
+    rank, own = op.source.type.rank, op.result.type.rank
+    offsets, sizes = mixed(op, "offsets"), mixed(op, "sizes")
+    if not 1 <= own <= 2 or any(n != 1 for n in (*op.static_strides.values, *sizes[: rank - own])):
+        return None
+    equalities = Equalities()
+    ends: list[Number | None] = []
+    for axis in range(rank - own, rank):
+        whole = offsets[axis] == 0 and equalities.is_extent(op, sizes[axis], op.source, axis)
+        ends.append(None if whole else sizes[axis])
+    return Slice(op.source, tuple(offsets[: rank - own]), tuple(offsets[rank - own :]), tuple(ends))
+
+
+def mixed(op: Any, field: str) -> list[Number]:
+    """The offsets, sizes or strides of a view: numbers, and values where they are not known."""
+    dynamic = iter(getattr(op, field))
+    static = getattr(op, f"static_{field}").values
+    return [n if n != memref.DYNAMIC_INDEX else next(dynamic) for n in static]
+
+
+def _divisor(number: Number, facts: Facts) -> int:
+    return facts.divisor(number) if isinstance(number, Value) else number or ZERO_DIVISOR
+
+
+def _is_last_extent(number: Number) -> bool:
+    """Whether a number is the last extent of a parameter, which is a multiple of the kernel's alignment."""
+    op: Any = number.defining_op if isinstance(number, Value) else None
+    if not isinstance(op, memref.Dim) or not isinstance(op.source, BlockArgument):
+        return False
+    axis: Any = op.index.defining_op
+    type: Any = op.source.type
+    return isinstance(axis, arith.Constant) and axis.value.value == type.rank - 1

@@ -1,0 +1,314 @@
+"""Every process that the commands start, and what must be gone when they end.
+
+    argv ──spawn──▶ a program in a process group of its own ─┐
+    fork() ───────▶ a copy of this process ──────────────────┴─▶ registered until reap(); end_all() kills the rest
+
+A child ends with its parent, however the parent ends: the system kills it when the parent dies (Linux,
+`PR_SET_PDEATHSIG`), and a parent that is told to end kills its children, with all that they started, itself.
+
+Not `subprocess`: importing it alone costs as much as the whole start of a worker, and a compiler's front end pays it
+on every run.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "Finished",
+    "end",
+    "end_all",
+    "end_with_parent",
+    "fork",
+    "forget",
+    "leave_nothing",
+    "reap",
+    "run",
+    "signal_name",
+    "spawn",
+]
+
+OUTPUT_LIMIT = 16 << 20
+"""Bytes of each stream that `run` keeps unless it is told otherwise: far more than any compiler has to say."""
+
+_SIGKILL = 9  # signal.SIGKILL, without the import of `signal`
+_CHUNK = 1 << 16
+_PR_SET_PDEATHSIG = 1
+
+_children: dict[int, bool] = {}
+"""Process id of each child that has not been reaped → whether it leads a process group of its own."""
+_leftovers: set[str] = set()
+"""Files and folders that exist only while this process runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a program ended. Exactly one of `status` (exit status) and `signal` is set, unless it was ended by us."""
+
+    status: int | None
+    signal: int | None
+    timed_out: bool
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    flooded: bool = False
+    """Whether it was ended because it wrote more than the limit; the streams hold what came before."""
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status == 0 and not self.timed_out and not self.flooded
+
+    @property
+    def text(self) -> str:
+        """What the program said, on either stream."""
+        return (self.stdout + self.stderr).decode("utf-8", "replace")
+
+
+def signal_name(number: int) -> str:
+    """`SIGSEGV` for 11; `signal 99` for a number without a name."""
+    import signal  # only on the way to an error
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+# -- what ends with this process
+
+
+def leave_nothing(path: str) -> None:
+    """Register a temporary file, or a folder of files, which `end_all` removes."""
+    _leftovers.add(path)
+
+
+def forget(path: str) -> None:
+    """The file or folder is gone, or is to stay."""
+    _leftovers.discard(path)
+
+
+def end_all() -> None:
+    """Kill every child that is left, and remove every temporary file. Called when this process is about to end."""
+    for pid, group in list(_children.items()):
+        _kill(pid, group)
+    for path in list(_leftovers):
+        with suppress(OSError):
+            for name in os.listdir(path) if os.path.isdir(path) else ():
+                with suppress(OSError):
+                    os.unlink(os.path.join(path, name))
+            (os.rmdir if os.path.isdir(path) else os.unlink)(path)
+    _leftovers.clear()
+
+
+def end_with_parent(parent: int) -> None:
+    """In a child: be killed when the thread that made this process ends, and end now if `parent` already has."""
+    set_death_signal = _prctl()
+    if set_death_signal is not None:
+        set_death_signal(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _prctl() -> Any:
+    """The C library's `prctl`, or None on a system without it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    return getattr(ctypes.CDLL(None), "prctl", None)
+
+
+# -- starting and ending children
+
+
+def fork() -> int:
+    """`os.fork` for a child that ends with its parent; in the child, nothing of the parent's is registered."""
+    prctl = _prctl()  # loaded here, for as little as possible is done between fork and prctl
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        _children[pid] = False
+        return pid
+    _children.clear()
+    _leftovers.clear()
+    if prctl is not None:
+        end_with_parent(parent)
+    if "signal" in sys.modules:
+        import signal
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+    return 0
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    stdin: int | None,
+    stdout: int,
+    stderr: int,
+    env: Mapping[str, str] | None = None,
+    guards_itself: bool = False,
+) -> int:
+    """Start `argv[0]`, a path, in a process group of its own; its pid. The caller owns the descriptors.
+
+    `stdin=None` is an empty input. A program that `guards_itself` calls `end_with_parent`, which starts it faster; any
+    other gets the death signal before it is executed. Raises OSError when the program cannot be started.
+    """
+    environment = os.environ if env is None else env
+    if guards_itself or not sys.platform.startswith("linux"):
+        first = (
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+            if stdin is None
+            else (os.POSIX_SPAWN_DUP2, stdin, 0)
+        )
+        actions = [first, (os.POSIX_SPAWN_DUP2, stdout, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)]
+        pid = os.posix_spawn(argv[0], list(argv), environment, file_actions=actions, setpgroup=0)
+    else:
+        pid = _fork_and_execute(argv, stdin, stdout, stderr, environment)
+    _children[pid] = True
+    return pid
+
+
+def _fork_and_execute(
+    argv: Sequence[str], stdin: int | None, stdout: int, stderr: int, environment: Mapping[str, str]
+) -> int:
+    prctl = _prctl()
+    parent = os.getpid()
+    failed, failure = os.pipe()  # closed by a successful execve; else it brings the error's number
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setpgid(0, 0)
+            if prctl is not None:
+                end_with_parent(parent)
+            os.dup2(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, 0)
+            os.dup2(stdout, 1)
+            os.dup2(stderr, 2)
+            os.execve(argv[0], list(argv), environment)
+        except OSError as error:
+            os.write(failure, str(error.errno).encode())
+        finally:
+            os._exit(127)
+    os.close(failure)
+    try:
+        number = os.read(failed, 16)
+    finally:
+        os.close(failed)
+    if number:
+        os.waitpid(pid, 0)
+        raise OSError(int(number), os.strerror(int(number)), argv[0])
+    return pid
+
+
+def _kill(pid: int, group: bool) -> None:
+    # A zombie's group answers EPERM on some systems: it is over either way.
+    with suppress(ProcessLookupError, PermissionError):
+        (os.killpg if group else os.kill)(pid, _SIGKILL)
+
+
+def end(pid: int) -> int:
+    """Kill a child, with its process group if it leads one, and wait for its end; its wait status."""
+    _kill(pid, _children.get(pid, False))
+    status = 0
+    with suppress(ChildProcessError):
+        status = os.waitpid(pid, 0)[1]
+    _children.pop(pid, None)
+    return status
+
+
+def reap(pid: int, deadline: float | None = None) -> int | None:
+    """Wait for a child until `deadline` (time.monotonic); its wait status, or None when it still runs."""
+    if deadline is None:
+        status = os.waitpid(pid, 0)[1]
+        _children.pop(pid, None)
+        return status
+    pause = 0.0005
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            _children.pop(pid, None)
+            return status
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(pause, left))
+        pause = min(pause * 2, 0.02)
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    time_limit: float,
+    env: Mapping[str, str] | None = None,
+    output_limit: int = OUTPUT_LIMIT,
+) -> Finished:
+    """Run `argv` to its end, for at most `time_limit` seconds and `output_limit` bytes on each stream.
+
+    Past either, its whole process group is killed. Raises OSError when the program cannot be started.
+    """
+    begin = time.monotonic()
+    deadline = begin + time_limit
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    streams: dict[int, bytearray] = {out_read: bytearray(), err_read: bytearray()}
+    try:
+        try:
+            pid = spawn(argv, stdin=None, stdout=out_write, stderr=err_write, env=env)
+        finally:
+            os.close(out_write)
+            os.close(err_write)
+        ended: int | None = None
+        flooded = False
+        try:
+            complete = _drain(streams, deadline, output_limit)
+            flooded = any(len(stream) > output_limit for stream in streams.values())
+            ended = reap(pid, deadline) if complete else None
+        finally:
+            # On a limit, and on an exception such as the user's Ctrl-C: nothing is left running.
+            stopped = ended is None
+            if ended is None:
+                ended = end(pid)
+    finally:
+        os.close(out_read)
+        os.close(err_read)
+    exited = os.WIFEXITED(ended)
+    return Finished(
+        status=os.WEXITSTATUS(ended) if exited else None,
+        signal=None if exited else os.WTERMSIG(ended),
+        timed_out=stopped and not flooded,
+        stdout=bytes(streams[out_read][:output_limit]),
+        stderr=bytes(streams[err_read][:output_limit]),
+        seconds=time.monotonic() - begin,
+        flooded=flooded,
+    )
+
+
+def _drain(streams: dict[int, bytearray], deadline: float, limit: int) -> bool:
+    """Read every stream to its end; False when the deadline or more than `limit` bytes came first."""
+    poll = select.poll()
+    for descriptor in streams:
+        poll.register(descriptor, select.POLLIN)
+    open_streams = len(streams)
+    while open_streams:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        for descriptor, _ in poll.poll(left * 1000):
+            data = os.read(descriptor, _CHUNK)
+            if data:
+                streams[descriptor] += data
+                if len(streams[descriptor]) > limit:
+                    return False
+            else:
+                poll.unregister(descriptor)
+                open_streams -= 1
+    return True

@@ -1,0 +1,180 @@
+"""Running other programs under a time limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tessera_tools.process import run, signal_name
+
+SH = "/bin/sh"
+
+
+def gone(pid: int, tries: int = 100) -> bool:
+    """Whether the process has ended; an orphan is reaped by init, which may take a moment."""
+    for _ in range(tries):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_status_and_both_streams_come_back():
+    done = run([SH, "-c", "echo out; echo err >&2; exit 3"], time_limit=20)
+    assert (done.status, done.signal, done.timed_out, done.succeeded) == (3, None, False, False)
+    assert (done.stdout, done.stderr, done.text) == (b"out\n", b"err\n", "out\nerr\n")
+
+
+def test_a_signal_is_told_from_a_status():
+    done = run([SH, "-c", "kill -ABRT $$"], time_limit=20)
+    assert done.status is None
+    assert signal_name(done.signal or 0) == "SIGABRT"
+
+
+def test_a_signal_without_a_name_is_told_by_number():
+    assert signal_name(63) == "signal 63"
+
+
+def test_more_output_than_a_pipe_holds_comes_back():
+    done = run([SH, "-c", "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2"], time_limit=20)
+    assert (len(done.stdout), len(done.stderr)) == (1000000, 1000000)
+
+
+def test_stdin_is_empty():
+    assert run([SH, "-c", "cat"], time_limit=20).succeeded
+
+
+def test_a_hanging_program_is_ended_with_all_it_started():
+    done = run([SH, "-c", "sleep 1000 & echo $! $$; wait"], time_limit=0.5)
+    assert done.timed_out
+    assert not done.succeeded
+    assert done.seconds < 15
+    assert all(gone(int(pid)) for pid in done.stdout.split())
+
+
+def test_a_program_that_closes_its_streams_and_hangs_is_ended():
+    done = run([SH, "-c", "exec >&- 2>&-; sleep 1000"], time_limit=0.5)
+    assert done.timed_out
+
+
+def test_a_program_that_is_not_there_is_an_os_error():
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(FileNotFoundError):
+        run(["/no/such/program"], time_limit=1)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_no_descriptor_is_left_open():
+    before = len(os.listdir("/proc/self/fd"))
+    run([SH, "-c", ":"], time_limit=20)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_endless_output_is_cut_off_and_its_program_ended():
+    for command in ("exec yes", "exec yes >&2", "while :; do echo line; done"):
+        done = run([SH, "-c", command], time_limit=60, output_limit=100_000)
+        assert done.flooded
+        assert not (done.succeeded or done.timed_out)
+        assert len(done.stdout) + len(done.stderr) == 100_000
+        assert done.seconds < 30
+
+
+def test_output_of_just_the_limit_is_no_flood():
+    done = run([SH, "-c", "head -c 1000 /dev/zero"], time_limit=20, output_limit=1000)
+    assert done.succeeded
+    assert len(done.stdout) == 1000
+
+
+PARENT = """\
+import os, sys
+from tessera_tools import process
+from tessera_tools.cli.common import as_process
+from tessera_tools.emit.tools import TemporaryFolder
+
+def program():
+    with TemporaryFolder("tessera-test") as folder:
+        print(folder.path, flush=True)
+        process.run(["/bin/sh", "-c", f"echo $$ > {sys.argv[1]}; exec sleep 1000"], time_limit=1000)
+
+def copy():
+    import time
+    child = process.fork()
+    if not child:
+        time.sleep(1000)
+    with TemporaryFolder("tessera-test") as folder:
+        print(folder.path, flush=True)
+        open(sys.argv[1], "w").write(str(child))
+        process.reap(child)
+
+as_process(lambda argv: globals()[argv[1]]() or 0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["program", "copy"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_children_end_with_their_parent_however_it_ends(kind: str, number: signal.Signals, tmp_path: Path):
+    file = tmp_path / "pid"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(file), kind],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (file.exists() and file.read_text().strip()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        child = int(file.read_text())
+        assert not gone(child, tries=1)
+        parent.send_signal(number)
+        _, said = parent.communicate(timeout=60)
+    finally:
+        parent.kill()
+    assert gone(child)
+    assert b"Traceback" not in said
+    if number == signal.SIGINT:
+        assert (parent.returncode, said) == (130, b"interrupted\n")
+    else:
+        assert parent.returncode == -number
+    if number != signal.SIGKILL:
+        assert [path.name for path in tmp_path.iterdir()] == ["pid"]
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path):
+    code = "from tessera_tools.cli.common import as_process; import os, signal\n"
+    code += "as_process(lambda argv: os.kill(os.getpid(), signal.SIGHUP) or 7)"
+    done = subprocess.run(
+        ["nohup", sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=60
+    )
+    assert done.returncode == 7
+
+
+def test_ctrl_c_while_a_command_is_loading_prints_no_traceback():
+    code = (
+        "import os, signal, sys, tessera_tools.cli.start as start\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'tessera_tools.cli.opt': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "start.opt()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+def test_a_program_that_cannot_be_started_is_an_os_error(tmp_path: Path):
+    (tmp_path / "text").write_text("no program")
+    for path, error in ((tmp_path / "missing", FileNotFoundError), (tmp_path / "text", PermissionError)):
+        with pytest.raises(error):
+            run([str(path)], time_limit=20)

@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Compares the PTX of all kernels of the project before and after a change of the compiler.
+
+    python tools/compare_ptx.py snapshot build/before        # of the working tree
+    … change the compiler …
+    python tools/compare_ptx.py compare build/before .       # a folder with the working tree
+    python tools/compare_ptx.py compare HEAD~3 HEAD          # two git revisions
+    python tools/compare_ptx.py compare main . --only corpus/gemm --show
+
+The kernels are the examples, the corpus, the kernels that cuTile exported, copies and products in many shapes, and
+random programs of fixed seeds. The programs are always those of the working tree; only the compiler differs.  A
+snapshot has a file `TARGET/KERNEL.ptx` for each kernel, or the message of the compiler where it refuses it.  Files of
+a snapshot are kept for `compare` if you name the folder; those of revisions are temporary.
+
+`compare` exits with status 1 if there is a difference. `--stage llvmir` compares what LLVM is given, which takes less
+time: LLVM makes the same PTX of the same IR.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGETS = ("sm_80", "sm_90a", "sm_120a")
+SUFFIXES = {"ptx": ".ptx", "llvmir": ".ll"}
+ERROR = "error: "
+"""How the file of a kernel begins that the compiler refuses."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A name such as `corpus/gemm_f16_64x64x32`, and the text or bytecode."""
+
+    name: str
+    content: str | bytes
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs in one file of two snapshots: None where there is no such file."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    def summary(self) -> str:
+        """One line: which instructions are more or fewer, or what became of a refusal."""
+        if self.before is None or self.after is None:
+            return "only " + ("after" if self.before is None else "before")
+        refused = [text.startswith(ERROR) for text in (self.before, self.after)]
+        if any(refused):
+            which = "another message" if all(refused) else "refused before" if refused[0] else "refused now"
+            return f"{which}: {(self.after if refused[1] else self.before).splitlines()[0][len(ERROR) :]}"
+        counts = [Counter(opcodes(text)) for text in (self.before, self.after)]
+        changed = [
+            f"{name} {counts[0][name]} → {counts[1][name]}"
+            for name in sorted(counts[0] | counts[1])
+            if counts[0][name] != counts[1][name]
+        ]
+        return ", ".join(changed) or "the same instructions, in another order or of other registers"
+
+
+def opcodes(text: str) -> Iterator[str]:
+    """The opcode of each instruction of PTX, or of LLVM IR."""
+    for line in text.splitlines():
+        words = line.split("//")[0].split()
+        if words and words[0].startswith("@"):
+            words = words[1:]
+        if len(words) > 2 and words[1] == "=":
+            words = words[2:]
+        if words and not words[0].startswith((".", "$", "{", "}", ";", "!", "%")):
+            yield words[0].rstrip(";")
+
+
+# -- programs
+
+
+def programs(count: int) -> list[Program]:
+    """The programs of the working tree, with `count` random ones."""
+    found = [
+        Program(f"{folder.name}/{path.stem}", path.read_text())
+        for folder in (ROOT / "examples", ROOT / "test" / "corpus")
+        for path in sorted(folder.glob("*.mlir"))
+    ]
+    newest: dict[str, Path] = {}
+    for path in sorted((ROOT / "test" / "cutile").glob("*/*.tileirbc")):
+        newest[path.stem] = path
+    found += [Program(f"cutile/{name}", path.read_bytes()) for name, path in sorted(newest.items())]
+    return found + list(slices()) + list(random_programs(count))
+
+
+def slices() -> Iterator[Program]:
+    """Copies and products of several shapes, element types and strides, as the tests in test/slice make them."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+    from slice.test_copies import copy_program
+    from slice.test_dots import product_program
+
+    for element, tile, out, into, aligned in (
+        ("f32", (16, 64), ("?", 1), (1, "?"), False),
+        ("f16", (64, 16), (1, "?"), ("?", 1), True),
+        ("i8", (32, 32), ("?", "?"), (40, 1), True),
+        ("f64", (2, 16, 16), ("?", 1, "?"), (1, "?", "?"), False),
+        ("i1", (2, 4, 8), ("?", "?", 1), ("?", "?", 1), False),
+    ):
+        name = "x".join(map(str, tile))
+        yield Program(f"slice/copy_{element}_{name}", copy_program(element, tile, out, into, aligned))
+    for shape, a, b, element, loop in (
+        ((16, 8, 16), "row", "row", "f16", "for"),
+        ((64, 64, 32), "row", "col", "f16", "nested"),
+        ((128, 128, 64), "row", "row", "bf16", "for"),
+        ((128, 128, 64), "col", "row", "f16", "two"),
+        ((64, 32, 32), "row", "col", "tf32", "for"),
+        ((32, 64, 64), "col", "col", "bf16", "none"),
+        ((128, 64, 32), "row", "row", "f16", "nested"),
+    ):
+        name = "_".join(("x".join(map(str, shape)), a, b, element, loop))
+        yield Program(f"slice/product_{name}", product_program(*shape, a, b, element, loop))
+
+
+def random_programs(count: int) -> Iterator[Program]:
+    """Random programs of the seeds 0, 1, …"""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+    from random_programs import Generator
+
+    for seed in range(count):
+        yield Program(f"random/{seed}", Generator(random.Random(seed)).program().text())
+
+
+# -- snapshots
+
+
+def compile_one(job: tuple[Path, Program, str, str]) -> tuple[str, str]:
+    """(file, text) of one program: compiled by the compiler in `tree`, which every process imports once."""
+    tree, program, target, stage = job
+    if str(tree) not in sys.path:
+        sys.path.insert(0, str(tree))
+    from tessera_tools.diagnostics import DiagnosticError
+    from tessera_tools.emit.driver import Options, compile_module
+    from tessera_tools.target import lookup
+
+    file = f"{target}/{program.name}{SUFFIXES[stage]}"
+    try:
+        module = parse(program)
+        made = compile_module(
+            module, Options(lookup(target), until=stage, verify_each=False), worker=worker()
+        )
+    except DiagnosticError as failure:
+        return file, ERROR + failure.diagnostics[0].message + "\n"
+    except Exception as failure:
+        return file, f"{ERROR}{type(failure).__name__}: {failure}\n"
+    return file, made.text(stage)
+
+
+def parse(program: Program) -> Any:
+    """The module of a program."""
+    from tessera_tools.bytecode import read_bytecode
+    from tessera_tools.parser import parse_module
+
+    if isinstance(program.content, bytes):
+        return read_bytecode(program.content, program.name)
+    listing = "flash_attention_listing" in program.name
+    return parse_module(program.content, f"{program.name}.mlir", implicit_index_constants=listing)
+
+
+_worker: Any = None
+
+
+def worker() -> Any:
+    """This process's LLVM."""
+    global _worker
+    if _worker is None:
+        from tessera_tools.emit.worker import Worker
+
+        _worker = Worker.start()
+    return _worker
+
+
+def make(tree: Path, folder: Path, options: argparse.Namespace, found: list[Program]) -> int:
+    """Write the snapshot of the compiler in `tree`; the number of files."""
+    jobs = [
+        (tree, program, target, options.stage)
+        for target in options.targets
+        for program in found
+        if options.only in f"{target}/{program.name}"
+    ]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for number, (name, text) in enumerate(pool.map(compile_one, jobs), 1):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            if number % 50 == 0:
+                print(f"  {number} of {len(jobs)}", file=sys.stderr)
+    return len(jobs)
+
+
+def snapshot(tree: Path, folder: Path, options: argparse.Namespace) -> None:
+    """The snapshot of the compiler in `tree`, made by a fresh Python that imports it and no other."""
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, __file__, "make", str(tree), str(folder)],
+        input=pickle.dumps((options, programs(options.random))),
+        check=True,
+        env=environment(),
+    )
+    print(f"{folder}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
+
+
+def environment() -> dict[str, str]:
+    """This process's, without a path to another compiler, and with one order of sets."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**kept, "PYTHONHASHSEED": "0"}
+
+
+@contextmanager
+def folder_of(name: str, options: argparse.Namespace) -> Iterator[Path]:
+    """The snapshot that `name` says: a folder with one, `.` for the working tree, or a git revision."""
+    path = Path(name)
+    if name != "." and path.is_dir():
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, tree = Path(temporary, "snapshot"), ROOT
+        git = ["git", "-C", str(ROOT), "worktree"]
+        if name != ".":
+            tree = Path(temporary, "tree")
+            done = subprocess.run(
+                [*git, "add", "--detach", str(tree), name], capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise SystemExit(
+                    f"error: '{name}' is neither a folder nor a git revision: {done.stderr.strip()}"
+                )
+        try:
+            snapshot(tree, folder, options)
+        finally:
+            if tree is not ROOT:
+                subprocess.run([*git, "remove", "--force", str(tree)], check=False)
+        yield folder
+
+
+def differences(before: Path, after: Path, only: str = "") -> tuple[list[Difference], int]:
+    """(what differs, files in all) in two snapshots."""
+    names = {
+        str(path.relative_to(folder))
+        for folder in (before, after)
+        for path in folder.rglob("*")
+        if path.is_file() and only in str(path.relative_to(folder))
+    }
+    found: list[Difference] = []
+    for name in sorted(names):
+        texts = [
+            (folder / name).read_text() if (folder / name).is_file() else None for folder in (before, after)
+        ]
+        if texts[0] != texts[1]:
+            found.append(Difference(name, *texts))
+    return found, len(names)
+
+
+def report(before: Path, after: Path, options: argparse.Namespace) -> int:
+    """Print what differs; the exit status."""
+    found, total = differences(before, after, options.only)
+    if not total:
+        raise SystemExit("error: there is nothing to compare; is the folder a snapshot?")
+    for one in found:
+        print(f"{one.name}: {one.summary()}")
+        if options.show and one.before is not None and one.after is not None:
+            lines = difflib.unified_diff(
+                one.before.splitlines(), one.after.splitlines(), "before", "after", lineterm=""
+            )
+            print("\n".join(lines))
+    print(f"{total - len(found)} of {total} are the same")
+    return 1 if found else 0
+
+
+def main() -> int:
+    """Make or compare snapshots."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="snapshot|compare")
+    first = commands.add_parser("snapshot", help="write the PTX of all kernels into a folder")
+    first.add_argument("folder", type=Path)
+    first.add_argument("--revision", default=".", help="of this git revision (the working tree)")
+    second = commands.add_parser("compare", help="compare two snapshots; each is a folder, a revision, or .")
+    second.add_argument("before")
+    second.add_argument("after")
+    second.add_argument("--show", action="store_true", help="print the differing lines, too")
+    for one in (first, second):
+        one.add_argument(
+            "--targets", type=lambda text: text.split(","), default=TARGETS, help="sm_80,sm_90a,…"
+        )
+        one.add_argument("--only", default="", metavar="TEXT", help="only files with TEXT in TARGET/KERNEL")
+        one.add_argument("--random", type=int, default=40, metavar="N", help="random programs (40)")
+        one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
+        one.add_argument("--stage", choices=sorted(SUFFIXES), default="ptx", help="what is compared (ptx)")
+    third = commands.add_parser("make")  # what `snapshot` starts
+    third.add_argument("tree", type=Path)
+    third.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    if options.command == "make":
+        make(options.tree, options.folder, *pickle.load(sys.stdin.buffer))
+        return 0
+    if options.command == "snapshot":
+        if options.folder.exists():
+            raise SystemExit(f"error: '{options.folder}' exists; name a new folder")
+        with folder_of(options.revision, options) as made:
+            shutil.copytree(made, options.folder)
+        return 0
+    with folder_of(options.before, options) as before, folder_of(options.after, options) as after:
+        return report(before, after, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
