@@ -18,6 +18,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builder import Builder, InsertionPoint
 from tessera_tools.ir.effects import MemoryEffects, declared
 from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.mapping import IRMapping
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
@@ -591,23 +592,3 @@ class Region:
             block = op.parent if op is not None else None
             other = block.parent if block is not None else None
         return other is self
-
-
-class IRMapping:
-    """What stands for what in a copy; a value or block without an entry stands for itself."""
-
-    __slots__ = ("blocks", "depth", "unmapped", "values")
-
-    def __init__(self, values: dict[Value, Value] | None = None) -> None:
-        self.values: dict[Value, Value] = values if values is not None else {}
-        self.blocks: dict[Block, Block] = {}
-        self.depth = 0
-        """How many regions deep the copying is under way."""
-        self.unmapped: list[OpOperand] = []
-        """Operands copied as they were because their value had no copy yet."""
-
-    def value(self, value: Value) -> Value:
-        return self.values.get(value, value)
-
-    def block(self, block: Block) -> Block:
-        return self.blocks.get(block, block)

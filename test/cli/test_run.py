@@ -100,7 +100,7 @@ def test_an_expected_array_of_another_shape_is_refused(tmp_path: Path) -> None:
 
 def test_a_finding_is_status_3() -> None:
     _, err = tessera_run("--arg=zeros:u32:1", ptx=RACE, status=3)
-    assert "<stdin>:11: finding: race: " in err
+    assert "<stdin>:11: error: race: " in err
     assert "1 finding\n" in err
 
 
@@ -166,7 +166,7 @@ def test_mlir_is_compiled_and_findings_name_its_lines(tmp_path: Path) -> None:
         "a=rand:f32:1000", "i32:1000", "i32:1", "b=rand:f32:1000", "i32:1000", "i32:1", "c=zeros:f32:992", "i32:1000",
         "i32:1")]  # fmt: skip
     _, err = tessera_run(str(ROOT / "examples/vector_add.mlir"), *args, status=3)
-    assert "finding: out-of-bounds" in err
+    assert "error: out-of-bounds" in err
     assert re.search(r"at .*vector_add\.mlir:\d+", err)
 
 
