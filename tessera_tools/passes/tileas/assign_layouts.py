@@ -21,8 +21,8 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import check_tiles, kernels, unit_of
-from tessera_tools.passes.tileas.layout_rules import (
+from tessera_tools.planning.kernel import check_tiles, kernels, unit_of
+from tessera_tools.planning.layout_rules import (
     ANCHORS,
     DEMANDS,
     Copy,
