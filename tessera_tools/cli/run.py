@@ -19,6 +19,7 @@ from tessera_tools.cli.common import Result, as_process, in_process, normalize, 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 
 FLAGS = {
+    "allow-outside": "let a launch file name files outside its folder",
     "stats": "print counters, and how many blocks fit on an SM",
 }
 
