@@ -492,6 +492,17 @@ class Block:
         ends = (op for op in self._branches if op.parent is not None and op is op.parent._last)
         return [op.parent for op in ends if op.parent is not None and op.parent.parent is self.parent]
 
+    def single_predecessor(self) -> Block | None:
+        """The block of the same region that branches here, if it is the only one."""
+        found: Block | None = None
+        for op in self._branches:
+            block = op.parent
+            if block is not None and block is not found and op is block._last and block.parent is self.parent:
+                if found is not None:
+                    return None
+                found = block
+        return found
+
     def split_before(self, op: Operation) -> Block:
         """Move `op` and all that follow into a new block right after this one, and return it."""
         assert op.parent is self and self.parent is not None
