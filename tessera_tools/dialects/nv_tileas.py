@@ -170,6 +170,7 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
         _verify_indices(self, self.view.type)
         _verify_cache(self, LOADS)
@@ -191,6 +192,7 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.value.type)
         _verify_indices(self, self.view.type)
         _verify_cache(self, STORES)
@@ -241,6 +243,7 @@ class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         _verify_copy(self, self.view.type, self.buffer.type)
         _verify_indices(self, self.view.type)
 
@@ -323,6 +326,7 @@ class Load(Op, name="nv_tileas.load", traits=(READ,)):
     assembly = "$buffer `[` $stage `]` `offsets` `=` $offsets attr-dict `:` type($buffer) `->` type($res)"
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
         _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
 
 
@@ -346,6 +350,7 @@ class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
     assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
         if (
             self.value.type.shape != self.buffer.type.tile
             or self.value.type.element is not self.buffer.type.element

@@ -173,6 +173,7 @@ class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(READ,)):
     assembly = "$view `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` type($out_token)"
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
 
 
@@ -187,6 +188,7 @@ class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(WRITE,)):
     assembly = "$view `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` type($out_token)"
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.value.type)
 
 
