@@ -10,6 +10,8 @@ Effects = frozenset[str] | None
 
 _NONE: frozenset[str] = frozenset()
 _OWN: dict[type[Operation], tuple[Effects, bool]] = {}
+_CONDITIONAL: dict[type[Operation], tuple[MemoryEffects, ...]] = {}
+"""Of the classes in `_OWN`: the effects that only some of their operations have."""
 
 
 def own_effects(op: Operation) -> tuple[Effects, bool]:
@@ -22,12 +24,18 @@ def own_effects(op: Operation) -> tuple[Effects, bool]:
             if isinstance(trait, Pure):
                 effects = effects or _NONE
             elif isinstance(trait, MemoryEffects):
-                effects = (effects or _NONE) | trait.kinds
+                effects = (effects or _NONE) | (trait.kinds if trait.when is None else _NONE)
             elif isinstance(trait, RecursiveMemoryEffects):
                 effects, recursive = effects or _NONE, True
         known = (effects, recursive)
         if not isinstance(op, UnregisteredOp):
             _OWN[type(op)] = known
+            found = tuple(t for t in type(op).traits if isinstance(t, MemoryEffects) and t.when is not None)
+            if found:
+                _CONDITIONAL[type(op)] = found
+    for conditional in _CONDITIONAL.get(type(op), ()):
+        if conditional.when is not None and conditional.when(op):
+            known = ((known[0] or _NONE) | conditional.kinds, known[1])
     return known
 
 

@@ -5,6 +5,7 @@ A trait is an object; its `verify(op)` raises through `op.error(…)`.  Most hav
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -132,10 +133,14 @@ class Leaves(Trait):
 
 
 class MemoryEffects(Trait):
-    """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect."""
+    """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect.
 
-    def __init__(self, *kinds: str) -> None:
+    With `when`, the op has these effects only where `when(op)` is true: a volatile load is a write too.
+    """
+
+    def __init__(self, *kinds: str, when: Callable[[Operation], bool] | None = None) -> None:
         self.kinds = frozenset(kinds)
+        self.when = when
 
 
 class RecursiveMemoryEffects(Trait):

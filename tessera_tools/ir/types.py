@@ -14,6 +14,8 @@ from tessera_tools.ir.attributes import Attribute, Type
 
 DYNAMIC = -1
 """The extent of a dimension known only at run time; printed as `?`."""
+DYNAMIC_INDEX = -(1 << 63)
+"""An offset, size or stride known only at run time, in lists where negative numbers are numbers."""
 
 
 class IntegerType(Type, name="builtin.integer"):
@@ -185,6 +187,17 @@ class MemRefType(ShapedType, name="builtin.memref"):
     layout: Attribute | None = None
     memory_space: Attribute | None = None
 
+    def verify(self) -> None:
+        super().verify()
+        from tessera_tools.ir.builtin_attributes import AffineMapAttr, StridedLayoutAttr
+
+        if isinstance(self.layout, AffineMapAttr) and self.layout.map.num_dims != self.rank:
+            raise ValueError(
+                f"memref layout mismatch between rank and affine map: {self.rank} != {self.layout.map.num_dims}"
+            )
+        if isinstance(self.layout, StridedLayoutAttr) and len(self.layout.strides) != self.rank:
+            raise ValueError("expected the number of strides to match the rank")
+
     def text(self) -> str:
         parts = [f"{self.dims_text()}{self.element}"]
         parts += [str(a) for a in (self.layout, self.memory_space) if a is not None]
@@ -242,6 +255,15 @@ def bit_width(type: Type) -> int:
 def element_type(type: Type) -> Type:
     """The element type of a shaped type, or the type itself."""
     return getattr(type, "element", type) if not isinstance(type, ComplexType) else type
+
+
+def have_same_shape(first: Type, second: Type) -> bool:
+    """Whether two types are of one kind, with the same extents, scalable ones too, if they have any."""
+    if not isinstance(first, ShapedType | UnrankedTensorType | UnrankedMemRefType):
+        return not isinstance(second, ShapedType | UnrankedTensorType | UnrankedMemRefType)
+    if type(first) is not type(second):
+        return False
+    return all(getattr(first, key, None) == getattr(second, key, None) for key in ("shape", "scalable"))
 
 
 def with_element(type: Type, element: Type) -> Type:

@@ -196,7 +196,8 @@ def trait_text(trait: Trait) -> str:
     if isinstance(trait, HasParent):
         return f"HasParent({', '.join(trait.names)})"
     if isinstance(trait, MemoryEffects):
-        return f"MemoryEffects({', '.join(sorted(trait.kinds))})"
+        sometimes = "sometimes " if trait.when is not None and trait.kinds else ""
+        return f"MemoryEffects({sometimes}{', '.join(sorted(trait.kinds))})"
     return type(trait).__name__
 
 

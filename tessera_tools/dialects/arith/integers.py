@@ -10,7 +10,7 @@ from tessera_tools.dialects.arith.constants import Folded, constant, elementwise
 from tessera_tools.dialects.arith.numbers import INTEGER, compare_integers
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I1, ShapedType, bit_width, element_type, with_element
+from tessera_tools.ir.types import I1, ShapedType, bit_width, element_type, have_same_shape, with_element
 from tessera_tools.opdef import (
     BOOL_LIKE,
     COMMUTATIVE,
@@ -290,6 +290,14 @@ class AddUIExtended(Op, name="arith.addui_extended", traits=(PURE, COMMUTATIVE))
     sum = result(same_as("lhs"))
     overflow = result(BOOL_LIKE)
     assembly = "$lhs `,` $rhs attr-dict `:` type($sum) `,` type($overflow)"
+
+    def verify_op(self) -> None:
+        source, flag = self.lhs.type, self.overflow.type
+        if flag is source or have_same_shape(source, flag):
+            return
+        if have_same_shape(flag, I1):
+            raise self.error("if an operand is non-scalar, then all results must be non-scalar")
+        raise self.error("all non-scalar operands/results must have the same shape and base type")
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         width, type, flag = width_of(self.lhs.type), self.sum.type, self.overflow.type

@@ -44,6 +44,7 @@ from tessera_tools.opdef import (
     UNIT_ATTR,
     WRITE,
     CustomDirective,
+    MemoryEffects,
     attribute,
     derived,
     of_class,
@@ -155,7 +156,19 @@ class _Access(LLVMOp):
             raise self.error("expected syncscope to be null for non-atomic access")
 
 
-class Load(_Access, name="llvm.load", traits=(READ,)):
+def _is_ordered(op: Operation) -> bool:
+    """Whether the access is volatile, or an atomic one that orders others: it then stands for a write too."""
+    ordering = op.attributes.get("ordering")
+    return "volatile_" in op.attributes or (
+        isinstance(ordering, IntegerAttr) and ordering.value > ORDERINGS["unordered"]
+    )
+
+
+ORDERED = MemoryEffects("read", "write", when=_is_ordered)
+"""What a volatile or ordering access does to memory besides its own address."""
+
+
+class Load(_Access, name="llvm.load", traits=(READ, ORDERED)):
     """A value from memory; `alignment` in bytes."""
 
     addr = operand(POINTER)
@@ -194,7 +207,7 @@ class Load(_Access, name="llvm.load", traits=(READ,)):
         e.define(self, text + _align_text(self) + self.metadata_text(e))
 
 
-class Store(_Access, name="llvm.store", traits=(WRITE,)):
+class Store(_Access, name="llvm.store", traits=(WRITE, ORDERED)):
     """A value to memory; `alignment` in bytes."""
 
     value = operand(LOADABLE)

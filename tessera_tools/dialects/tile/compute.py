@@ -316,12 +316,13 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
         return found.create(operands, [type], own, location=self.location)
 
     def verify_op(self) -> None:
-        fragments = [t for t in self.operand_types if FRAGMENT.accepts(t)]
+        types: list[Any] = list(self.operand_types)
+        fragments = [t for t in types if FRAGMENT.accepts(t)]
         if not fragments or any(t.shape != self.res.type.shape for t in fragments):
             raise self.error(
                 f"gives {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
             )
-        elements = [t.element if FRAGMENT.accepts(t) else t for t in self.operand_types]
+        elements = [t.element if FRAGMENT.accepts(t) else t for t in types]
         block = Block(elements, [self.location] * len(elements))
         try:
             verify_or_raise(self.made(block.arguments, self.res.type.element))

@@ -60,7 +60,7 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
 
     def verify_op(self) -> None:
         type = self.res.type
-        if not type.is_static or not type.rank:
+        if not type.is_static or not type.rank or type.layout is not None:
             raise self.error(f"has type {type}; a buffer in shared memory has one static extent or more")
         if self.swizzle is not None and self.swizzle.value not in SWIZZLES:
             raise self.error(f'has swizzle "{self.swizzle.value}"; expected "none" or "xor"')

@@ -14,10 +14,10 @@ others, and those of single elements, barriers of the program stay where they or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tessera_tools.analysis.divergence import differs, divergent_values
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hazards import (
     Access,
@@ -29,14 +29,13 @@ from tessera_tools.analysis.hazards import (
     Restart,
     depth,
 )
-from tessera_tools.dialects import arith, memref, scf, tile
+from tessera_tools.dialects import arith, memref, tile
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import own_effects
 from tessera_tools.ir.types import MemRefType
-from tessera_tools.passes.tile.control import divergent_values
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
 _STORES = (
@@ -240,14 +239,7 @@ class TileHazards(Hazards):
 
     def differs(self, op: Operation) -> bool:
         """Whether threads go different ways at an op."""
-        if isinstance(op, scf.For):
-            deciding: Sequence[Value] = (op.lower, op.upper, op.step)
-        elif isinstance(op, scf.While):
-            ends = [inner for inner in op.walk() if isinstance(inner, scf.Condition)]
-            deciding = [*op.operands, *(end.condition for end in ends)]
-        else:
-            deciding = op.operands if op.regions else ()
-        return any(value in self.divergent for value in deciding)
+        return differs(op, self.divergent)
 
     # -- waits
 

@@ -23,6 +23,7 @@ from tessera_tools.ir.types import (
     MemRefType,
     RankedTensorType,
 )
+from tessera_tools.passes.tile.rings import Ring
 from tessera_tools.passes.tile.slices import Slice
 from tessera_tools.target import Target
 
@@ -44,10 +45,12 @@ class Matrix:
 
 @dataclass(slots=True)
 class Shared:
-    """A buffer in shared memory: its nv_tileas value, and the constant number of its one stage."""
+    """A stage of a buffer in shared memory: the nv_tileas value, and the stage's number."""
 
     buffer: Value
     stage: Value
+    ring: Ring | None = None
+    """Of a buffer that is cut into stages: how.  It stands for all of them."""
 
 
 class Lowering:
@@ -74,6 +77,8 @@ class Lowering:
         """Where markers leave their records, and room for how many a block there is."""
         self.markers = 0
         """Markers so far."""
+        self.by_thread = 0
+        """How many loops and branches around the current op threads take differently."""
         self.copies = False
         """Whether an asynchronous copy has been started so far."""
 
@@ -132,19 +137,33 @@ class Lowering:
             )
         return found
 
+    def stage(self, op: Operation, buffer: Value) -> Shared:
+        """The one stage that a buffer in shared memory is; an error where it has several."""
+        found = self.shared.get(buffer)
+        if found is None:
+            raise op.error(f"takes {buffer.type}; expected what tile.alloc_shared gives, or a part of it")
+        if found.ring is not None:
+            raise op.error(
+                "takes all stages of a buffer that memref.subview cuts; cut the stage that is meant"
+            )
+        own: Any = found.buffer.type
+        if own.tile != buffer.type.shape:  # type: ignore[attr-defined]
+            raise op.error(f"takes {buffer.type}, which keeps dimensions of extent 1; leave them out")
+        return found
+
     def error(self, value: Value, message: str) -> DiagnosticError:
         """An error at a value."""
         return error(value.location, message)
 
     # -- operations
 
-    def block(self, block: Block) -> None:
-        """Lower the operations of a block, its terminator excepted."""
+    def block(self, block: Block, skipped: Sequence[str] = ()) -> None:
+        """Lower the operations of a block, but for its terminator and ops of some names."""
         last = block.last_op
         # A view made in a region is not there behind it.
         matrices = dict(self.matrices)
         for op in block:
-            if op is not last or not op.name.endswith(("yield", "return")):
+            if op.name not in skipped and (op is not last or not op.name.endswith(("yield", "return"))):
                 self.op(op)
         self.matrices = matrices
 

@@ -1,6 +1,6 @@
 """tile-performance-annotation: what is hot, how it should be unrolled, and how memory is used.
 
-    innermost loop                     tessera.hot_path, tessera.unroll_hint = n       .pragma "nounroll" where n is 1
+    innermost loop                     tessera.hot_path, tessera.unroll_hint = n       n bodies behind one test
     product, load of global memory     tessera.performance_critical
     load of global memory              tessera.cache_hint = "L1" | "L2" | "streaming"  ld.global, ld.global.cg, .cs
     load or copy in a loop             tessera.prefetch                                prefetch.global.L2, a step ahead
@@ -26,7 +26,7 @@ from tessera_tools.ir.builtin_attributes import TRUE, UNIT, IntegerAttr, StringA
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.llvm.control import UNROLL_HINT
+from tessera_tools.passes.llvm.unrolling import UNROLL_HINT
 from tessera_tools.passes.tile.advance import advance
 from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
 from tessera_tools.passes.tile.hints import CACHE, PREFETCH, WRITE

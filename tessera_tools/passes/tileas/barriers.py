@@ -9,6 +9,7 @@ How barriers are found and placed from that: `analysis/hazards.py`.
 
 from __future__ import annotations
 
+from tessera_tools.analysis.divergence import differs, divergent_values
 from tessera_tools.analysis.hazards import Access, Effects, Hazards
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
@@ -34,6 +35,9 @@ class _Analysis(Hazards):
     def __init__(self, function: Operation, allocation: Allocation) -> None:
         self.allocation = allocation
         self.order = MemoryOrder()
+        divergent = divergent_values(function)
+        self.apart = [op for op in function.walk() if differs(op, divergent)]
+        """Loops and branches that threads take differently, in which no barrier may stand."""
         super().__init__(function)
 
     def new_barrier(self, place: Operation) -> Operation:
@@ -78,6 +82,27 @@ class _Analysis(Hazards):
             return Effects((store, *accesses), own_barrier=True, behind=(*behind, load))
         return Effects(tuple(accesses)) if accesses else None
 
+    def place(self, op: Operation, reasons: list[Access]) -> Operation:
+        place = super().place(op, reasons)
+        for around in self.apart:
+            if around.is_ancestor_of(place):
+                # The outermost comes first.
+                return super().place(around, reasons)
+        return place
+
+    def _only_by_thread(self, earlier: Access, later: Access) -> bool:
+        """Whether two accesses of single elements stand in one loop or branch that threads take differently, and no way
+        from one to the other leaves it: the program knows their order, as each thread has its own."""
+        elements = nv_tileas.LoadElement | nv_tileas.StoreElement
+        if not isinstance(earlier.op, elements) or not isinstance(later.op, elements):
+            return False
+        return any(
+            around.is_ancestor_of(earlier.op)
+            and around.is_ancestor_of(later.op)
+            and not any(loop.is_ancestor_of(around) for loop in earlier.loops if loop is not around)
+            for around in self.apart
+        )
+
     def conflict(self, earlier: Access, later: Access) -> bool:
         """Whether threads that make one access may have to wait for threads that make the other."""
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
@@ -91,6 +116,8 @@ class _Analysis(Hazards):
         if earlier.is_global:
             return self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
         if earlier.end <= later.first or later.end <= earlier.first:
+            return False
+        if self._only_by_thread(earlier, later):
             return False
         if not earlier.under_way:
             # Of a slot for spilled tiles, each thread has its own part.
