@@ -29,13 +29,14 @@ from tessera_tools.analysis.hazards import (
     Restart,
     depth,
 )
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, memref, scf, tile
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import own_effects
-from tessera_tools.ir.types import MemRefType
+from tessera_tools.ir.types import IndexType, MemRefType
 from tessera_tools.passes.tile.control import divergent_values
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
@@ -118,7 +119,7 @@ class TileHazards(Hazards):
     def _bytes(self, op: Any, value: Value) -> tuple[int, int]:
         """The bytes of a buffer that an op may access, as far as the bounds of its indices are known."""
         type: Any = value.type
-        bits = getattr(type.element, "width", 64)  # of an index, as on the host
+        bits = 64 if isinstance(type.element, IndexType) else storage_bits(type.element)  # index: on the host
         size = max(1, type.num_elements * bits // 8) if type.is_static else 1 << 62
         if not hasattr(op, "indices") or root_of(value) is not value or not type.is_static:
             return (0, size) if root_of(value) is value else (0, 1 << 62)
