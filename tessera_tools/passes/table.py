@@ -118,6 +118,7 @@ PASSES: dict[str, Row] = {
         "tileas.remove_layout_conversions:RemoveLayoutConversions",
         "propagate layouts so that fewer conversions remain",
     ),
+    "tileas-schedule": Row("tileas.schedule:ScheduleLoops", "find a modulo schedule of each innermost loop"),
     "tileas-materialize-pipeline": Row(
         "tileas.materialize_pipeline:MaterializePipeline",
         "turn loads in loops into multi-buffered asynchronous copies",
@@ -185,6 +186,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-assign-layouts",
         "tileas-materialize-pipeline",
         "a stage buffer has the swizzle that the layout of its tile decides",
+    ),
+    (
+        "tileas-schedule",
+        "tileas-materialize-pipeline",
+        "a schedule is of loads and products, which the pipeline turns into copies and slices",
     ),
     (
         "tileas-materialize-pipeline",

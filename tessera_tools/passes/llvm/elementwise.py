@@ -191,6 +191,14 @@ def wide_product(low: Lowering, op: Operation) -> None:
             _apply(low, op, result, scalar)
 
 
+@lowers("math.sincos")
+def sine_and_cosine(low: Lowering, op: Operation) -> None:
+    """Each result by itself."""
+    for result, name in zip(op.results, ("math.sin", "math.cos"), strict=True):
+        if result.has_uses:
+            _apply(low, op, result, SCALARS[name])
+
+
 @lowers("nv_tileaa.assume")
 def assume(low: Lowering, op: Any) -> None:
     """The facts have been used; the value stays."""

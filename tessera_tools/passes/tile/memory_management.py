@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbours
+from tessera_tools.analysis.divergence import divergent_values
 from tessera_tools.analysis.fragments import fragments_of
 from tessera_tools.analysis.lane_values import trips
 from tessera_tools.analysis.storage import storage_bits
@@ -23,7 +24,6 @@ from tessera_tools.ir.types import I64
 from tessera_tools.layout import LayoutError, LinearLayout, swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tile.alignment import alignment_of
-from tessera_tools.passes.tile.control import divergent_values
 from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
 from tessera_tools.passes.tile.copies import swizzle_bytes
 from tessera_tools.passes.tile.intrinsic_lowering import box_of

@@ -69,7 +69,7 @@ def slice_of(value: Value) -> Slice | None:
 def _cut(op: memref.SubView) -> Slice | None:
     """The matrix or vector of a subview: one index in each dimension but the last two (or one), unit strides."""
     rank, own = op.source.type.rank, op.result.type.rank
-    offsets, sizes = _mixed(op, "offsets"), _mixed(op, "sizes")
+    offsets, sizes = mixed(op, "offsets"), mixed(op, "sizes")
     if not 1 <= own <= 2 or any(n != 1 for n in (*op.static_strides.values, *sizes[: rank - own])):
         return None
     equalities = Equalities()
@@ -80,7 +80,8 @@ def _cut(op: memref.SubView) -> Slice | None:
     return Slice(op.source, tuple(offsets[: rank - own]), tuple(offsets[rank - own :]), tuple(ends))
 
 
-def _mixed(op: Any, field: str) -> list[Number]:
+def mixed(op: Any, field: str) -> list[Number]:
+    """The offsets, sizes or strides of a view: numbers, and values where they are not known."""
     dynamic = iter(getattr(op, field))
     static = getattr(op, f"static_{field}").values
     return [n if n != memref.DYNAMIC_INDEX else next(dynamic) for n in static]

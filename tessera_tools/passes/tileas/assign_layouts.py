@@ -115,6 +115,11 @@ class Assignment:
                 for block in region.blocks:
                     tiles += filter(is_tile, block.arguments)
         self.choose(ops, tiles)
+        for argument in self.function.regions[0].entry.arguments:
+            if _waits_for_layout(argument):
+                raise self.function.error(
+                    f"takes a tile of type {argument.type}; expected pointers, views and numbers"
+                )
         for value in tiles:
             self.set_type(value)
         for op in ops:
