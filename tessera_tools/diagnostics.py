@@ -9,7 +9,7 @@ outermost loop catches it, prints, and exits with status 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -106,6 +106,20 @@ def collect() -> Iterator[list[Diagnostic]]:
     gathered: list[Diagnostic] = []
     with sink(gathered.append):
         yield gathered
+
+
+def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The one of `known` that `word` was probably meant to be, or None; of equals, the one that begins alike longest.
+
+    `cutoff` is the least share of characters in common, as difflib counts them.
+    """
+    import difflib  # only on the way to an error
+
+    def likeness(name: str) -> tuple[float, int]:
+        prefix = next((n for n, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), len(word))
+        return difflib.SequenceMatcher(None, name, word).ratio(), prefix
+
+    return max(difflib.get_close_matches(word, list(known), n=5, cutoff=cutoff), key=likeness, default=None)
 
 
 class Sources:

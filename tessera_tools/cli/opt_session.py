@@ -28,7 +28,7 @@ from tessera_tools.passes.base import OptionError, Pass
 from tessera_tools.passes.manager import InternalFault, PassManager
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
-from tessera_tools.passes.reproducer import Reproducer, strip_resources
+from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.statistics import Statistics
 from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
@@ -85,7 +85,7 @@ class Session:
             self.sources.add(name, data.decode("utf-8", "replace") if text is None else text)
         reproducer = None
         if text is not None:
-            text, reproducer = strip_resources(text, name)
+            reproducer = find_reproducer(text, name)
         if options["run_reproducer"]:
             if reproducer is None:
                 message = "the input holds no reproducer; expected `{-# … mlir_reproducer … #-}`"

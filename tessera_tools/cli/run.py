@@ -110,12 +110,15 @@ def _command() -> click.Command:
     params: list[click.Parameter] = [
         click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
         click.Option(["--run-pass"], multiple=True, hidden=True),
+        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
     ]
     for name, (metavar, text) in REPEATED.items():
         params.append(click.Option([f"--{name}"], multiple=True, metavar=metavar, help=text))
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
-    for name, (metavar, text, _) in VALUES.items():
+    for name, (metavar, text, alone) in VALUES.items():
+        # A value that may be left out must follow a `=`.
+        metavar = metavar if alone is None else f"[={metavar}]"
         kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
         if name in _NUMBERS:
             low, high = _NUMBERS[name]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tessera_tools import diagnostics
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builder import Builder, InsertionPoint
+from tessera_tools.ir.effects import MemoryEffects, declared
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
@@ -218,6 +219,16 @@ class Operation:
     @classmethod
     def has_trait(cls, trait: type[Trait] | Trait) -> bool:
         return any(t is trait or (isinstance(trait, type) and isinstance(t, trait)) for t in cls.traits)
+
+    def effects(self) -> MemoryEffects | None:
+        """What the op itself does besides computing its results (ir/effects.py); None if it may do anything."""
+        return declared(type(self))
+
+    def is_speculatable(self) -> bool:
+        """Whether the op may run where the program would not have run it: it has no effect, and no undefined behavior
+        with its operands.  Of an op with regions: if all ops in them may."""
+        effects = self.effects()
+        return effects is not None and effects.speculatable
 
     def attr(self, name: str) -> Attribute | None:
         return self.attributes.get(name)

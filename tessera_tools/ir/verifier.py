@@ -217,4 +217,12 @@ def _shown(op: Operation) -> str:
     """The operation in one line, for an error that is about the whole of it."""
     if op.regions:
         return f"'{op.name}'"
+    from tessera_tools.ir.printing import op_text
+
+    try:
+        for check in _plan(type(op)).checks:
+            check(op)
+    except DiagnosticError:
+        # Only of a valid op can the format of its class be written.
+        return op_text(op, generic=True).strip()
     return str(op).strip()

@@ -46,8 +46,10 @@ def parse_module(
 def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bool) -> Operation:
     from tessera_tools.parser.build import Builder
     from tessera_tools.parser.driver import Parser
+    from tessera_tools.parser.metadata import read_metadata
     from tessera_tools.parser.rules import default_table
 
+    source.resources = read_metadata(source)
     parser = Parser(source, default_table(), allow_unregistered=allow_unregistered)
     statements = parser.parse()
     builder = Builder(

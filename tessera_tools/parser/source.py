@@ -10,13 +10,14 @@ from tessera_tools.ir.location import FileLineColLoc
 
 
 class Source:
-    """A file's name and text."""
+    """A file's name and text, and the blobs of its metadata (hex text, by key)."""
 
-    __slots__ = ("_starts", "file", "text")
+    __slots__ = ("_starts", "file", "resources", "text")
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.file = file
+        self.resources: dict[str, str] = {}
         self._starts: list[int] | None = None
 
     def line_column(self, offset: int) -> tuple[int, int]:

@@ -158,13 +158,14 @@ class Module:
         mode: str = "late",
         max_instructions: int = 1 << 32,
         stats: bool = False,
+        time_limit: float | None = None,
     ) -> Result:
         """Run a kernel on the simulated GPU.
 
         `args` are one per parameter: a Buffer (its address), an int, a float, or bytes. `shared_bytes` is the
         dynamic shared memory. `seed` chooses the order of warps; `mode` is `late` or `early` (when asynchronous
-        work completes). Raises DiagnosticError for a launch that no GPU would take; what goes wrong in the
-        kernel is in the result's findings.
+        work completes). `time_limit` is in seconds. Raises DiagnosticError for a launch that no GPU would take; what
+        goes wrong in the kernel is in the result's findings.
         """
         return Launch(
             self,
@@ -178,6 +179,7 @@ class Module:
             mode,
             max_instructions,
             stats,
+            time_limit,
         ).run()
 
 

@@ -31,7 +31,7 @@ def for_loop(low: Lowering, op: Any) -> None:
     loop = scf.For(*bounds, inits, unsigned, results=types, body=Region([block]), location=op.location)
     numbers = len(op.inits)
     low.values[op.induction[0]] = block.arguments[0]
-    loop.attributes.update({k: v for k, v in op.attributes.items() if k.startswith("tessera.")})
+    loop.attributes.update(op.discardable_attributes)
     low.values.update(zip(op.iter_args, block.arguments[1 : 1 + numbers], strict=True))
     saved, low.builder = low.builder, Builder.at_end(block, op.location)
     before = dict(low.tiles)

@@ -43,6 +43,8 @@ def share(function: Any, fragments: Fragments) -> int:
             if _alike(op, other, fragments) and frozenset((op.res, other.res)) not in meeting:
                 op.res.replace_all_uses_with(other.res)
                 op.erase()
+                for copy in [c for c in other.res.users if isinstance(c, tile.Copy) and c.source is c.dest]:
+                    copy.erase()
                 gone += 1
                 meeting = interferences(Liveness(function))
                 break

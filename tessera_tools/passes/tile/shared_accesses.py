@@ -1,10 +1,10 @@
 """What a `tile` program does with each buffer in shared memory, and what it costs in wavefronts.
 
     tile.load_shared, tile.store_shared, …   by element: index expressions         analysis/bank_conflicts.py
-    tile.mma, tile.wmma                      slices of operands by their layouts   passes/tile/compute.py
-    tile.cp_async, tile.cp_async_cg          pieces of rows, threads along rows    passes/tileas/layout_rules.py
+    tile.mma, tile.wgmma, tile.wmma          slices of operands by their layouts   passes/tile/compute.py
+    tile.cp_async, _cg, tile.tma_load        pieces of rows, threads along rows    passes/tileas/layout_rules.py
 
-The layouts are those that convert-tile-to-tileas gives.
+The layouts are those that convert-tile-to-tileas gives, which is what an instruction's name does not change.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import WARP, LaneValues
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import tile
+from tessera_tools.dialects.tile.asynchronous import CopyLike
+from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
@@ -79,9 +81,9 @@ class Accesses:
             cost: Cost | None = None
             if isinstance(op, BY_ELEMENT):
                 cost = element_access(op, self.lanes) if op.buffer.type.element.width % 8 == 0 else None
-            elif isinstance(op, tile.Mma | tile.Wmma):
+            elif isinstance(op, Product):
                 cost = self._operand(op, buffer, use.index)
-            elif isinstance(op, tile.CpAsync | tile.CpAsyncCg):
+            elif isinstance(op, CopyLike):
                 cost = self._copy(op)
             elif isinstance(op, tile.Spill | tile.Reload):
                 cost = _kept(op, self.fragments.threads // WARP)

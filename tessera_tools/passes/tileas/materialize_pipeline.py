@@ -204,7 +204,7 @@ def _may_run_early(op: Any, loop: scf.For) -> bool:
     A division may not, unless its divisor is a harmless constant or comes from outside the loop and is positive: what
     is known of a divisor inside the loop need not hold after the last iteration.
     """
-    if getattr(op, "is_speculatable", True):
+    if op.is_speculatable():
         return True
     divisor = op.operand(1)
     home = divisor.owner_block

@@ -11,6 +11,7 @@ from tessera_tools.sim.instructions.bulk import global_bytes, shared_bytes
 from tessera_tools.sim.mbarrier import resolve
 from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.proxies import check_order, mark
+from tessera_tools.sim.races import record_at
 from tessera_tools.sim.tensor_map import ELEMENTS, SIZE
 from tessera_tools.sim.tensormap_proxy import changed
 from tessera_tools.sim.types import TYPES
@@ -86,7 +87,7 @@ def replace(ctx: Context) -> Execute:
                 # A weak read and write of the whole object.
                 whole = slice(begin, begin + SIZE)
                 check_order(warp, one, memory, whole, what, writes=True)
-                mark(warp, memory, whole, warp.records[lane], write=True)
+                mark(warp, memory, whole, record_at(warp.records[lane], warp.split.pc), write=True)
             else:
                 memory, begin = global_bytes(warp, one, where, SIZE, what), where
                 if memory is None:

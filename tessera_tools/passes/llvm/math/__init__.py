@@ -2,6 +2,7 @@
 
     f32, f64    by the formulas of the modules here, without tables or calls
     f16, bf16   in f32, then rounded; a remainder is exact
+    `afn`       the hardware's approximations instead (approximations.py)
 
 Errors in units of the last place, as found for 2^28 numbers of f32 spread over all, and 2^21 of f64:
 
@@ -25,8 +26,9 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F16, F32, F64, I1, I8, IntegerType
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.instructions import Scalar, intrinsic
+from tessera_tools.passes.llvm.instructions import Scalar, fastmath_of, intrinsic
 from tessera_tools.passes.llvm.math import angles, exponentials, inverses, logarithms
+from tessera_tools.passes.llvm.math.approximations import APPROXIMATIONS
 from tessera_tools.passes.llvm.math.numbers import Number
 from tessera_tools.passes.llvm.math.remainder import remainder
 
@@ -40,6 +42,17 @@ def _function(formula: Callable[..., Number]) -> Scalar:
         wide = [Number(e, value) for value in operands]
         result = formula(*(x.make(llvm.FPExt, (x,), F32) for x in wide))
         return result.make(llvm.FPTrunc, (result,), type).value
+
+    return scalar
+
+
+def _approximable(name: str, exact: Scalar) -> Scalar:
+    """A function that is approximated where the op's fastmath allows it; f64 never is."""
+    approximate = _function(APPROXIMATIONS[name])
+
+    def scalar(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
+        allowed = type is not F64 and "afn" in fastmath_of(op)
+        return (approximate if allowed else exact)(e, op, operands, type)
 
     return scalar
 
@@ -115,18 +128,18 @@ def _integer_power(e: Emitter, op: Operation, operands: Sequence[Value], type: T
 
 MATH: dict[str, Scalar] = {
     "arith.remf": _function(remainder),
-    "math.exp": _function(exponentials.exp),
+    "math.exp": _approximable("math.exp", _function(exponentials.exp)),
     "math.exp2": _instruction("llvm.nvvm.ex2.approx.f32", exponentials.exp2),
     "math.rsqrt": _instruction("llvm.nvvm.rsqrt.approx.f", lambda x: 1.0 / x.sqrt()),
     "math.sinh": _function(exponentials.sinh),
     "math.cosh": _function(exponentials.cosh),
-    "math.tanh": _function(exponentials.tanh),
-    "math.log": _function(logarithms.log),
-    "math.log2": _function(logarithms.log2),
+    "math.tanh": _approximable("math.tanh", _function(exponentials.tanh)),
+    "math.log": _approximable("math.log", _function(logarithms.log)),
+    "math.log2": _approximable("math.log2", _function(logarithms.log2)),
     "math.powf": _function(logarithms.pow),
     "math.fpowi": _power_of_integer,
-    "math.sin": _angle(angles.sin),
-    "math.cos": _angle(angles.cos),
+    "math.sin": _approximable("math.sin", _angle(angles.sin)),
+    "math.cos": _approximable("math.cos", _angle(angles.cos)),
     "math.tan": _angle(angles.tan),
     "math.atan2": _function(angles.atan2),
     "math.asin": _function(inverses.asin),
