@@ -37,6 +37,7 @@ from tessera_tools.ir.effects import EffectsOf, Kind
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import DYNAMIC, MemRefType, bit_width
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.tile.host_values import as_values
 from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, is_fresh, is_zero, rule_of
 
 IMPLEMENTATION = StringAttr("nccl")
@@ -162,6 +163,7 @@ class _Partition:
                 "is called with tensors of all ranks, and is written for one rank (tile.per_rank)"
             )
         self.within.append(function)
+        as_values(function)
         types = function.signature.inputs
         cut: list[Sharding] = []
         for number, spec in enumerate(_specs(function, True)):
