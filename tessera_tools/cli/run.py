@@ -64,7 +64,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "shared": ("BYTES", "dynamic shared memory, where no manifest says it", None),
     "transport": (
         "NAME",
-        "how ranks reach each other: torch (torch.distributed), sockets, or auto (auto)",
+        "how ranks reach each other: mpi, torch (torch.distributed), or auto (auto)",
         None,
     ),
 }
@@ -74,7 +74,7 @@ CHOICES = {
     "device": ("sim", "cuda"),
     "modes": ("late", "early", "both"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
-    "transport": ("auto", "torch", "sockets"),
+    "transport": ("auto", "mpi", "torch"),
 }
 
 _NUMBERS = {

@@ -107,17 +107,37 @@ class Session:
         return self._finish(kernel, loaded, arguments, outcome, grid)
 
     def _run_ranks(self) -> int:
-        from tessera_tools.cli.run_ranks import check_options, run_ranks
+        from tessera_tools.cli.run_ranks import Program, check_options, run_ranks
+        from tessera_tools.runtime import ranks_mpi
 
-        check_options(self.options)
-        with progress(lambda: self.doing):
-            loaded = load_input(self.options, self.sources)
-            if isinstance(loaded.code, str) and loaded.compiled:
-                self.sources.add(loaded.name, loaded.code)
-            if self.options["save_ptx"] is not None:
-                self._save_ptx(loaded)
+        member = ranks_mpi.member()
+        failure: DiagnosticError | None = None
+        program: Program | None = None
+        try:
+            check_options(self.options)
+            if member is not None and self.options["input"] == "-":
+                raise error(None, "under mpiexec every rank reads the input; expected the name of a file")
+            with progress(lambda: self.doing):
+                loaded = load_input(self.options, self.sources)
+                if isinstance(loaded.code, str) and loaded.compiled:
+                    self.sources.add(loaded.name, loaded.code)
+                if self.options["save_ptx"] is not None and (member is None or not member.rank):
+                    self._save_ptx(loaded)
+            program = Program.of(loaded, self.options)
+        except DiagnosticError as found:
+            failure = found
+        if member is not None:
+            with _leaving_mpi():
+                member.agree(failure)
+        elif failure is not None:
+            raise failure
+        assert program is not None
         self.doing = "running"
-        found, wrong = run_ranks(loaded, self.options, self.options["max_instructions"] or MAX_INSTRUCTIONS)
+        with _leaving_mpi():
+            found, wrong = run_ranks(
+                program, self.options, self.options["max_instructions"] or MAX_INSTRUCTIONS
+            )
+        ranks_mpi.finish()
         return FINDING if found else WRONG if wrong else 0
 
     def _save_ptx(self, loaded: Loaded) -> None:
@@ -375,6 +395,18 @@ class _Watch:
     def _ticks(self) -> Iterator[float]:
         while not self.done.wait(0.2):
             yield time.monotonic()
+
+
+@contextlib.contextmanager
+def _leaving_mpi() -> Iterator[None]:
+    """Leave MPI in good order on an error that all ranks know of; at any other, mpiexec ends them."""
+    from tessera_tools.runtime import ranks_mpi
+
+    try:
+        yield
+    except DiagnosticError:
+        ranks_mpi.finish()
+        raise
 
 
 def _shape(name: str, text: str | None) -> Shape | None:
