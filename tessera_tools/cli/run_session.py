@@ -126,19 +126,24 @@ class Session:
             program = Program.of(loaded, self.options)
         except DiagnosticError as found:
             failure = found
-        if member is not None:
-            with _leaving_mpi():
-                member.agree(failure)
-        elif failure is not None:
+        if failure is not None and member is None:
             raise failure
-        assert program is not None
-        self.doing = "running"
-        with _leaving_mpi():
-            found, wrong = run_ranks(
-                program, self.options, self.options["max_instructions"] or MAX_INSTRUCTIONS
-            )
-        ranks_mpi.finish()
-        return FINDING if found else WRONG if wrong else 0
+        try:
+            if member is not None:
+                member.agree(failure)
+            assert program is not None
+            self.doing = "running"
+            limit = self.options["max_instructions"] or MAX_INSTRUCTIONS
+            found, wrong = run_ranks(program, self.options, limit)
+        except DiagnosticError:
+            # All ranks know of it. At any other exception, mpiexec ends the others when this one ends.
+            if member is not None:
+                member.conclude(FAILED)
+            raise
+        status = FINDING if found else WRONG if wrong else 0
+        if member is not None:
+            member.conclude(status)
+        return status
 
     def _save_ptx(self, loaded: Loaded) -> None:
         if not isinstance(loaded.code, str):
@@ -395,18 +400,6 @@ class _Watch:
     def _ticks(self) -> Iterator[float]:
         while not self.done.wait(0.2):
             yield time.monotonic()
-
-
-@contextlib.contextmanager
-def _leaving_mpi() -> Iterator[None]:
-    """Leave MPI in good order on an error that all ranks know of; at any other, mpiexec ends them."""
-    from tessera_tools.runtime import ranks_mpi
-
-    try:
-        yield
-    except DiagnosticError:
-        ranks_mpi.finish()
-        raise
 
 
 def _shape(name: str, text: str | None) -> Shape | None:

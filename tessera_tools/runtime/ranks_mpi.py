@@ -30,7 +30,7 @@ from tessera_tools.runtime.ranks_transport import LostRankError, Transport, comb
 from tessera_tools.runtime.ranks_worker import Outcome, RankResult, Settings, outcome, run_rank
 from tessera_tools.runtime.types import Type
 
-__all__ = ["Member", "MpiTransport", "finish", "has_mpi", "member", "run_job"]
+__all__ = ["Member", "MpiTransport", "has_mpi", "member", "run_job"]
 
 Array = np.ndarray[Any, Any]
 
@@ -162,6 +162,7 @@ class Member:
         self.comm = comm
         self.rank = comm.Get_rank()
         self.size = comm.Get_size()
+        self._others_wait = False
 
     def agree(self, failure: DiagnosticError | None) -> None:
         """Go on if no rank has failed so far: else rank 0 raises what the first one says, and the others end."""
@@ -194,10 +195,19 @@ class Member:
             sys.stderr.flush()
             self.comm.Abort(1)
         gathered: list[RankResult] | None = self.comm.gather(value, root=0)
+        self._others_wait = True
         if gathered is None:
-            self.end(0)
+            # mpiexec's status is one of its processes': all end with the same.
+            self.end(self.comm.bcast(0, root=0))
         assert gathered is not None
         return gathered
+
+    def conclude(self, status: int) -> None:
+        """On rank 0: let the others end with this process's status, and leave MPI."""
+        if self._others_wait:
+            self.comm.bcast(status, root=0)
+            self._others_wait = False
+        finish()
 
     def _ordinal(self) -> int:
         """Which of its machine's ranks this one is."""
