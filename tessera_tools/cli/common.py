@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
 
 __all__ = [
+    "Chunk",
     "Result",
     "as_process",
     "fail",
@@ -35,6 +36,7 @@ __all__ = [
     "progress",
     "read_input",
     "report",
+    "split_input",
     "start_seconds",
     "use_color",
     "with_deep_stack",
@@ -54,6 +56,26 @@ class Result:
     exit_code: int
     stdout: bytes
     stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of the input that is processed alone; `first_line` is its first line in the file, counted from 1."""
+
+    text: str
+    first_line: int
+
+
+def split_input(text: str, marker: str) -> list[Chunk]:
+    """The chunks between lines that begin with `marker`."""
+    lines = text.split("\n")
+    chunks: list[Chunk] = []
+    start = 0
+    for number, line in enumerate([*lines, marker]):
+        if line.startswith(marker):
+            chunks.append(Chunk("\n".join(lines[start:number]), start + 1))
+            start = number + 1
+    return chunks
 
 
 Command = Callable[[list[str]], int]

@@ -36,13 +36,19 @@ class _Expected:
 
 
 def check(
-    diagnostics: Iterable[Diagnostic], file: str, text: str, *, only_expected: bool = False
+    diagnostics: Iterable[Diagnostic],
+    file: str,
+    text: str,
+    *,
+    first_line: int = 1,
+    only_expected: bool = False,
 ) -> list[Diagnostic]:
     """What differs between the diagnostics given and those that the comments in `text` announce; empty if nothing.
 
+    `first_line` is the line of the file at which `text` begins.
     `only_expected` forgives diagnostics that no comment announces.
     """
-    expected, wrong = _read(file, text)
+    expected, wrong = _read(file, text, first_line)
     for found in _flat(diagnostics):
         place = found.location.start() if found.location is not None else None
         line = place[1] if place is not None and place[0] == file else None
@@ -70,13 +76,13 @@ def _flat(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         yield from _flat(diagnostic.notes)
 
 
-def _read(file: str, text: str) -> tuple[list[_Expected], list[Diagnostic]]:
+def _read(file: str, text: str, first_line: int) -> tuple[list[_Expected], list[Diagnostic]]:
     """The announcements, and what is wrong with them."""
     expected: list[_Expected] = []
     wrong: list[Diagnostic] = []
     below: list[_Expected] = []
     last_plain = 0
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), first_line):
         found = _DESIGNATOR.search(line) if "expected-" in line else None
         if found is None:
             for waiting in below:

@@ -18,10 +18,6 @@ class Trait:
         """Raise if the operation breaks the trait."""
 
 
-class Pure(Trait):
-    """No side effects and no undefined behaviour: may be moved, merged, or dropped when unused."""
-
-
 class ConstantLike(Trait):
     """One result, no operands, an attribute `value` that is the result."""
 
@@ -131,17 +127,6 @@ class Leaves(Trait):
         self.names = names
 
 
-class MemoryEffects(Trait):
-    """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect."""
-
-    def __init__(self, *kinds: str) -> None:
-        self.kinds = frozenset(kinds)
-
-
-class RecursiveMemoryEffects(Trait):
-    """Has the effects of the operations in its regions and no others."""
-
-
 class SameOperandsAndResultShape(Trait):
     """Shaped operands and results have one shape."""
 
@@ -151,7 +136,6 @@ class SameOperandsAndResultShape(Trait):
             raise op.error("requires the same shape for all operands and results")
 
 
-PURE = Pure()
 CONSTANT_LIKE = ConstantLike()
 COMMUTATIVE = Commutative()
 IDEMPOTENT = Idempotent()
@@ -163,9 +147,4 @@ ISOLATED_FROM_ABOVE = IsolatedFromAbove()
 SINGLE_BLOCK = SingleBlock()
 SYMBOL_TABLE = SymbolTable()
 SYMBOL = Symbol()
-RECURSIVE_MEMORY_EFFECTS = RecursiveMemoryEffects()
 SAME_SHAPE = SameOperandsAndResultShape()
-READ = MemoryEffects("read")
-WRITE = MemoryEffects("write")
-READ_WRITE = MemoryEffects("read", "write")
-ALLOCATE = MemoryEffects("allocate")

@@ -16,6 +16,7 @@ from tessera_tools.diagnostics import DiagnosticError, closest
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.aliases import Aliases
 from tessera_tools.parser.lexical import MAX_DIGITS, MAX_NESTING
+from tessera_tools.parser.metadata import METADATA
 from tessera_tools.parser.quick import QuickForms
 from tessera_tools.parser.rules import Table
 from tessera_tools.parser.scanner import Scanner
@@ -41,7 +42,6 @@ _RESULTS = re.compile(
 _GENERIC_HEAD = re.compile(r"\s*\(")
 _FIRST_KEY = re.compile(r'\{\s*([A-Za-z_][\w.$]*|"[^"\n]*")\s*(=(?!=)|,|\})')
 _ALIAS = re.compile(r"[#!][A-Za-z_$][\w$]*[ \t]*=(?!=)")
-_METADATA = re.compile(r"\{-#.*?#-\}", re.DOTALL)
 _PLAIN_COMPOSITE = re.compile(r'[a-z_]\w*<[^<>"]*(?:<[^<>"]*>[^<>"]*)*>(?!>)')
 
 
@@ -262,7 +262,7 @@ class Lexer:
                 self._close()
             return literal, mark
         if mark == "{":
-            metadata = _METADATA.match(self.text, at)
+            metadata = METADATA.match(self.text, at)
             if metadata is not None and "RESULTS" in row:
                 self.at = metadata.end()
                 return self.next(row)

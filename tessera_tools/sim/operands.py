@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tessera_tools.sim.program import Address, Group, Immediate, Name, Operand, Pair, Vector
 
-__all__ = ["OperandError", "read_operands", "number"]
+__all__ = ["OperandError", "number", "read_operands"]
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>0[fFdD][0-9a-fA-F]{8,16}|\d+\.\d*(?:[eE][+-]?\d+)?)"

@@ -19,7 +19,11 @@ from tessera_tools.sim.syntax import Token, Tree, parse
 __all__ = ["read"]
 
 _INSTRUCTION = re.compile(r"(?:@\s*(!?)\s*([%$\w]+)\s+)?([a-z][a-z0-9_]*)((?:\.[\w:]+)*)(.*);", re.DOTALL)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d{1,18})(?!\d)(?:\s+(\d{1,18})(?!\d))?")
+_NUMBER = r"(\d{1,18})(?!\d)"
+_LOC = re.compile(
+    rf"\.loc\s+(\d+)\s+{_NUMBER}(?:\s+{_NUMBER})?"
+    rf"(?:\s*,\s*function_name\s+[^,]+,\s*inlined_at\s+(\d+)\s+{_NUMBER}\s+{_NUMBER})?"
+)
 _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
 
 
@@ -35,6 +39,8 @@ class _Builder(Declarations):
         super().__init__(Program(file))
         self.files: dict[str, str] = {}
         self.location: SourceLocation | None = None
+        self.places: dict[tuple[str | None, ...], SourceLocation] = {}
+        """The last `.loc` of a file, line and column."""
 
     def module(self, tree: Tree) -> Program:
         program = self.program
@@ -154,7 +160,16 @@ class _Builder(Declarations):
             raise self.fault(token, f"cannot read the location '{token[:40]}'")
         file = self.files.get(match.group(1), f"file {match.group(1)}")
         line = int(match.group(2))
-        self.location = SourceLocation(file, line, int(match.group(3) or 0)) if line else None
+        if not line:
+            self.location = None
+            return
+        # The call's own place comes before what is inlined there, and says where it was inlined itself.
+        caller = self.places.get((match.group(4), match.group(5), match.group(6)))
+        if caller is None and match.group(4):
+            name = self.files.get(match.group(4), f"file {match.group(4)}")
+            caller = SourceLocation(name, int(match.group(5)), int(match.group(6)))
+        self.location = SourceLocation(file, line, int(match.group(3) or 0), caller)
+        self.places[match.group(1), match.group(2), match.group(3)] = self.location
 
     def instruction(self, token: Token, scope: Scope) -> None:
         match = _INSTRUCTION.match(token)

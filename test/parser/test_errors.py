@@ -227,7 +227,7 @@ SMALL = {
         '  "t.b"(%x)[^b] : (i1) -> ()\n}) {k} : () -> (i1, f32)\n'
     ),
     "types": (
-        "#m = affine_map<(d0)[s0] -> (d0 * 2 + s0)>\n"
+        "#m = affine_map<(d0, d1)[s0] -> (d0 * 2 + d1 + s0)>\n"
         "func.func private @f(memref<?x4xf32, #m, 3>, vector<[4]xf32>, tensor<*xf32>, !llvm.struct<(i32)>)\n"
     ),
     "loop": (
