@@ -18,7 +18,7 @@ from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_ordered
-from tessera_tools.passes.tileas.shared_memory import Allocation
+from tessera_tools.planning.shared_memory import Allocation
 
 _ON_PHASE = (Kind.ARRIVE, Kind.WAIT)
 
