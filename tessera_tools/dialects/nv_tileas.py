@@ -181,6 +181,7 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("vie
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
         _verify_indices(self, self.view.type)
         _verify_cache(self, LOADS)
@@ -202,6 +203,7 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.value.type)
         _verify_indices(self, self.view.type)
         _verify_cache(self, STORES)
@@ -256,6 +258,7 @@ class AsyncTiledCopy(
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         _verify_copy(self, self.view.type, self.buffer.type)
         _verify_indices(self, self.view.type)
 
@@ -358,6 +361,7 @@ class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
     assembly = "$buffer `[` $stage `]` `offsets` `=` $offsets attr-dict `:` type($buffer) `->` type($res)"
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
         _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
 
 
@@ -381,6 +385,7 @@ class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)
     assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
         if (
             self.value.type.shape != self.buffer.type.tile
             or self.value.type.element is not self.buffer.type.element

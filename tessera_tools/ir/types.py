@@ -267,6 +267,13 @@ INDEX = IndexType()
 NONE = NoneType()
 
 
+def stored_bits(number: IntegerType | FloatType) -> int:
+    """Bits that a number takes in memory: an i1 takes a byte, a tf32 four."""
+    if isinstance(number, FloatType):
+        return 32 if number.keyword == "tf32" else number.width
+    return 8 if number.width == 1 else number.width
+
+
 def bit_width(type: Type) -> int:
     """The width of a scalar type in bits (index counts as 64); ValueError for other types."""
     if isinstance(type, IntegerType | FloatType):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tessera_tools.dialects.tile.base import GLOBAL_BUFFER, SHARED_BUFFER
-from tessera_tools.ir.types import DYNAMIC
+from tessera_tools.ir.types import DYNAMIC, stored_bits
 from tessera_tools.opdef import (
     BOOL_ATTR,
     I64_ARRAY,
@@ -73,7 +73,7 @@ class TmaLoad(CopyLike, name="tile.tma_load"):
         box, whole = self.box, self.dest.type.shape
         if len(box) != len(whole) or any(n < 1 or extent % n for n, extent in zip(box, whole, strict=False)):
             raise self.error(f"has tile_size {list(box)}, which does not divide {self.dest.type}")
-        problem = box_problem(box, getattr(self.dest.type.element, "width", 0))
+        problem = box_problem(box, stored_bits(self.dest.type.element))
         if problem is not None:
             raise self.error(f"has a box of {list(box)} elements: {problem}")
 

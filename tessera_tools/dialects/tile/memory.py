@@ -13,7 +13,7 @@ from tessera_tools.dialects.tile.base import (
     SHARED_BUFFER,
     STORES,
 )
-from tessera_tools.ir.types import DYNAMIC, INDEX, MemRefType, VectorType
+from tessera_tools.ir.types import DYNAMIC, INDEX, MemRefType, VectorType, stored_bits
 from tessera_tools.opdef import (
     ALLOCATE,
     BOOL_ATTR,
@@ -73,7 +73,7 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
             raise self.error(f"has a swizzle_size of {self.swizzle_size.value} bytes; expected 32, 64 or 128")
         if self.swizzle_size is not None and (self.swizzle is None or self.swizzle.value == "none"):
             raise self.error('has a swizzle_size, but no swizzle; expected swizzle = "xor"')
-        size = type.num_elements * type.element.width // 8
+        size = type.num_elements * stored_bits(type.element) // 8
         if self.size is not None and self.size.value != size:
             raise self.error(f"has size = {self.size.value}, but {type} takes {size} bytes")
         if self.alignment is not None and (
@@ -276,7 +276,7 @@ class _Vector(_Indexed):
         if "cache_policy" in self.attributes:
             check_cache_policy(self)
         width = self.vector_width.value  # type: ignore[attr-defined]
-        bits = width * self.buffer.type.element.width  # type: ignore[attr-defined]
+        bits = width * stored_bits(self.buffer.type.element)  # type: ignore[attr-defined]
         if width < 2 or width & (width - 1) or bits > 128:
             raise self.error(
                 f"moves {bits} bits at a time; expected 2 or more elements, a power of two, up to 128 bits"

@@ -28,12 +28,14 @@ from tessera_tools.analysis.hazards import (
     Step,
     depth,
 )
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, tile
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.tile.asynchronous import WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
+from tessera_tools.ir.types import IndexType
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
 
@@ -83,7 +85,7 @@ class TileHazards(Hazards):
     def _bytes(self, op: Any, effect: Effect, value: Value) -> tuple[int, int]:
         """The bytes of a buffer that an op may access, as far as the bounds of its indices are known."""
         type: Any = value.type
-        bits = getattr(type.element, "width", 64)  # of an index, as on the host
+        bits = 64 if isinstance(type.element, IndexType) else storage_bits(type.element)  # index: on the host
         known = type.is_static and type.layout is None
         size = max(1, type.num_elements * bits // 8) if known else 1 << 62
         if effect.reach is not Reach.BY_THREAD or root_of(value) is not value or not known:

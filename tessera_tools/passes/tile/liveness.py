@@ -17,6 +17,7 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import scf, tile
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Block, Operation, Value
@@ -31,7 +32,7 @@ _NONE: Live = frozenset()
 def registers(value: Value) -> int:
     """The 32-bit registers that a fragment takes of a thread."""
     type: Any = value.type
-    return -(-prod(type.shape) * type.element.width // 32)
+    return -(-prod(type.shape) * storage_bits(type.element) // 32)
 
 
 def written_whole(op: Operation) -> list[Value]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.fragments import Fragments
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.dialects import arith, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
@@ -17,6 +18,7 @@ from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import (
     DYNAMIC,
+    I1,
     I32,
     I64,
     INDEX,
@@ -204,8 +206,8 @@ class Lowering:
         pointer, _, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
         rank, element = type.rank, type.element
-        bytes = element.width // 8
-        if element.width % 8:
+        bytes = storage_bits(element) // 8
+        if storage_bits(element) % 8 or element is I1:
             raise error(
                 location, f"a matrix of {element} in global memory; elements of whole bytes are supported"
             )
@@ -233,7 +235,7 @@ class Lowering:
         type: Any = tensor.type
         if type.shape[axis] != DYNAMIC:
             return type.shape[axis]
-        whole = max(1, alignment // max(1, type.element.width // 8))
+        whole = max(1, alignment // max(1, storage_bits(type.element) // 8))
         divisor = i64(whole) if axis == type.rank - 1 else None
         return self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
 

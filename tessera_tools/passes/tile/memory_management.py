@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbours
 from tessera_tools.analysis.divergence import divergent_values
-from tessera_tools.analysis.fragments import Fragments, declared_threads, fragments_of
+from tessera_tools.analysis.fragments import fragments_of
 from tessera_tools.analysis.lane_values import trips
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import func, tile
 from tessera_tools.ir.builtin_attributes import TRUE, DenseArrayAttr, StringAttr, i64
 from tessera_tools.ir.core import Operation
@@ -68,7 +68,9 @@ class TileMemoryManagement(Pass):
                 continue
             if len(function.body.blocks) != 1:
                 raise function.error("has unstructured control flow; loops and branches of scf are supported")
-            accesses = Accesses(function, _fragments(function), divergent_values(function), target)
+            accesses = Accesses(
+                function, fragments_of(function, partly=True), divergent_values(function), target
+            )
             _fit_registers(function, accesses, context)
             self.shared_memory(function, accesses, context)
             _coalesce(function, accesses, context)
@@ -104,19 +106,11 @@ class TileMemoryManagement(Pass):
                 op.attributes[IDEAL] = i64(predicted.ideal)
 
 
-def _fragments(function: Any) -> Fragments:
-    """The tiles of the fragments; where they do not follow from products, only how many threads there are."""
-    try:
-        return fragments_of(function)
-    except DiagnosticError:
-        return Fragments({}, declared_threads(function))
-
-
 def _layout(alloc: tile.AllocShared, size: int) -> LinearLayout | None:
     """The layout with a swizzle of so many bytes; None where the buffer has none."""
     type = alloc.res.type
     try:
-        return swizzled(type.shape, type.element.width, swizzle_bytes=size)
+        return swizzled(type.shape, storage_bits(type.element), swizzle_bytes=size)
     except LayoutError:
         return None
 

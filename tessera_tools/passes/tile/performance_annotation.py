@@ -19,6 +19,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.fragments import DEFAULT_THREADS, THREADS
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import func, memref, scf, tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.compute import Product
@@ -132,7 +133,7 @@ def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
 
 
 def _width(element: Any) -> int:
-    return element.width if isinstance(element, IntegerType | FloatType) else 64
+    return storage_bits(element) if isinstance(element, IntegerType | FloatType) else 64
 
 
 # -- memory

@@ -21,6 +21,7 @@ from tessera_tools.analysis.bank_conflicts import (
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import WARP, LaneValues
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
@@ -80,7 +81,9 @@ class Accesses:
             op: Any = use.owner
             cost: Cost | None = None
             if isinstance(op, BY_ELEMENT):
-                cost = element_access(op, self.lanes) if op.buffer.type.element.width % 8 == 0 else None
+                cost = (
+                    element_access(op, self.lanes) if storage_bits(op.buffer.type.element) % 8 == 0 else None
+                )
             elif isinstance(op, Product):
                 cost = self._operand(op, buffer, use.index)
             elif isinstance(op, CopyLike):
@@ -130,7 +133,7 @@ class Accesses:
         found = slice_of(op.source)
         if found is None:
             return None
-        size = op.dest.type.element.width // 8
+        size = storage_bits(op.dest.type.element) // 8
         divisors = found.column_divisors(op.dest.type.shape, Facts(), alignment_of(self.function))
         count = 1
         while (
@@ -155,7 +158,7 @@ class _Known:
 def _kept(op: Any, warps: int) -> Cost:
     """A fragment to or from its slot: the lanes of a warp move whole lines."""
     type = op.value.type if isinstance(op, tile.Spill) else op.res.type
-    count = warps * -(-type.num_elements * type.element.width // 32)
+    count = warps * -(-type.num_elements * storage_bits(type.element) // 32)
     return _Known(Wavefronts(count, count))
 
 
