@@ -167,6 +167,11 @@ class RankedTensorType(ShapedType, name="builtin.tensor"):
 
     encoding: Attribute | None = None
 
+    def verify(self) -> None:
+        super().verify()
+        if self.encoding is not None:
+            self.encoding.verify_encoding(self.shape, self.element)
+
     def text(self) -> str:
         suffix = f", {self.encoding}" if self.encoding is not None else ""
         return f"tensor<{self.dims_text()}{self.element}{suffix}>"

@@ -107,7 +107,10 @@ AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
     )
     mismatch, deadlock = result.findings
     assert mismatch.kind == "mbarrier"
-    assert "expect_tx announced 0 bytes" in mismatch.message and "brought 32: the phase cannot end" in mismatch.message
+    assert (
+        "expect_tx announced 0 bytes" in mismatch.message
+        and "brought 32: the phase cannot end" in mismatch.message
+    )
     assert "32 bytes came that no expect_tx announced" in deadlock.notes[0]
 
 
