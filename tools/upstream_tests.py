@@ -206,9 +206,9 @@ class Verdict:
 _cache: Path | None = None
 
 
-def judge(text: str, flags: Sequence[str]) -> Verdict:
-    """mlir-opt-22's verdict: what it prints in generic form, or its errors."""
-    argv = [JUDGE, *flags, "--mlir-print-op-generic"]
+def judge(text: str, flags: Sequence[str], *, generic: bool = True) -> Verdict:
+    """mlir-opt-22's verdict: what it prints, in generic form unless told, or its errors."""
+    argv = [JUDGE, *flags, *(["--mlir-print-op-generic"] if generic else [])]
     key = hashlib.sha256("\0".join([*argv, text]).encode("utf-8", "surrogateescape")).hexdigest()
     kept = _cache / key if _cache is not None else None
     if kept is not None and kept.exists():
@@ -342,6 +342,11 @@ def _check(unit: Unit, text: str) -> Finding:
     if status:
         names = undeclared(judge(text, unit.flags).output)
         return Finding(unit, REFUSED if names else FAILED, _first_error(errors), names)
+    # The names of values that the checks expect are those that upstream's printer makes.
+    printed = judge(output, ["--allow-unregistered-dialect"], generic="--mlir-print-op-generic" in unit.run)
+    if not printed.valid:
+        return Finding(unit, DIFFERS, _first_error(printed.output))
+    output = printed.output
     prefix, *others = unit.prefixes
     for other in others:
         text = re.sub(

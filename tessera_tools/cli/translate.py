@@ -58,7 +58,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "NAME:WORD",
         "leave a pass out, dump the IR around it, or time it: off, dump, time; comma-separated, NAME may be all",
         None,
-    ),  # noqa: E501
+    ),
     "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80)", None),
     "llvm-pipeline": (
         "NAME",

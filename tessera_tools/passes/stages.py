@@ -57,7 +57,7 @@ def _tiles(op: Operation) -> Iterator[tuple[Operation, Any]]:
 
 
 def _kernels(module: Operation) -> list[Func]:
-    from tessera_tools.passes.tileas.kernel import kernels
+    from tessera_tools.planning.kernel import kernels
 
     return kernels(module)
 
@@ -75,7 +75,7 @@ def _none_of(*prefixes: str) -> Callable[[Operation], Iterator[DiagnosticError]]
 
 
 def _has_target(module: Operation) -> Iterator[DiagnosticError]:
-    from tessera_tools.passes.tileas.kernel import target_of
+    from tessera_tools.planning.kernel import target_of
 
     if any(True for function in _kernels(module) for _ in _tiles(function)):
         try:
@@ -134,7 +134,7 @@ def _layouts(module: Operation) -> Iterator[DiagnosticError]:
 
 
 def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
-    from tessera_tools.passes.tileas.layout_rules import is_known, ties
+    from tessera_tools.planning.layout_rules import is_known, ties
 
     for function in _kernels(module):
         for op in function.walk():
@@ -151,8 +151,8 @@ def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
 
 
 def _places(module: Operation) -> Iterator[DiagnosticError]:
-    from tessera_tools.passes.tileas.kernel import target_of
-    from tessera_tools.passes.tileas.shared_memory import overlaps, recorded
+    from tessera_tools.planning.kernel import target_of
+    from tessera_tools.planning.shared_memory import overlaps, recorded
 
     for function in _kernels(module):
         target = target_of(module)

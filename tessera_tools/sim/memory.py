@@ -2,9 +2,9 @@
 
     64-bit generic address ── bits 40 and up name the window ──▶ global │ shared │ local │ param │ const
 
-Global, const and param addresses are the same in their own space and in the generic one; shared and local
-addresses are offsets in their own space, and stand above their window's base in the generic one (PTX ISA,
-"Generic Addressing", "cvta"). Accesses take the addresses of the 32 lanes and a mask, and give or take values
+Global addresses are the same in their own space and in the generic one. Those of the other spaces are offsets in
+their own space, which fit in 32 bits, and stand above their window's base in the generic one (PTX ISA, "Generic
+Addressing", "cvta"). Accesses take the addresses of the 32 lanes and a mask, and give or take values
 *compactly*: one row per active lane.
 """
 

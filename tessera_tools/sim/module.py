@@ -79,8 +79,8 @@ class Module:
         type = variable.type
         for index, value in enumerate(variable.initializer):
             if isinstance(value, tuple):
-                name, offset, _generic, shift = value
-                raw = ((self._address(variable, name) + offset) >> shift).to_bytes(8, "little")
+                name, offset, generic, shift = value
+                raw = ((self._address(variable, name, generic) + offset) >> shift).to_bytes(8, "little")
             elif isinstance(value, bytes):
                 raw = value
             elif type.is_float:
@@ -96,10 +96,11 @@ class Module:
                 )
             buffer.data[at : at + type.bytes] = np.frombuffer(raw[: type.bytes], np.uint8)
 
-    def _address(self, variable: Variable, name: str) -> int:
+    def _address(self, variable: Variable, name: str, generic: bool) -> int:
         target = self.program.scope.variable(name)
         if target is not None and id(target) in self.variables:
-            return self.variables[id(target)].base
+            own = target.space == "const" and not generic
+            return self.variables[id(target)].base - (BASE["const"] if own else 0)
         if target is not None and target.space == "shared":
             return BASE["shared"]
         if name in self.program.functions:

@@ -29,7 +29,6 @@ from tessera_tools.dialects.cuda_tile.types import TensorViewType, TileType, Til
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Region
-from tessera_tools.ir.effects import own_effects
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
@@ -515,7 +514,8 @@ class _Aggregate(_Structured):
         self._check_yield(block)
         for inner in block.operations:
             # Divisions have no effects, though they are not pure.
-            if inner.next_op is not None and own_effects(inner)[0] != frozenset():
+            effects = inner.effects()
+            if inner.next_op is not None and (effects is None or effects.own):
                 raise inner.error(f"only memory-effect-free operations are allowed inside '{self.name}'")
 
     def _check_yield(self, block: Block) -> None:

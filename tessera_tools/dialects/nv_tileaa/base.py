@@ -11,6 +11,7 @@ from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import (
     FloatType,
     IndexType,
@@ -40,6 +41,10 @@ MEM_TOKEN = MemTokenType()
 
 class MemRefType(ShapedType, name="nv_tileaa.memref"):
     """`!nv_tileaa.memref<?x?xf16>`: a view of global memory; extents and strides are values of the op that made it."""
+
+    @property
+    def resource(self) -> Resource:
+        return Resource.GLOBAL
 
     @classmethod
     def parse(cls, s: Any) -> MemRefType:

@@ -15,11 +15,9 @@ from tessera_tools.opdef import (
     ANY_TYPE,
     I64_ATTR,
     PURE,
-    READ,
-    READ_WRITE,
     SAME_SHAPE,
     TYPE_ATTR,
-    WRITE,
+    MemoryEffects,
     Op,
     attribute,
     derived,
@@ -28,8 +26,10 @@ from tessera_tools.opdef import (
     of,
     operand,
     optional_operand,
+    read,
     result,
     same_as,
+    write,
 )
 
 POINTERS = like(POINTER, "pointer or tile of pointers")
@@ -51,7 +51,7 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
     assembly = "$source `,` $offset `,` $elem_type attr-dict `:` type($source) `,` type($offset)"
 
 
-class Load(Op, name="nv_tileaa.load", traits=(READ,)):
+class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
     """The elements at pointers; where the mask is false, `padding`, or anything if there is none.
 
     `copy_atom` says how many neighbours along `axis` one instruction moves: so many aligned pointers follow one another
@@ -78,7 +78,7 @@ class Load(Op, name="nv_tileaa.load", traits=(READ,)):
         _check_width(self, self.res.type)
 
 
-class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
+class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
     """Elements to pointers, where the mask is true; `copy_atom` and `axis` as in nv_tileaa.load.
 
     Of several elements for one address, any one may be the last.
@@ -103,7 +103,7 @@ class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
         _check_width(self, self.value.type)
 
 
-class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
+class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(MemoryEffects(read("source"), write("source")),)):
     """As nv_tileaa.load, of elements that others may access at the same time, one by one: `relaxed`, or `acquire`,
     which orders what follows by the token behind what the others released."""
 
@@ -125,7 +125,7 @@ class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
         _check_ordering(self, "load", "acquire")
 
 
-class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(READ_WRITE,)):
+class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(MemoryEffects(read("dest"), write("dest")),)):
     """As nv_tileaa.store, of elements that others may access at the same time, one by one: `relaxed`, or `release`,
     which shows others that acquire it what comes before by the token."""
 

@@ -41,8 +41,8 @@ from tessera_tools.passes.llvm.emitter import SHARED_POINTER, Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
-from tessera_tools.passes.tileas.kernel import target_of
-from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, recorded
+from tessera_tools.planning.kernel import target_of
+from tessera_tools.planning.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import ExecutionUnit, Target
 
 FAMILIES = (

@@ -36,8 +36,8 @@ from tessera_tools.passes.llvm.tiles import (
     scalar_attribute,
     stored,
 )
-from tessera_tools.passes.tileas.layout_rules import coalesced
-from tessera_tools.passes.tileas.remove_layout_conversions import access_vector, layout_axis
+from tessera_tools.planning.accesses import access_vector, layout_axis
+from tessera_tools.planning.layout_rules import coalesced
 
 
 @dataclass(slots=True)

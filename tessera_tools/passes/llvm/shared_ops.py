@@ -32,7 +32,7 @@ from tessera_tools.passes.llvm.shared_memory import (
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
-from tessera_tools.passes.tileas.shared_memory import access_atom, conversion_plan, shared_load_plan
+from tessera_tools.planning.shared_memory import access_atom, conversion_plan, shared_load_plan
 
 
 @lowers("nv_tileas.alloc_tensor")

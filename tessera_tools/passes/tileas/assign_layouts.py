@@ -21,8 +21,8 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import check_tiles, kernels, unit_of
-from tessera_tools.passes.tileas.layout_rules import (
+from tessera_tools.planning.kernel import check_tiles, kernels, unit_of
+from tessera_tools.planning.layout_rules import (
     ANCHORS,
     DEMANDS,
     Copy,
@@ -116,6 +116,11 @@ class Assignment:
                 for block in region.blocks:
                     tiles += filter(is_tile, block.arguments)
         self.choose(ops, tiles)
+        for argument in self.function.regions[0].entry.arguments:
+            if _waits_for_layout(argument):
+                raise self.function.error(
+                    f"takes a tile of type {argument.type}; expected pointers, views and numbers"
+                )
         for value in tiles:
             self.set_type(value)
         for op in ops:

@@ -16,8 +16,8 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.barriers import insert_barriers
-from tessera_tools.passes.tileas.kernel import kernels, target_of
-from tessera_tools.passes.tileas.shared_memory import OFFSET, allocate, record
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.shared_memory import OFFSET, allocate, record
 from tessera_tools.target import Target
 
 

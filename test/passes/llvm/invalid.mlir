@@ -71,7 +71,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @unknown(%x: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     // expected-error @below {{failed to legalize operation: convert-tileas-to-llvm has no lowering for it}}
-    %0 = math.cbrt %x : f32
+    %0 = gpu.subgroup_id : index
     nv_tileaa.return
   }
 }

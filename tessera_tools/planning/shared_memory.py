@@ -38,8 +38,8 @@ from tessera_tools.layout import (
     plan_conversion,
     vector_access,
 )
-from tessera_tools.passes.tileas.effects import effect_bytes
-from tessera_tools.passes.tileas.reductions import scratch_bytes
+from tessera_tools.planning.reductions import scratch_bytes
+from tessera_tools.planning.scratch import effect_bytes
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024

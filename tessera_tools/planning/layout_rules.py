@@ -44,7 +44,7 @@ from tessera_tools.layout.distributed import fit
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbours import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
-from tessera_tools.passes.tileas.dot_layouts import dot_layouts
+from tessera_tools.planning.dot_layouts import dot_layouts
 
 LOAD, STORE, PRODUCT = 2, 1, 3
 """How strongly memory accesses and matrix products want their layouts; the strongest decides for its class."""
