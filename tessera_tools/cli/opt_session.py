@@ -21,11 +21,20 @@ from tessera_tools.cli.common import (
     write_stderr,
 )
 from tessera_tools.cli.remarks import Remarks
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.diagnostics import (
+    Diagnostic,
+    DiagnosticError,
+    InternalFault,
+    Position,
+    Sources,
+    error,
+    sink,
+)
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import OptionError, Pass
-from tessera_tools.passes.manager import InternalFault, PassManager
+from tessera_tools.passes.debug import PassTimes, read_debug_pass
+from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
 from tessera_tools.passes.reproducer import Reproducer, find_reproducer
@@ -279,9 +288,10 @@ class Session:
                 return self._reproduce(before or self._source(), pipeline.text())
             return None
 
+        debug = read_debug_pass(options["debug_pass"])
         printing = PrintOptions(
-            before=self._print_passes("before"),
-            after=self._print_passes("after"),
+            before=self._print_passes("before") | debug.dump,
+            after=self._print_passes("after") | debug.dump,
             before_all=options["mlir_print_ir_before_all"],
             after_all=options["mlir_print_ir_after_all"],
             after_change=options["mlir_print_ir_after_change"],
@@ -295,8 +305,11 @@ class Session:
         observers: list[Any] = [_Doing(self)]
         if printing.wanted:
             observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
+        if debug.time:
+            observers.append(PassTimes(debug.time, write_stderr))
         manager = PassManager(
             pipeline,
+            off=debug.off,
             verify_each=self._bool("verify_each", True),
             observers=tuple(observers),
             timing=self.timing if options["mlir_timing"] else None,
