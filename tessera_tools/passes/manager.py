@@ -19,7 +19,7 @@ from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart
 from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.traits import IsolatedFromAbove
-from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.base import Measure, Pass, PassContext, measure_nothing
 from tessera_tools.passes.pipeline import ANY, Pipeline, parse_pipeline
 from tessera_tools.passes.printing import symbol_of
 from tessera_tools.passes.statistics import Statistics
@@ -56,6 +56,7 @@ class PassManager:
     observers: called around every pass, in order; `after` and `failed` in reverse.
     on_failure: called with (text of a pipeline that fails alone on the same input, failing pass, op) before the
         error is raised; what it returns (a note, or None) is added to the error. Reproducers are written there.
+    measure: what passes ask for the resources of kernels as they are compiled.
     """
 
     def __init__(
@@ -67,8 +68,10 @@ class PassManager:
         timing: Timing | None = None,
         statistics: Statistics | None = None,
         on_failure: Callable[[DiagnosticError, Pass, Operation], str | None] | None = None,
+        measure: Measure = measure_nothing,
     ) -> None:
         self.pipeline = pipeline
+        self._measure = measure
         self.statistics = statistics or Statistics()
         self._verify_each = verify_each
         self._observers = observers
@@ -112,7 +115,7 @@ class PassManager:
     def _run_pass(self, pass_: Pass, op: Operation) -> None:
         for observer in self._observers:
             observer.before(pass_, op)
-        context = PassContext(self.statistics.of(pass_), self._run_text)
+        context = PassContext(self.statistics.of(pass_), self._run_text, self._measure)
         with self._scope(pass_.shown, id(pass_)):
             try:
                 changed = pass_.run(op, context)
