@@ -153,7 +153,10 @@ class Context:
         self._needed: Callable[[Warp], int] | None = None
         self.divides = False
         self.together: Execute | None = None
-        """The instruction for the lanes of several warps at once (sim/gang.py), if it can be."""
+        """The instruction for several warps at once (sim/gang.py), if it can be; a decoder may set its own.
+
+        It gives None to go on, the index of the next instruction, or NotImplemented: warp by warp this time.
+        """
         self.state: dict[str, Any] = {}
         """What instruction families keep while the function is decoded, by family name."""
 
@@ -433,10 +436,12 @@ class Context:
             )
         self._left = list(inst.modifiers[taken:])
         self.ports.used.clear()
-        execute = decoder(self)
         self.together = None
-        if execute in _LANEWISE and self._of_lanes():
+        execute = decoder(self)
+        if execute in _LANEWISE:
             self.together = execute
+        if not self._of_lanes():
+            self.together = None
         if self._left:
             raise self.error(f"has the modifier '.{self._left[0]}', which '{name}' does not know here")
         if self._needed is not None:
@@ -498,9 +503,10 @@ def _guarded_together(execute: Execute, port: int, negated: bool) -> Execute:
     def run(warp: Warp, mask: Mask) -> Any:
         chosen = warp.ports[port] ^ negated
         if chosen.all():
-            execute(warp, mask)
-        elif chosen.any():
-            execute(warp, Lanes(chosen))  # type: ignore[arg-type]
+            return execute(warp, mask)
+        if chosen.any():
+            return execute(warp, Lanes(chosen))  # type: ignore[arg-type]
+        return None
 
     return run
 

@@ -1,10 +1,10 @@
 """Warps of a CTA that stand at the same instruction, run at once where nobody can see an order between them.
 
-    warps 4 to 7 at pc 30 ──▶ Gang(4, 8): rows of 128 lanes ──▶ add, cvt, setp: once for all
-                                                            ──▶ ld, mma, bar: warp by warp, in a random order
+    warps 4 to 7 at pc 30 ──▶ Gang(4, 8): rows of 128 lanes ──▶ add, cvt, mma, ld: once for all
+                                                            ──▶ st, atom, bar: warp by warp, in a random order
 
-A gang is a choice of the scheduler like any other: instructions that touch registers alone commute between warps,
-all others run one warp after the other. It ends when its warps part.
+A gang is a choice of the scheduler like any other: what touches registers alone, and loads in which nothing is wrong,
+commute between warps; all others run one warp after the other. It ends when its warps part.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.decode import Lanes
+from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Warp
 
 if TYPE_CHECKING:
@@ -43,6 +44,26 @@ class Gang:
         self.warps = cta.warps[first:last]
         self.ports = _Rows(self)
         self.mask = Lanes(np.ones(32 * (last - first), np.bool_))
+        self.pc = 0
+        """The instruction that runs."""
+
+    @property
+    def registers(self) -> Any:
+        """The 32-bit registers of the warps, [slot, warp, lane]."""
+        return self.cta.registers[32][:, self.first : self.last]
+
+    @property
+    def stats(self) -> Any:
+        return self.cta.stats
+
+    def records(self) -> Any:
+        """Each lane's access record (sim/races.py)."""
+        return record_at(np.concatenate([warp.records for warp in self.warps]), self.pc)
+
+    @property
+    def limit(self) -> int:
+        """The least of the warps' limits (sim/races.py)."""
+        return min(warp.limit for warp in self.warps)
 
     def row(self, port: int) -> Any:
         key = self.cta.cluster.launch.module.keys[port]

@@ -219,12 +219,16 @@ class Cluster:
         while done < quantum:
             execute = together[pc]
             if execute is not None:
-                execute(gang, mask)  # type: ignore[arg-type]
-                if stats is not None:
-                    stats.instructions[module.program.instructions[pc].opcode] += len(warps)
-                pc += 1
-                done += 1
-                continue
+                gang.pc = pc
+                result = execute(gang, mask)  # type: ignore[arg-type]
+                if result is not NotImplemented:
+                    after = pc + 1 if result is None else result
+                    if stats is not None:
+                        opcode = module.program.instructions[pc].opcode
+                        stats.instructions[opcode] += len(warps) * (after - pc)
+                    done += after - pc
+                    pc = after
+                    continue
             following: list[int] = [0] * len(warps)
             parted = False
             for number in self.random.permutation(len(warps)):
