@@ -126,6 +126,8 @@ class Context:
         self._left: list[str] = []
         self._needed: Callable[[Warp], int] | None = None
         self.divides = False
+        self.state: dict[str, Any] = {}
+        """What instruction families keep while the function is decoded, by family name."""
 
     # -- modifiers
 
