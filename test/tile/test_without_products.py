@@ -39,7 +39,11 @@ def test_layer_norm(columns: int) -> None:
     rows = int(rng.integers(1, 9))
     x, gamma, beta = (
         encode("bf16", a)
-        for a in (rng.standard_normal((rows, columns)) + 3, rng.standard_normal(columns), rng.standard_normal(columns))
+        for a in (
+            rng.standard_normal((rows, columns)) + 3,
+            rng.standard_normal(columns),
+            rng.standard_normal(columns),
+        )
     )
     arrays, result = launch(
         example("layer_norm"), *strided(x), *strided(gamma), *strided(beta), *strided(np.zeros_like(x)),

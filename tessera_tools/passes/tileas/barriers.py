@@ -12,7 +12,7 @@ from __future__ import annotations
 from tessera_tools.analysis.hazards import Access, Effects, Hazards
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import own_effects
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, memory_kinds
 from tessera_tools.passes.tileas.shared_memory import Allocation
@@ -46,6 +46,8 @@ class _Analysis(Hazards):
             return Effects(pending=op.pending.value)
         if isinstance(op, nv_tileas.AsyncCommitGroup):
             return Effects(commits=True)
+        if isinstance(op, _BY_PIPELINES) or any(_is_stage(v) for v in op.operands):
+            return None
         accesses: list[Access] = []
         kinds = memory_kinds(op)
         copies = isinstance(op, nv_tileas.AsyncTiledCopy)
@@ -103,6 +105,21 @@ class _Analysis(Hazards):
         raise later.op.error(
             "uses shared memory that a copy under way may still fill; an nv_tileas.async.wait_group must stand before"
         )
+
+
+_BY_PIPELINES = (
+    nv_tileas.CreatePipeline,
+    nv_tileas.TiledTmaLoad,
+    nv_tileas.View,
+    nv_tileas.AsyncDot,
+    nv_tileas.ProducerWrite,
+    nv_tileas.ConsumerRead,
+)
+"""What the barriers of pipelines order."""
+
+
+def _is_stage(value: Value) -> bool:
+    return isinstance(value.defining_op, nv_tileas.View)
 
 
 def _has_one_stage(buffer: Operation | None) -> bool:
