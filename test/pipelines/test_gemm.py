@@ -53,5 +53,5 @@ def test_the_main_loop_is_short() -> None:
     """wgmma and TMA where expected: 4 steps along K, 5 boxes."""
     ptx = compiled(gemm(), "sm_90").ptx
     assert ptx.count("wgmma.mma_async.sync.aligned.m64n256k16") == 4
-    assert ptx.count("cp.async.bulk.tensor.2d.shared::cluster.global") == 5
+    assert ptx.count("cp.async.bulk.tensor.2d.shared::cta.global") == 5
     assert ptx.count("mma.sync") == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
@@ -146,7 +147,8 @@ class FenceProxy(Op, name="nv_tileas.fence_proxy", traits=(READ_WRITE,)):
 
 
 class View(Op, name="nv_tileas.view", traits=(PURE,)):
-    """The iterator's stage of a buffer, as a buffer of one stage."""
+    """The iterator's stage of a buffer, as a buffer of one stage.  Its tile may have other axes, in another order: the
+    layout says where in memory each element is."""
 
     buffer = operand(SMEM)
     iter = operand(ITERATOR)
@@ -155,7 +157,9 @@ class View(Op, name="nv_tileas.view", traits=(PURE,)):
 
     def verify_op(self) -> None:
         old, new = self.buffer.type, self.res.type
-        if (new.stages, new.tile, new.element, new.layout) != (1, old.tile, old.element, old.layout):
+        if (new.stages, prod(new.tile), new.element) != (1, prod(old.tile), old.element) or (
+            new.tile == old.tile and new.layout != old.layout
+        ):
             raise self.error(f"gives {new} for one stage of {old}")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.tensor_maps import TensorMap
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import MemTokenType
 from tessera_tools.dialects.nv_tileas import ConsumerTokenType, PipelineIterType, layout_of
@@ -22,7 +23,6 @@ from tessera_tools.ir.types import I32, RankedTensorType
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
-from tessera_tools.passes.llvm.tensor_maps import TensorMap
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
 from tessera_tools.passes.tileas.shared_memory import Allocation
 from tessera_tools.target import ExecutionUnit, Target

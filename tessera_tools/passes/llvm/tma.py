@@ -13,14 +13,15 @@ from typing import Any
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ProxyKindAttr, SharedSpaceAttr
-from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
-from tessera_tools.passes.llvm.tensor_maps import TensorMap
+from tessera_tools.passes.llvm.tensor_maps import tensor_map_of
 from tessera_tools.passes.llvm.tiles import Buffer
 from tessera_tools.target import Feature
 
@@ -36,7 +37,7 @@ def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
     """A hidden parameter; equal ones are one."""
     if not low.target.has(Feature.TMA):
         raise op.error(f"needs TMA, which {low.target.name} does not have; sm_90 and later have it")
-    tensor_map = TensorMap.of(op)
+    tensor_map = tensor_map_of(op)
     if tensor_map in low.tensor_maps:
         low.define(op.res, low.hidden[low.tensor_maps.index(tensor_map)])
         return
@@ -113,6 +114,7 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
         e.nvvm(
             "cp.async.bulk.tensor.shared.cluster.global",
             operands,
+            isCTAOnly=TRUE,
             operandSegmentSizes=_segments(1, 1, len(coordinates), 1, 0, 0, 0, 0),
         )
 
@@ -140,8 +142,6 @@ def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
 @lowers("nv_tileas.async.store_wait")
 def store_wait(low: Lowering, op: nv_tileas.AsyncStoreWait) -> None:
     """Of the threads, the one that stored has groups to wait for."""
-    from tessera_tools.ir.builtin_attributes import UNIT
-
     low.e.nvvm("cp.async.bulk.wait_group", group=i32(op.pending.value), read=UNIT)
 
 
@@ -160,8 +160,5 @@ def view(low: Lowering, op: nv_tileas.View) -> None:
     low.define(op.res, Buffer(buffer.offset, op.res.type, moved))
 
 
-def _segments(*sizes: int) -> Any:
-    from tessera_tools.ir.builtin_attributes import DenseArrayAttr
-    from tessera_tools.ir.types import I32
-
+def _segments(*sizes: int) -> DenseArrayAttr:
     return DenseArrayAttr(I32, sizes)
