@@ -94,8 +94,9 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         verify_or_raise(module)
     chosen = target or _target(declared_target(module) or DEFAULT_GPU)
     warps = int(options.get("num_warps") or 0)
+    plain = options.get("abi") == "plain"
     # Line information costs nothing at run time, and lets findings name the line of the source.
-    made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps))
+    made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps, plain_abi=plain))
     return _compiled(made, shown, chosen, kernels_of_module(module), cuda)
 
 

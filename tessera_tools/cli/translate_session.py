@@ -200,6 +200,7 @@ class Session:
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
+            plain_abi=given["abi"] == "plain",
             all_stages=given["save_temps"] is not None,
         )
 
@@ -242,7 +243,8 @@ class Session:
         return write
 
     def _pipeline(self, target: Target, stage: str) -> Pipeline:
-        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0))
+        plain = self.options["abi"] == "plain"
+        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0), plain)
 
     def _print_pipeline(self, target: Target, module: Operation) -> None:
         stage = stage_of(module)

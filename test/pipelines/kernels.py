@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Kernels of nv_tileas written by hand: agents, pipelines, TMA and wgmma, for tests that compile and run them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """cuda_tile programs of matrix products, by type, tile and the order of their operands in memory."""
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ class Product:
         """Lines that make the view %vNAME, and lines that load a tile %NAME at [%r, %c]."""
         e, div = self.element, 16 // self.width
         strides = ["[?,1]", "%s%s, 1"]
-        shape = (f"%{name}c, %{name}r", (columns, rows)) if transposed else (f"%{name}r, %{name}c", (rows, columns))
+        shape = (
+            (f"%{name}c, %{name}r", (columns, rows))
+            if transposed
+            else (f"%{name}r, %{name}c", (rows, columns))
+        )
         tensor = f"tensor_view<?x?x{e}, strides={strides[0]}>"
         padding = "padding_value = zero, "
         made = [
@@ -61,7 +66,12 @@ class Product:
         m, n, k, e, acc = self.m, self.n, self.k, self.element, self.accumulator
         parameters = []
         for name in "ab":
-            parameters += [f"%{name}P: tile<ptr<{e}>>", f"%{name}r: tile<i32>", f"%{name}c: tile<i32>", f"%{name}S: tile<i32>"]
+            parameters += [
+                f"%{name}P: tile<ptr<{e}>>",
+                f"%{name}r: tile<i32>",
+                f"%{name}c: tile<i32>",
+                f"%{name}S: tile<i32>",
+            ]
         parameters += [f"%dP: tile<ptr<{acc}>>", "%dr: tile<i32>", "%dc: tile<i32>", "%dS: tile<i32>"]
         a_made, a_loads = self.operand("a", m, k, self.a_t)
         b_made, b_loads = self.operand("b", k, n, self.b_t)

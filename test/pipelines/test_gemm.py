@@ -15,7 +15,7 @@ from tessera_tools.target import lookup
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kernels import gemm  # noqa: E402
+from kernels import gemm
 
 SMALL = {"bm": 128, "bn": 64, "bk": 64, "stages": 2, "groups": 2}
 

@@ -1,4 +1,4 @@
-"""Products that become TMA and wgmma by themselves: right on the simulated GPU, for every type and order of operands."""
+"""Products that become TMA and wgmma by themselves: right on the simulated GPU, for every type and order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from programs import compiled, decode, empty, fresh_seed, launch, random
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from programs_of_products import Product  # noqa: E402
+from programs_of_products import Product
 
 Array = np.ndarray[Any, Any]
 NAMES = {"f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2", "tf32": "tf32"}
@@ -57,7 +57,11 @@ def check(product: Product, ragged: bool, mode: str, rng: np.random.Generator) -
     """Run a product over two tiles along each axis, or over edges within tiles, and compare."""
     m, n, k = 2 * product.m, 2 * product.n, 2 * product.k
     if ragged:
-        m, n, k = m - int(rng.integers(1, 60)), n - 8 + int(rng.integers(0, 8)), k - int(rng.integers(1, product.k))
+        m, n, k = (
+            m - int(rng.integers(1, 60)),
+            n - 8 + int(rng.integers(0, 8)),
+            k - int(rng.integers(1, product.k)),
+        )
     a, b = operands(product, m, n, k, rng)
     c = empty(NAMES.get(product.accumulator, product.accumulator), (m, n))
 

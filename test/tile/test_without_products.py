@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from programs import TARGETS, Array, decode, encode, fresh_seed
-from tile.kernels import compiled, example, launch, strided
-
-from tessera_tools.diagnostics import DiagnosticError
+from tile.kernels import example, launch, strided
 
 
 def random() -> np.random.Generator:

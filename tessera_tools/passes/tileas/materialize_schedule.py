@@ -5,9 +5,9 @@
                         { for k { acc = consume_one: async.dot; wait }; store acc }
 
 The consumer is the program with its loads taken out.  The producer is what decides where the loads are: the loops
-around them, their bounds, and the scalars that the indices follow from, computed once more.  Loads that one product uses in
-their own block are the stages of one pipeline; a load before the loop of its product has a pipeline of its own, whose
-stage is released where the load's block ends.
+around them, their bounds, and the scalars that the indices follow from, computed once more.  Loads that one product
+uses in their own block are the stages of one pipeline; a load before the loop of its product has a pipeline of its own,
+whose stage is released where the load's block ends.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.passes.tileas.warps import hint
 
 TMA_ALIGNMENT = 16
 """Bytes that base and strides of a tensor are multiples of (CUDA driver API, `cuTensorMapEncodeTiled`)."""
@@ -181,10 +182,16 @@ def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | N
 
 
 def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> int:
-    """The fewest warpgroups whose threads can hold the sums of each product."""
+    """The fewest warpgroups whose threads can hold the sums of each product; those that the author hints at, if so."""
+    function: Any = dots[0]
+    while not isinstance(function, nv_tileaa.Func):
+        function = function.parent_op
+    wanted = hint(function, "num_worker_warps_per_cta")
     for groups, most in _WARPGROUPS:
-        if all(_fits(dot, groups, chained, most) for dot in dots):
+        if wanted in (None, 4 * groups) and all(_fits(dot, groups, chained, most) for dot in dots):
             return groups
+    if wanted is not None:
+        raise Refusal(function, f"asks for {wanted} worker warps, which no warpgroups of its products are")
     raise Refusal(dots[0], f"has sums that take more than {MOST_ACCUMULATOR} registers of a thread")
 
 
