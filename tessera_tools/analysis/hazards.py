@@ -20,39 +20,62 @@ from typing import Any
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.core import Block, Builder, Operation
+from tessera_tools.ir.effects import NO_EFFECT, Completion, Effect, Kind, MemoryEffects, Reach, Resource
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access: the op that makes it, whether it writes, its bytes of shared memory from `first` to before `end`
-    (both 0: global memory), and whether it is a copy under way."""
+    """One access: the op that makes it, what it does, and its bytes of shared memory from `first` to before `end`
+    (both 0: global memory)."""
 
     op: Operation
-    writes: bool
+    kind: Kind
     first: int = 0
     end: int = 0
-    under_way: bool = False
+    completion: Completion = Completion.AT_ONCE
+    """Of a copy under way: what it is complete by."""
+    reach: Reach = Reach.TOGETHER
     buffer: Any = None
     """What is accessed, as the level of IR names it; None for scratch and global memory of nv_tileas."""
+    barrier: Any = None
+    """Of a copy that completes a phase of an mbarrier: which one."""
     loops: frozenset[Operation] = frozenset()
     """The loops around the op in an earlier iteration of which it was made."""
-    by_element: bool = False
-    """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of the
-    program do."""
     groups: int = 0
     """Of a copy under way: the groups committed since it began, its own among them; no more than `MOST_GROUPS`."""
+
+    @classmethod
+    def of(cls, op: Operation, effect: Effect, first: int, end: int, buffer: Any) -> Access:
+        """The access that an effect of an op is.  Only what is written is under way."""
+        writes = effect.kind is Kind.WRITE
+        completion = effect.completion if writes else Completion.AT_ONCE
+        return cls(op, effect.kind, first, end, completion, effect.reach, buffer)
+
+    @property
+    def writes(self) -> bool:
+        return self.kind is not Kind.READ
+
+    @property
+    def under_way(self) -> bool:
+        return self.completion is not Completion.AT_ONCE
 
     @property
     def is_global(self) -> bool:
         return self.end == 0
 
-    def landed(self, pending: int) -> Access:
-        """The same access behind a wait that leaves the latest `pending` groups."""
-        return replace(self, under_way=False, groups=0) if self.groups > pending else self
+    @property
+    def by_element(self) -> bool:
+        """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of
+        the program do."""
+        return self.is_global and self.reach is Reach.BY_THREAD
+
+    def landed(self) -> Access:
+        """The same access when it is complete."""
+        return replace(self, completion=Completion.AT_ONCE, groups=0)
 
     def committed(self) -> Access:
         """The same access when one more group has been committed."""
-        return replace(self, groups=min(self.groups + 1, MOST_GROUPS)) if self.under_way else self
+        return replace(self, groups=min(self.groups + 1, MOST_GROUPS))
 
     def again(self, loop: Operation) -> Access:
         """The same access as the next iteration of a loop sees it."""
@@ -64,21 +87,42 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
-    """What an op does: accesses, or it is a barrier, or it waits for copies."""
+class Step:
+    """What an op does to what is pending: it accesses, synchronizes, commits, waits."""
 
     accesses: tuple[Access, ...] = ()
     own_barrier: bool = False
     """Whether the op has barriers of its own."""
     behind: tuple[Access, ...] = ()
     """With barriers of its own: the accesses that may be behind the last one."""
-    is_barrier: bool = False
-    commits: bool = False
-    """Whether the op commits a group of copies."""
-    pending: int | None = None
-    """Of a wait: how many groups may be incomplete behind it (behind the group that the op commits, if it does)."""
+    effects: MemoryEffects = NO_EFFECT
+    """As the op declares them."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether the op is a barrier of all threads: it arrives, and waits."""
+        return self.effects.kinds >= _BARRIER and all(
+            effect.resource is Resource.BARRIER and effect.on is None for effect in self.effects.own
+        )
+
+    @property
+    def commits(self) -> list[Completion]:
+        """By what the groups that the op commits are complete."""
+        return [e.completion for e in self.effects.own if e.kind is Kind.ARRIVE and e.completion in GROUPS]
+
+    @property
+    def waits(self) -> dict[Completion, int]:
+        """How many groups may be incomplete behind the op (behind the group that it commits, if it does)."""
+        return {
+            e.completion: e.pending
+            for e in self.effects.own
+            if e.kind is Kind.WAIT and e.completion in GROUPS
+        }
 
 
+GROUPS = (Completion.GROUP, Completion.BULK, Completion.WGMMA)
+"""What is waited for by a number of groups."""
+_BARRIER = frozenset((Kind.ARRIVE, Kind.WAIT))
 MOST_GROUPS = 16
 """More groups than any wait leaves incomplete; what is older is as good as this old."""
 Pending = frozenset[Access]
@@ -100,7 +144,7 @@ class Hazards:
 
     def __init__(self, function: Operation) -> None:
         self.function = function
-        self.effects: dict[Operation, Effects] = {}
+        self.effects: dict[Operation, Step] = {}
         self.around: set[Operation] = set()
         """The ops that have one with effects inside."""
         self.inserting = False
@@ -119,9 +163,16 @@ class Hazards:
 
     # -- what a level of IR says
 
-    def effects_of(self, op: Operation) -> Effects | None:
-        """What an op does to memory that threads share; None if nothing."""
-        raise AssertionError(f"{type(self).__name__} does not say what ops do")
+    def accesses_of(self, op: Operation) -> list[Access]:
+        """What an op accesses of the memory that threads share, from the effects that it declares."""
+        raise AssertionError(f"{type(self).__name__} does not say where accesses lie")
+
+    def step_of(self, op: Operation) -> Step | None:
+        """What an op does to what is pending; None if nothing."""
+        accesses = tuple(self.accesses_of(op))
+        effects = op.effects() or NO_EFFECT
+        synchronizes = any(effect.kind in _BARRIER for effect in effects.own)
+        return Step(accesses, effects=effects) if accesses or synchronizes else None
 
     def conflict(self, earlier: Access, later: Access) -> bool:
         """Whether threads that make one access may have to wait for threads that make the other."""
@@ -171,7 +222,7 @@ class Hazards:
 
     def add(self, op: Operation) -> None:
         """Take note of an op."""
-        effects = self.effects_of(op)
+        effects = self.step_of(op)
         leaves = isinstance(op, nv_tileaa.Break | nv_tileaa.Continue | nv_tileaa.Return)
         if effects is not None:
             self.effects[op] = effects
@@ -312,10 +363,7 @@ class Hazards:
         effects = self.effects[op]
         if effects.is_barrier:
             return pending if op is self.ignored else after_barrier(pending)
-        if effects.commits:
-            pending = frozenset(access.committed() for access in pending)
-        if effects.pending is not None and op is not self.ignored:
-            pending = frozenset(access.landed(effects.pending) for access in pending)
+        pending = self.completed(op, effects, pending)
         reasons = [
             earlier for access in effects.accesses for earlier in pending if self.conflict(earlier, access)
         ]
@@ -326,6 +374,22 @@ class Hazards:
         if not effects.own_barrier:
             return pending | set(effects.accesses)
         return after_barrier(pending) | set(effects.behind)
+
+    def completed(self, op: Operation, step: Step, pending: Pending) -> Pending:
+        """What is pending when an op has committed groups and waited."""
+        for by in step.commits:
+            pending = frozenset(a.committed() if a.completion is by else a for a in pending)
+        if op is self.ignored:
+            return pending
+        for by, most in step.waits.items():
+            pending = frozenset(a.landed() if a.completion is by and a.groups > most else a for a in pending)
+        phases = {a.buffer for a in step.accesses if a.kind is Kind.WAIT}
+        if phases:
+            pending = frozenset(
+                a.landed() if a.completion is Completion.MBARRIER and a.barrier in phases else a
+                for a in pending
+            )
+        return pending
 
     def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
         """Insert a barrier; what is pending before the op now.  Restart if it stands before something walked."""

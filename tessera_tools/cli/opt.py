@@ -99,6 +99,7 @@ def _command() -> click.Command:
     params: list[click.Parameter] = [
         click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
         click.Option(["--run-pass"], multiple=True, hidden=True),
+        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
     ]
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))

@@ -12,8 +12,15 @@ from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import read_input
-from tessera_tools.diagnostics import Position, Sources, error
-from tessera_tools.emit.driver import Compiled, Options, compile_module, compile_text, declared_target
+from tessera_tools.diagnostics import DiagnosticError, Position, Sources, error
+from tessera_tools.emit.driver import (
+    Compiled,
+    Options,
+    compile_module,
+    compile_text,
+    declared_target,
+    target_of_text,
+)
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx
 from tessera_tools.emit.manifest import Kernel, Manifest
@@ -78,12 +85,13 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     if kind == "ptx":
         if b"\0" in data:
             raise error(Position(name, 1, 1), "this is not PTX: it holds zero bytes")
-        manifest = _manifest(options["manifest"]) if options["manifest"] is not None else None
+        given = options["manifest"]
+        manifest = _manifest(given) if given is not None else _manifest_beside(name, text)
         return Loaded(name, text, manifest, False, target)
     shown = f"<ptx of {name}>"
     until = "cubin" if cuda else "ptx"
     if kind == "llvmir":
-        chosen = target or _target(DEFAULT_GPU)
+        chosen = target or _target(target_of_text(text, kind) or DEFAULT_GPU)
         made = compile_text(text, kind, Options(chosen, until))
         return _compiled(made, shown, chosen, kernels_of_ptx(made.text("ptx")), cuda)
     from tessera_tools.cli.convert import parse_input
@@ -124,6 +132,27 @@ def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Tar
             "name it with --manifest=FILE",
         )
     return Loaded(name, data, _manifest(path), False, target)
+
+
+_BESIDE = ("{stem}.json", "{folder}/7-cubin.json")
+"""Where the manifest of PTX may lie: beside it, and where --save-temps puts that of the cubin made of it."""
+
+
+def _manifest_beside(name: str, ptx: str) -> Manifest | None:
+    """The manifest of the kernels in the PTX, if a file beside it is one."""
+    if name == "<stdin>":
+        return None
+    entries = {kernel.name for kernel in kernels_of_ptx(ptx)}
+    for pattern in _BESIDE:
+        path = pattern.format(stem=os.path.splitext(name)[0], folder=os.path.dirname(name) or ".")
+        if os.path.isfile(path):
+            try:
+                found = _manifest(path)
+            except DiagnosticError:
+                continue  # some other JSON
+            if found.kernels and {kernel.name for kernel in found.kernels} <= entries:
+                return found
+    return None
 
 
 def _manifest(path: str) -> Manifest:

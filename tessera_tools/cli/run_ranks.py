@@ -28,7 +28,18 @@ __all__ = ["check_options", "plan_of", "run_ranks"]
 
 Array = np.ndarray[Any, Any]
 
-_OF_ONE_KERNEL = ("grid", "block", "cluster", "shared", "launch", "schedules", "stats", "param", "processes")
+_OF_ONE_KERNEL = (
+    "grid",
+    "block",
+    "cluster",
+    "shared",
+    "launch",
+    "schedules",
+    "stats",
+    "param",
+    "processes",
+    "time_limit",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,10 @@ def check_options(options: dict[str, Any]) -> None:
     """Raises DiagnosticError for options that are about the launch of one kernel."""
     for name in _OF_ONE_KERNEL:
         if options[name]:
-            raise error(None, f"--{name} is for one kernel; with --ranks the launches are the plan's")
+            raise error(
+                None,
+                f"--{name.replace('_', '-')} is for one kernel; with --ranks the launches are the plan's",
+            )
     if options["modes"] == "both":
         raise error(None, "--modes=both runs twice; with --ranks expected late or early")
 
@@ -102,7 +116,7 @@ def run_ranks(loaded: Loaded, options: dict[str, Any], max_instructions: int) ->
         mode=options["modes"] or "late",
         max_instructions=max_instructions,
     )
-    findings = _findings(made)
+    findings = _findings(made).under(options["findings"] or "warnings")
     buffers: dict[str, Any] = {
         name: _Whole(*result) for name, result in zip(names, made.results, strict=True)
     }
@@ -113,12 +127,12 @@ def run_ranks(loaded: Loaded, options: dict[str, Any], max_instructions: int) ->
     for finding in findings:
         write_stderr(finding.text(loaded.name))
     for text in made.disagreements:
-        write_stderr(f"finding: {text}\n")
+        write_stderr(f"error: {text}\n")
     checks = arguments.check(buffers)
     for check in checks:
         write_stderr(f"{'error: ' if check.wrong else ''}{check.text}\n")
-    found, wrong = len(findings) + len(made.disagreements), any(check.wrong for check in checks)
-    write_stderr(_summary(plan, made, found))
+    found, wrong = len(findings.of("error")) + len(made.disagreements), any(check.wrong for check in checks)
+    write_stderr(_summary(plan, made, findings.summary(len(made.disagreements))))
     with OutputSet() as outputs:
         for path, raw in arguments.outputs(buffers):
             outputs.add(path, raw)
@@ -150,7 +164,7 @@ def _findings(made: PlanResult) -> Findings:
     return findings
 
 
-def _summary(plan: Plan, made: PlanResult, found: int) -> str:
+def _summary(plan: Plan, made: PlanResult, found: str) -> str:
     launches = sum(isinstance(step, Launch) for step in plan.steps)
     exchanges = len(plan.steps) - launches
     instructions = sum(launch.instructions for one in made.ranks for launch in one.launches)
@@ -158,12 +172,12 @@ def _summary(plan: Plan, made: PlanResult, found: int) -> str:
         f"{plan.name}: {plan.ranks} rank{'s' if plan.ranks != 1 else ''} over {made.ranks[0].transport}, "
         f"{launches} launch{'es' if launches != 1 else ''} and {exchanges} exchange{'s' if exchanges != 1 else ''} "
         f"each: {instructions:,} warp instructions in {made.seconds:.2f} s, "
-        f"{found or 'no'} finding{'s' if found != 1 else ''}\n"
+        f"{found}\n"
     )
 
 
 def _report(plan: Plan, made: PlanResult, findings: Findings, wrong: bool) -> str:
-    bad = bool(findings) or bool(made.disagreements)
+    bad = bool(findings.of("error")) or bool(made.disagreements)
     head = {
         "status": "finding" if bad else "wrong answer" if wrong else "success",
         "plan": plan.name,

@@ -69,6 +69,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "num-warps": ("N", "warps of every kernel: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)", None),
+    "nvdisasm": (
+        "PATH",
+        "the nvdisasm to call; otherwise TESSERA_NVDISASM, the wheel nvidia-cuda-nvdisasm, PATH",
+        None,
+    ),
     "ptxas": ("PATH", "the ptxas to call; otherwise TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, PATH", None),
     "ptxas-options": ("TEXT", "options for ptxas, as in '-maxrregcount=128 -v'", None),
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (300)", None),
@@ -122,6 +127,7 @@ def _command() -> click.Command:
     params: list[click.Parameter] = [
         click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
         click.Option(["--run-pass"], multiple=True, hidden=True),
+        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
     ]
     for name, (_, text) in OUTPUTS.items():
         params.append(

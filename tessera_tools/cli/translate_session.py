@@ -30,6 +30,7 @@ from tessera_tools.emit.driver import (
     declared_target,
     remaining_pipeline,
     stage_of,
+    target_of_text,
 )
 from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.worker import Worker
@@ -116,6 +117,10 @@ class Session:
         if self.until != "llvmir" and self.worker is None:
             self.worker = Worker.start(time_limit=options.llvm_timeout)
         name, data = self._read()
+        if data.startswith(b"\x7fELF"):
+            raise error(
+                None, f"'{name}' is a cubin, the end of the way", "expected bytecode, MLIR, LLVM IR or PTX"
+            )
         binary = is_bytecode(data)
         text = "" if binary else data.decode("utf-8", "replace")
         if not binary:
@@ -123,6 +128,9 @@ class Session:
         kind = "mlir" if binary else _kind(name, text)
         if kind != "mlir":
             self.doing = "compiling"
+            if self.options["gpu_name"] is None:
+                self.options["gpu_name"] = target_of_text(text, kind)
+                options = self._options()
             return compile_text(
                 text, kind, options, worker=self.worker, timing=self.timing, on_stage=self._save, name=name
             )
@@ -196,6 +204,7 @@ class Session:
             ptxas=given["ptxas"],
             ptxas_options=tuple(extra),
             ptxas_timeout=given["ptxas_timeout"] or 300.0,
+            nvdisasm=given["nvdisasm"],
             llvm_timeout=given["llvm_timeout"] or 120.0,
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
@@ -207,6 +216,12 @@ class Session:
     def _check_output(self) -> None:
         """Refuse an output that cannot be written before any work is done."""
         output = self.options["output"] or "-"
+        if self.until == "cubin" and output != "-" and _manifest_path(output) == output:
+            raise error(
+                None,
+                f"the output '{output}' has the name of the cubin's launch manifest",
+                "expected another ending, as in -o kernel.cubin",
+            )
         if output == "-":
             if self.until == "cubin" and sys.stdout.isatty():
                 raise error(None, "a cubin is not written to a terminal", "name a file with -o")
@@ -274,18 +289,19 @@ class Session:
         output = self.options["output"] or "-"
         data = compiled.stages[self.until]
         folder = self.options["save_temps"]
+        if folder is not None and compiled.manifest is not None:
+            write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
         if output == "-" and folder is not None:
-            if compiled.manifest is not None:
-                write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
             return  # the file is in the folder
         with OutputSet() as outputs:
             outputs.add(output, data)
             if self.until == "cubin" and output != "-" and compiled.manifest is not None:
-                outputs.add(f"{os.path.splitext(output)[0]}.json", compiled.manifest.to_json())
+                outputs.add(_manifest_path(output), compiled.manifest.to_json())
 
     def _reports(self, compiled: Compiled) -> None:
         for warning in compiled.warnings:
             report([Diagnostic("warning", None, warning)], self.sources, self.color)
+        write_stderr(compiled.ptxas_output)
         if self.options["resource_usage"]:
             if compiled.report is None:
                 write_stderr("no resource usage: ptxas did not run\n")
@@ -311,6 +327,11 @@ class _Doing:
         pass
 
 
+def _manifest_path(cubin: str) -> str:
+    """Where the launch manifest of a cubin goes: beside it."""
+    return f"{os.path.splitext(cubin)[0]}.json"
+
+
 def _text_of(module: Operation) -> str:
     from tessera_tools.ir.printing import print_op
 
@@ -322,6 +343,11 @@ def _kind(name: str, text: str) -> str:
     ending = os.path.splitext(name)[1]
     if ending in (".ll", ".ptx", ".mlir"):
         return {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir"}[ending]
+    if ending == ".mir" or text.startswith("--- |"):
+        raise error(
+            None, f"'{name}' is machine IR, which can only be read by LLVM's own tools",
+            "expected bytecode, MLIR, LLVM IR or PTX",
+        )  # fmt: skip
     for line in text.splitlines():
         line = line.strip()
         if not line or line.startswith("//"):
@@ -351,7 +377,8 @@ def _resources(compiled: Compiled, target: Target) -> str:
                 target, threads=x * y * z, registers=used.registers, shared=used.shared + dynamic
             )
             line += (
-                f"; {fits.blocks} blocks of {x * y * z} threads on an SM ({fits.fraction:.0%} of its warps, "
+                f"; {fits.blocks} block{'s' if fits.blocks != 1 else ''} of {x * y * z} threads on an SM "
+                f"({fits.fraction:.0%} of its warps, "
                 f"limited by {' and '.join(fits.limited_by)})"
             )
         lines.append(line + "\n")

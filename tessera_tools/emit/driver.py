@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import STAGES, pipeline_for, stages_from
-from tessera_tools.target import Target
+from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
@@ -45,6 +46,7 @@ __all__ = [
     "declared_target",
     "remaining_pipeline",
     "stage_of",
+    "target_of_text",
 ]
 
 FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
@@ -74,6 +76,8 @@ class Options:
     """Path of ptxas; None to find it."""
     ptxas_options: tuple[str, ...] = ()
     ptxas_timeout: float = 300.0
+    nvdisasm: str | None = None
+    """Path of nvdisasm; None to find it."""
     llvm_timeout: float = 120.0
     llvm_pipeline: str = "tile"
     verify_each: bool = True
@@ -97,6 +101,8 @@ class Compiled:
     """Of the functions on the host."""
     warnings: list[str] = field(default_factory=list[str])
     ptxas_command: list[str] = field(default_factory=list[str])
+    ptxas_output: str = ""
+    """ptxas's own report, if its options ask for it."""
 
     def text(self, stage: Stage) -> str:
         """The text of a stage. KeyError if it was not made."""
@@ -121,6 +127,22 @@ def declared_target(module: Operation) -> str | None:
     """The GPU that a module between cuda_tile and llvm says it was lowered for; None where it says nothing."""
     spec = module.attributes.get(TARGET_ATTRIBUTE)
     return spec.value if isinstance(spec, StringAttr) else None
+
+
+_TEXT_TARGETS = {
+    "ptx": re.compile(r"^\s*\.target\s+(sm_\w+)", re.MULTILINE),
+    "llvmir": re.compile(r'^; target: (sm_\w+)$|"target-cpu"="(sm_\w+)"', re.MULTILINE),
+}
+
+
+def target_of_text(text: str, kind: Stage) -> str | None:
+    """The GPU that PTX ("ptx") or LLVM IR ("llvmir") says it is for; None if it names none that is supported."""
+    found = _TEXT_TARGETS[kind].search(text)
+    name = next(filter(None, found.groups()), None) if found is not None else None
+    try:
+        return lookup(name).cpu if name is not None else None
+    except UnknownTargetError:
+        return None
 
 
 def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0, plain_abi: bool = False) -> Pipeline:
@@ -234,7 +256,8 @@ class _Run:
 
         with self.scope("LLVM IR"):
             text, self.inlined = emit_with_inlined(module, debug=debug)
-        return text
+        # LLVM IR has no word for a module's processor; `target_of_text` reads this one.
+        return f"; target: {self.options.target.cpu}\n{text}" if declared_target(module) else text
 
     def from_llvm_ir(self, ir: str, again: Callable[[], str] | None) -> None:
         """LLVM IR down to `until`. `again` makes the IR with locations, for the place of an error of ptxas."""
@@ -282,6 +305,11 @@ class _Run:
                     pipeline=self.options.llvm_pipeline,
                 )
             except ToolError as failure:
+                if "Cannot select" in failure.message:
+                    cpu = self.options.target.cpu
+                    failure.diagnostics[0].note(
+                        f"{cpu} may lack the instruction; --gpu-name names another GPU"
+                    )
                 raise self.placed(failure, "llvmir") from None
             if self.timing is not None:
                 for step, seconds in reply.seconds.items():
@@ -348,6 +376,8 @@ class _Run:
         self.result.report = made.report
         self.result.ptxas_command = made.command
         self.result.warnings += [f"ptxas: {message.text}" for message in made.warnings]
+        if {"-v", "--verbose"} & set(options.ptxas_options):
+            self.result.ptxas_output = made.output
         for name, used in made.report.entries.items():
             warning = spill_warning(name, used)
             if warning:
@@ -363,7 +393,7 @@ class _Run:
 
         try:
             with self.scope("nvdisasm"):
-                sass = Nvdisasm.find().disassemble(
+                sass = Nvdisasm.find(options.nvdisasm).disassemble(
                     made.cubin, lineinfo=options.lineinfo or options.debug_info
                 )
         except ToolError as failure:

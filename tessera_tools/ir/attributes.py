@@ -15,7 +15,10 @@ Parameters must be hashable.  `verify` runs once, when an object is first made, 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.effects import Resource
 
 _MISSING = object()
 
@@ -134,3 +137,8 @@ class Attribute(metaclass=AttributeMeta):
 
 class Type(Attribute):
     """The base of types."""
+
+    @property
+    def resource(self) -> Resource | None:
+        """The memory that a value of the type refers to; None for a value that refers to none."""
+        return None

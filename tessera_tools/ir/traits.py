@@ -18,10 +18,6 @@ class Trait:
         """Raise if the operation breaks the trait."""
 
 
-class Pure(Trait):
-    """No side effects and no undefined behaviour: may be moved, merged, or dropped when unused."""
-
-
 class ConstantLike(Trait):
     """One result, no operands, an attribute `value` that is the result."""
 
@@ -136,17 +132,6 @@ class Leaves(Trait):
         self.names = names
 
 
-class MemoryEffects(Trait):
-    """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect."""
-
-    def __init__(self, *kinds: str) -> None:
-        self.kinds = frozenset(kinds)
-
-
-class RecursiveMemoryEffects(Trait):
-    """Has the effects of the operations in its regions and no others."""
-
-
 class SameOperandsAndResultShape(Trait):
     """Shaped operands and results have one shape."""
 
@@ -156,7 +141,6 @@ class SameOperandsAndResultShape(Trait):
             raise op.error("requires the same shape for all operands and results")
 
 
-PURE = Pure()
 CONSTANT_LIKE = ConstantLike()
 COMMUTATIVE = Commutative()
 IDEMPOTENT = Idempotent()
@@ -169,9 +153,4 @@ OWNS_CONSTANTS = OwnsConstants()
 SINGLE_BLOCK = SingleBlock()
 SYMBOL_TABLE = SymbolTable()
 SYMBOL = Symbol()
-RECURSIVE_MEMORY_EFFECTS = RecursiveMemoryEffects()
 SAME_SHAPE = SameOperandsAndResultShape()
-READ = MemoryEffects("read")
-WRITE = MemoryEffects("write")
-READ_WRITE = MemoryEffects("read", "write")
-ALLOCATE = MemoryEffects("allocate")

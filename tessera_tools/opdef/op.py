@@ -91,11 +91,18 @@ class OpDefinition:
         return value
 
     def infer(self, field: OperandField | ResultField, known: dict[str, Any]) -> Type | None:
-        """The type that the constraints give `field`, from the known types (or attributes) of other fields."""
+        """The type that the constraints give `field`, from the known types (or attributes) of other fields.
+
+        Raises ValueError if it follows from a required attribute that is missing.
+        """
         constraint = field.constraint
         if isinstance(constraint, Exactly):
             return constraint.type
         if isinstance(constraint, Derived) and all(name in known for name in constraint.fields):
+            for name in constraint.fields:
+                source = self.fields[name]
+                if known[name] is None and isinstance(source, AttributeField) and source.arity == "single":
+                    raise ValueError(f"requires attribute '{source.key}'")
             return constraint.function(*(known[name] for name in constraint.fields))
         sources = self._sources.get(field.name)
         if sources is None:

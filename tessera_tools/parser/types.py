@@ -239,7 +239,11 @@ class TypeScanner(TextScanner):
                 space = extra
             else:
                 raise self.error(f"unexpected memref parameter '{extra}'", start)
-        if isinstance(layout, ba.AffineMapAttr) and layout.map.is_identity:
+        if (
+            isinstance(layout, ba.AffineMapAttr)
+            and layout.map.is_identity
+            and layout.map.num_dims == len(shape)
+        ):
             layout = None
         if space is not None and isinstance(space, ba.IntegerAttr) and space.value == 0:
             space = None

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Remark, emit
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Remark, closest, emit
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
@@ -216,10 +216,8 @@ class Pass:
 
 
 def _no_such_option(pass_name: str, name: str, known: list[str]) -> str:
-    import difflib  # only on the way to an error
-
     if not known:
         return f"pass '{pass_name}' takes no options, found '{name}'"
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"expected one of {', '.join(known)}"
+    close = closest(name, known)
+    hint = f"did you mean '{close}'?" if close else f"expected one of {', '.join(known)}"
     return f"pass '{pass_name}' has no option '{name}'; {hint}"

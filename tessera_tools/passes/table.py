@@ -122,6 +122,7 @@ PASSES: dict[str, Row] = {
         "tileas.remove_layout_conversions:RemoveLayoutConversions",
         "propagate layouts so that fewer conversions remain",
     ),
+    "tileas-schedule": Row("tileas.schedule:ScheduleLoops", "find a modulo schedule of each innermost loop"),
     "tileas-materialize-pipeline": Row(
         "tileas.materialize_pipeline:MaterializePipeline",
         "turn loads in loops into multi-buffered asynchronous copies",
@@ -159,6 +160,21 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion carries the hints on"),
     (
+        "tile-register-coalescing",
+        "tile-memory-management",
+        "what is counted are the fragments and the accesses, perhaps of vectors, that are left",
+    ),
+    (
+        "tile-register-coalescing",
+        "tile-performance-annotation",
+        "hints follow from how many instructions and accesses there are",
+    ),
+    (
+        "tile-memory-management",
+        "tile-performance-annotation",
+        "spilled fragments are instructions of a loop, too",
+    ),
+    (
         "tile-barrier-optimization",
         "convert-tile-to-tileas",
         "it places the barriers of the tile dialect, which the conversion leaves",
@@ -180,6 +196,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-assign-layouts",
         "tileas-materialize-pipeline",
         "a stage buffer has the swizzle that the layout of its tile decides",
+    ),
+    (
+        "tileas-schedule",
+        "tileas-materialize-pipeline",
+        "a schedule is of loads and products, which the pipeline turns into copies and slices",
     ),
     (
         "tileas-materialize-pipeline",

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from tessera_tools.runtime.interface import Result
 from tessera_tools.sim.counters import Counters
+from tessera_tools.sim.findings import as_dict
 from tessera_tools.sim.program import Program
 from tessera_tools.target import Target, occupancy
 
@@ -52,7 +52,7 @@ def figures(stats: Counters) -> dict[str, Any]:
     conflicts = {
         str(line): [n, n - stats.ideal_wavefronts[line]] for line, n in sorted(stats.wavefronts.items())
     }
-    moved = sum(count for name, count in stats.bytes.items() if _is_global(name))
+    used = sum(stats.used.values())
     return {
         "instructions": {"total": sum(classes.values()), "by_class": dict(classes.most_common())},
         "opcodes": dict(stats.instructions.most_common()),
@@ -65,18 +65,13 @@ def figures(stats: Counters) -> dict[str, Any]:
             "requests": requests,
             "sectors": sectors,
             "sectors_per_request": round(sectors / requests, 3) if requests else 0.0,
-            "efficiency": round(moved / (32 * sectors), 4) if sectors else 0.0,
+            "efficiency": round(used / (32 * sectors), 4) if sectors else 0.0,
             "by_line": {str(line): [n, stats.sectors[line]] for line, n in sorted(stats.requests.items())},
         },
         "bytes": dict(sorted(stats.bytes.items())),
         "flops": dict(stats.flops),
         "waits": dict(stats.waits),
     }  # fmt: skip
-
-
-def _is_global(name: str) -> bool:
-    """Whether these bytes were counted as sectors, too: what lanes load, store and copy."""
-    return name.endswith(".global")
 
 
 def stats_tables(
@@ -164,7 +159,7 @@ def _occupancy(target: Target, threads: int, registers: int, shared: int) -> Tab
 def as_json(head: dict[str, Any], runs: Sequence[Result], findings: Sequence[Any]) -> str:
     """The report: what was launched, every finding, every run, and the counters of the first."""
     data = dict(head)
-    data["findings"] = [asdict(finding) for finding in findings]
+    data["findings"] = [as_dict(finding) for finding in findings]
     data["runs"] = [
         {
             "seed": one.seed,

@@ -44,14 +44,11 @@ class PartialLaunch(Launch):
         """Whether clusters were left out: something ended the launch."""
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
-        for number, index in enumerate(super()._indices()):
-            if number >= self.last:
-                break
-            if number >= self.first:
-                # The cluster made next takes the launch's generator (sim/machine.py).
-                self.random = np.random.default_rng([self.seed, number])
-                self.tally[0] += 1
-                yield index
+        for number in range(self.first, self.last):
+            # The cluster made next takes the launch's generator (sim/machine.py).
+            self.random = np.random.default_rng([self.seed, number])
+            self.tally[0] += 1
+            yield self.cluster_at(number)
         self.stopped = False
 
 
@@ -113,6 +110,7 @@ class SimulatedKernel(interface.Kernel):
             mode=settings.pop("mode", "late"),
             max_instructions=int(settings.pop("max_instructions", MAX_INSTRUCTIONS)),
             stats=bool(settings.pop("stats", False)),
+            time_limit=settings.pop("time_limit", None),
         )
         if settings:
             raise TypeError(f"the simulated GPU has no option '{next(iter(settings))}'")
@@ -158,7 +156,7 @@ class SimulatedDevice(interface.Device):
 
     gpu_name: the architecture, whose limits are checked; the PTX's own target unless told.
     seed, mode: the schedule, and when asynchronous work completes (`late` or `early`).
-    max_instructions: warp instructions after which a launch is ended with the finding `limit`.
+    max_instructions, time_limit: warp instructions and seconds after which a launch ends with the finding `limit`.
     stats: count (sim/counters.py).
     processes: how many may share a launch whose clusters do not depend on each other (workers.py).
     """
@@ -168,7 +166,15 @@ class SimulatedDevice(interface.Device):
     def __init__(self, *, gpu_name: str | None = None, **options: Any) -> None:
         self.memory = sim.Memory()
         self.target = None if gpu_name is None else _target(gpu_name)
-        unknown = options.keys() - {"seed", "mode", "max_instructions", "stats", "processes", "watch"}
+        unknown = options.keys() - {
+            "seed",
+            "mode",
+            "max_instructions",
+            "time_limit",
+            "stats",
+            "processes",
+            "watch",
+        }
         if unknown:
             raise TypeError(f"the simulated GPU has no option '{min(unknown)}'")
         self.options = options

@@ -46,6 +46,8 @@ def parts(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tuple[An
         return _generic(warp, mask, addresses)
     if space == "shared::cluster":
         return _cluster(warp, mask, addresses)
+    if space in ("param", "const"):
+        addresses = addresses | np.uint64(BASE[space])
     return [(memory_of(warp, space), mask, addresses)]
 
 
@@ -92,9 +94,10 @@ def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
     return result
 
 
-def check_remote(warp: Warp, mask: Mask, cta: Cta) -> None:
+def check_remote(warp: Warp, mask: Mask, cta: Cta, *, arrives: bool = False) -> None:
     """Distributed shared memory may be used from when its CTA has started until it has exited.
 
+    With `arrives`, the access is one at an mbarrier: after the exit, nobody sees what becomes of it.
     (CUDA C++ Programming Guide, "Distributed Shared Memory": a cluster barrier sees to both.)
     """
     if cta is warp.cta:
@@ -110,7 +113,13 @@ def check_remote(warp: Warp, mask: Mask, cta: Cta) -> None:
             mask,
         )
     if cta.ended:
-        warp.report("race", f"access to shared memory of CTA {cta.index}, which has exited", mask)
+        warp.report(
+            "race",
+            f"access to shared memory of CTA {cta.index}, which has exited: a cluster barrier at the end keeps it",
+            mask,
+            severity="warning" if arrives else "error",
+            cause=("exited", arrives),
+        )
 
 
 def load(warp: Warp, mask: Mask, space: str, addresses: Array, width: int, strong: bool = False) -> Array:

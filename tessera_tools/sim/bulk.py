@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.asynchronous import Operation
-from tessera_tools.sim.findings import Finding
 from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
 from tessera_tools.sim.proxies import async_read, async_write, mark
+from tessera_tools.sim.races import clocks_of, describe, threads_of
 from tessera_tools.sim.warp import Mask, Warp
 
 if TYPE_CHECKING:
@@ -32,23 +32,11 @@ Array = np.ndarray[Any, Any]
 
 def reporter(warp: Warp, mask: Mask) -> Callable[[str, str], None]:
     """A function that reports a finding at the instruction that runs now, whenever it is called."""
-    launch = warp.cta.cluster.launch
-    instruction = launch.module.program.instructions[warp.split.pc]
+    launch, pc = warp.cta.cluster.launch, warp.split.pc
     cta, thread = warp.cta.index, warp.cta.thread(32 * warp.index + mask.first)
 
     def report(kind: str, message: str) -> None:
-        launch.findings.add(
-            Finding(
-                kind,
-                message,
-                instruction.line,
-                instruction.name,
-                str(instruction.location or ""),
-                launch.entry.name,
-                cta,
-                thread,
-            )
-        )
+        launch.report(kind, message, pc, cta, thread)
 
     return report
 
@@ -71,14 +59,14 @@ def copy_in(
     `fetch()` gives the bytes when they land. `source` is what stays in use meanwhile (memory, offsets). With
     `combine(old, new)` it is a reduction.
     """
-    cluster = warp.cta.cluster
+    cluster, pc = warp.cta.cluster, warp.split.pc
     shared = cta.shared
     async_write(warp, mask, shared, where, what, reduces=combine is not None)
     if source is not None:
         async_read(warp, mask, *source, what)
 
     def land() -> None:
-        record, seen = cluster.clocks.act(barrier.agent)
+        record, seen = cluster.clocks.act(barrier.agent, pc)
         content = fetch()
         shared.data[where] = combine(shared.data[where], content) if combine is not None else content
         mark(warp, shared, where, record, write=True)
@@ -139,7 +127,7 @@ def copy_out(
     `source` and `target` are (memory, byte offsets); `pick` selects the bytes of the source, in order, that go to
     the target (those inside the tensor). With `combine(old, new)` it is a reduction.
     """
-    cluster = warp.cta.cluster
+    cluster, pc = warp.cta.cluster, warp.split.pc
     shared, taken = source
     region, given = target
     region.flags()
@@ -155,7 +143,7 @@ def copy_out(
     def read() -> None:
         content = shared.data[taken].reshape(-1)
         held.append(content[pick] if pick is not None else content.copy())
-        record, seen = cluster.clocks.act(agent)
+        record, seen = cluster.clocks.act(agent, pc)
         mark(warp, shared, taken, record, write=False)
         out.seen.append(seen)
 
@@ -163,7 +151,7 @@ def copy_out(
         cluster.engine.complete([out.read])
         region.data[given] = combine(region.data[given], held[0]) if combine is not None else held[0]
         held.clear()
-        record, seen = cluster.clocks.act(agent)
+        record, seen = cluster.clocks.act(agent, pc)
         if combine is None:
             mark(warp, region, given, record, write=True)
         out.seen.append(seen)
@@ -196,18 +184,28 @@ def _end_of_cta(cta: Cta) -> None:
     ranks = [warp.rank for warp in cta.warps]
     known = cluster.clocks.known[ranks].max(axis=0)
     for records, done in ((history.read, "read"), (history.written, "write")):
-        threads = (records & np.uint64(0x7FFF)).astype(np.intp) >> 5
-        when = (records >> np.uint64(16)).view(np.int64)
-        late = (when > known[threads]) & ((threads < ranks[0]) | (threads > ranks[-1]))
+        threads = threads_of(records) >> 5
+        late = (clocks_of(records) > known[threads]) & ((threads < ranks[0]) | (threads > ranks[-1]))
         late &= threads < cluster.clocks.warps
         if late.any():
-            at = int(np.flatnonzero(late)[0]) * history.grain
+            first = np.flatnonzero(late)
+            barriers = {
+                offset // history.grain
+                for rank, offset in cluster.state.get("mbarrier", {})
+                if rank == cta.rank
+            }
+            # An arrive at an object that nobody waits for any more: PTX forbids it, and it does no harm in practice.
+            data = [index for index in first if index not in barriers]
+            at = int((data or first)[0])
             warp = cta.warps[0]
             warp.split.pc = min(warp.split.pc, len(cluster.launch.module.code)) - 1
             warp.report(
                 "race",
-                f"the threads of CTA {cta.index} exited, and nothing orders a {done} of byte {at} of its shared "
-                "memory by another CTA before that: end with a cluster barrier",
+                f"the threads of CTA {cta.index} exited, and nothing orders a {done} of "
+                f"{cta.shared.place(at * history.grain)} by another CTA before that: end with a cluster barrier",
+                None,
+                describe(warp, int(records[at]))[0],
+                severity="error" if data else "warning",
             )
             return
 

@@ -1,15 +1,22 @@
-"""What the simulator reports: one finding per kind and PTX line, with how often it was seen.
+"""What the simulator reports: one finding per cause, with the PTX lines where it shows and how often it was seen.
 
 warp.report("out-of-bounds", "…", lanes) ──▶ Findings.add ──▶ Finding ──▶ text, JSON
+
+An `error` is wrong on hardware. A `warning` is not promised by PTX, but widely used programs rely on it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Hashable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
-__all__ = ["Finding", "Findings", "KINDS"]
+__all__ = ["KINDS", "POLICIES", "SEVERITIES", "Finding", "Findings", "as_dict"]
+
+SEVERITIES = ("error", "warning")
+POLICIES = ("errors", "warnings", "strict")
+"""What to report: errors alone; warnings as well, which do not fail a run; or warnings that count as errors."""
 
 KINDS = (
     "out-of-bounds",
@@ -33,6 +40,10 @@ requires; `proxy`: a missing proxy fence; `limit`: the instruction limit; `illeg
 operands the PTX ISA leaves undefined."""
 
 
+_LINES = 8
+"""PTX lines that the text of a finding names besides the first."""
+
+
 @dataclass(slots=True)
 class Finding:
     """One thing that is wrong. `line` is the PTX line; `cta` and `thread` are x, y, z of the first who saw it."""
@@ -48,24 +59,47 @@ class Finding:
     thread: tuple[int, int, int] = (0, 0, 0)
     notes: list[str] = field(default_factory=list[str])
     count: int = 1
+    severity: str = "error"
+    callers: list[str] = field(default_factory=list[str])
+    """The calls through which the instruction was inlined, innermost first, as `file:line:column`."""
+    lines: list[int] = field(default_factory=list[int])
+    """Other PTX lines at which the same cause was found."""
+    cause: Hashable = None
+    """Findings of the same kind and cause are one. None: the place in the source, or without one the PTX line."""
 
     def text(self, file: str = "") -> str:
-        """`file:line: finding: kind: message`, then where in the source, who, and the notes."""
-        lines = [f"{file or '<ptx>'}:{self.line}: finding: {self.kind}: {self.message}"]
+        """`file:line: severity: kind: message`, then where in the source, who, and the notes."""
+        lines = [f"{file or '<ptx>'}:{self.line}: {self.severity}: {self.kind}: {self.message}"]
         lines.append(
             f"  instruction: {self.instruction}" + (f"  at {self.location}" if self.location else "")
         )
+        lines += [f"    inlined at {caller}" for caller in self.callers]
         times = f", seen {self.count} times" if self.count > 1 else ""
         lines.append(f"  CTA {self.cta} thread {self.thread}{times}")
+        if self.lines:
+            more = f" and {len(self.lines) - _LINES} more" if len(self.lines) > _LINES else ""
+            lines.append(f"  also at PTX lines {', '.join(map(str, self.lines[:_LINES]))}{more}")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines) + "\n"
 
+    def key(self) -> Hashable:
+        """What makes two findings one."""
+        place = (self.location, *self.callers) if self.location else self.line
+        return self.kind, self.severity, self.entry, place if self.cause is None else self.cause
+
+
+def as_dict(finding: Finding) -> dict[str, Any]:
+    """The finding as JSON has it."""
+    found = asdict(finding)
+    del found["cause"]
+    return found
+
 
 class Findings:
-    """The findings of a launch, equal ones counted once."""
+    """The findings of a launch, those of one cause counted once."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int], Finding] = {}
+        self._found: dict[Hashable, Finding] = {}
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self._found.values())
@@ -79,13 +113,42 @@ class Findings:
     def kinds(self) -> set[str]:
         return {finding.kind for finding in self}
 
+    def of(self, severity: str) -> list[Finding]:
+        """The findings of a severity."""
+        return [finding for finding in self if finding.severity == severity]
+
+    def under(self, policy: str) -> Findings:
+        """Those that the policy reports, with the severities that it gives them."""
+        found = Findings()
+        for finding in self:
+            if policy == "strict":
+                found.add(replace(finding, severity="error"))
+            elif policy == "warnings" or finding.severity == "error":
+                found.add(finding)
+        return found
+
+    def summary(self, others: int = 0) -> str:
+        """How many there are, in words; `others` are further errors."""
+        errors, warnings = len(self.of("error")) + others, len(self.of("warning"))
+        parts = [
+            f"{n} {word}{'s' if n != 1 else ''}"
+            for n, word in ((errors, "finding"), (warnings, "warning"))
+            if n
+        ]
+        return " and ".join(parts) or "no findings"
+
     def add(self, finding: Finding) -> None:
-        """Keep the finding, or count it if the same kind was found at the same PTX line."""
+        """Keep the finding, or count it if one of the same cause is there."""
         if finding.kind not in KINDS:
             raise ValueError(f"unknown kind of finding '{finding.kind}'; expected one of {', '.join(KINDS)}")
-        earlier = self._found.setdefault((finding.kind, finding.line), finding)
+        if finding.severity not in SEVERITIES:
+            raise ValueError(f"unknown severity '{finding.severity}'; expected error or warning")
+        earlier = self._found.setdefault(finding.key(), finding)
         if earlier is not finding:
             earlier.count += finding.count
+            for line in (finding.line, *finding.lines):
+                if line != earlier.line and line not in earlier.lines:
+                    earlier.lines = [*earlier.lines, line]
 
     def merge(self, other: Findings) -> None:
         for finding in other:
@@ -95,4 +158,4 @@ class Findings:
         return "".join(finding.text(file) for finding in self)
 
     def to_json(self) -> str:
-        return json.dumps([asdict(finding) for finding in self], indent=2) + "\n"
+        return json.dumps([as_dict(finding) for finding in self], indent=2) + "\n"

@@ -8,10 +8,10 @@ that holds several.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.machine import Cluster, StopLaunch
-from tessera_tools.sim.memory import EARLIER, SHARED_START, Allocations, Buffer
+from tessera_tools.sim.memory import BASE, EARLIER, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
+from tessera_tools.sim.races import MOST_CLOCK, History
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Launch:
         mode: str,
         max_instructions: int,
         stats: bool,
+        time_limit: float | None = None,
     ) -> None:
         self.module = module
         self.memory = module.memory
@@ -108,6 +110,8 @@ class Launch:
         self.mode = mode
         self.dynamic_shared = shared_bytes
         self.max_instructions = max_instructions
+        self.time_limit = time_limit
+        """Seconds after which the launch ends with the finding `limit`; None for no limit."""
         self.random = np.random.default_rng(seed)
         self.findings = Findings()
         self.stats = Counters() if stats else None
@@ -115,7 +119,10 @@ class Launch:
         self.executed = 0
         self.progress = 0
         """Counts waits that ended and operations that landed: a launch that waits without any is stuck."""
+        self.deadline: float | None = None
         self.clock = 0
+        self.histories: dict[int, list[tuple[int, History]]] = {}
+        """By address of a global allocation: histories of clusters that have ended, with their last clock."""
         self.state: dict[str, Any] = {}
         """What instruction families keep per launch, by family name."""
         self.functions = module.reachable(entry)
@@ -187,6 +194,8 @@ class Launch:
         dynamic_align = 16
         dynamic: list[Variable] = []
         used = self._shared_names()
+        self.shared_variables: list[tuple[int, int, str]] = []
+        """Begin, end and name of each shared variable."""
         candidates = [v for v in self.module.program.scope.variables.values() if v.name in used]
         candidates += [v for function in self.functions for v in function.variables]
         for variable in candidates:
@@ -198,10 +207,13 @@ class Launch:
                 continue
             end = -(-end // variable.align) * variable.align
             self.shared_offsets[id(variable)] = end
+            self.shared_variables.append((end, end + variable.size, variable.name))
             end += variable.size
         start = -(-end // dynamic_align) * dynamic_align if dynamic or self.dynamic_shared else end
         for variable in dynamic:
             self.shared_offsets[id(variable)] = start
+        if dynamic:
+            self.shared_variables.append((start, start + self.dynamic_shared, dynamic[0].name))
         self.shared_size = start + self.dynamic_shared - SHARED_START
         most = self.target.max_shared_per_block if self.target is not None else 227 * 1024
         if self.shared_size > most:
@@ -244,16 +256,23 @@ class Launch:
             return variable.offset
         if variable.space == "param":
             in_block = variable.function == self.entry.name and variable in self.entry.parameters
-            return self.parameter_block.base + variable.offset if in_block else variable.offset
+            return (
+                self.parameter_block.base - BASE["param"] + variable.offset if in_block else variable.offset
+            )
         buffer = self.module.variables.get(id(variable))
         if buffer is None:
             raise self.error(f"it uses the extern variable '{variable.name}', which no module defines")
-        return buffer.base
+        return buffer.base - BASE["const"] if variable.space == "const" else buffer.base
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
+        """The clusters' indices, in order."""
         x, y, z = self.clusters
-        for c, b, a in product(range(z), range(y), range(x)):
-            yield a, b, c
+        return (self.cluster_at(number) for number in range(x * y * z))
+
+    def cluster_at(self, number: int) -> tuple[int, int, int]:
+        """The index of a cluster by its number."""
+        x, y, _ = self.clusters
+        return number % x, number // x % y, number // (x * y)
 
     def run(self) -> Result:
         """Run every cluster. Never raises for what the kernel does."""
@@ -262,6 +281,7 @@ class Launch:
                 # What a kernel that ran before has stored needs no fence: only EARLIER outlives a launch.
                 state = region.flags()
                 state &= np.uint8(EARLIER)
+        self.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         with np.errstate(all="ignore"), suppress(StopLaunch):
             self._run()
         return Result(self.findings, self.stats, "".join(self.output), self.executed)
@@ -291,8 +311,43 @@ class Launch:
             if not cluster.run_some():
                 active.remove(cluster)
                 self.clock = max(self.clock, cluster.clocks.now)
+                cluster.end()
+                if not active and self.clock > MOST_CLOCK // 2:
+                    self.clock = 0
+                    self.histories.clear()
                 since = self.executed
 
-    def limit_reached(self, finding: Finding) -> None:
-        self.findings.add(finding)
-        raise StopLaunch
+    def history(self, region: Buffer, begin: int) -> History:
+        """An empty history of an allocation for a cluster that began at the clock `begin`.
+
+        One that an earlier cluster has left serves as well: its records are all of accesses before that.
+        """
+        left = self.histories.get(region.base, [])
+        for number, (clock, found) in enumerate(left):
+            if clock <= begin:
+                del left[number]
+                return found
+        return History(len(region.data))
+
+    def report(
+        self,
+        kind: str,
+        message: str,
+        pc: int,
+        cta: tuple[int, int, int],
+        thread: tuple[int, int, int],
+        notes: Sequence[str] = (),
+        *,
+        count: int = 1,
+        severity: str = "error",
+        cause: Hashable = None,
+    ) -> None:
+        """A finding at the instruction `pc`, by a thread of a CTA."""
+        inst = self.module.program.instructions[pc]
+        found = Finding(
+            kind, message, inst.line, inst.name, "", self.entry.name, cta, thread, list(notes), count
+        )
+        found.severity, found.cause = severity, cause
+        if inst.location is not None:
+            found.location, found.callers = str(inst.location), inst.location.callers
+        self.findings.add(found)

@@ -8,13 +8,13 @@ Every choice comes from the launch's seeded generator, so a seed names one sched
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tessera_tools.sim.asynchronous import Engine
-from tessera_tools.sim.findings import Finding
 from tessera_tools.sim.memory import Local, Shared
 from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.types import UNSIGNED
@@ -23,7 +23,7 @@ from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.launch import Launch
 
-__all__ = ["CTA_ENDS", "Cluster", "Cta", "StopLaunch"]
+__all__ = ["CTA_ENDS", "DEADLOCKS", "Cluster", "Cta", "StopLaunch"]
 
 _UNTIL_BLOCKED = 4096
 _EXPIRIES = 200
@@ -34,6 +34,8 @@ _LAND_ANYWAY = 20_000
 
 CTA_ENDS: list[Callable[[Cta], None]] = []
 """What instruction families check when the last thread of a CTA has exited."""
+DEADLOCKS: list[Callable[[Cluster], None]] = []
+"""What instruction families report before a deadlock: why it came to that."""
 
 
 class StopLaunch(Exception):
@@ -51,7 +53,7 @@ class Cta:
         x, y, z = (i * c + p for i, c, p in zip(cluster.index, launch.cluster, place, strict=True))
         self.index = (x, y, z)
         self.number = x + launch.grid[0] * (y + launch.grid[1] * z)
-        self.shared = Shared(launch.shared_size)
+        self.shared = Shared(launch.shared_size, launch.shared_variables)
         self.ended = False
         """Whether every thread has exited."""
         self.stats = launch.stats
@@ -187,7 +189,25 @@ class Cluster:
         warp.instructions += quantum - left
         launch.executed += quantum - left
         if launch.executed > launch.max_instructions:
-            self._limit(warp)
+            self._limit(warp, f"the limit of {launch.max_instructions} warp instructions is reached")
+        if launch.deadline is not None and time.monotonic() > launch.deadline:
+            self._limit(warp, f"the limit of {launch.time_limit:g} seconds is reached")
+
+    def end(self) -> None:
+        """Every thread has exited: give back what another cluster can use, and end the cycles of references."""
+        for base, history in self.histories.items():
+            self.launch.histories.setdefault(base, []).append((self.clocks.now, history))
+        self.histories.clear()
+        for cta in self.ctas:
+            for warp in cta.warps:
+                warp.ports.clear()
+                warp.registers.clear()
+                warp.state.clear()
+            cta.warps.clear()
+            cta.state.clear()
+        self.ctas.clear()
+        self.state.clear()
+        self.engine.pending.clear()
 
     def _control(self, split: Split, result: Any) -> None:
         if result is CHANGED or result is CONVERGE:
@@ -245,24 +265,19 @@ class Cluster:
 
     def deadlock(self) -> None:
         """Report what every waiting warp waits for."""
+        for explain in DEADLOCKS:
+            explain(self)
         notes = [self._where(warp, split) for warp in self.warps for split in warp.splits]
         warp = self.warps[0]
         warp.split = warp.splits[0]
         warp.report("deadlock", f"{len(self.warps)} warps wait, and nothing can wake them", None, *notes)
 
-    def _limit(self, warp: Warp) -> None:
-        inst = self.launch.module.program.instructions[warp.split.pc]
+    def _limit(self, warp: Warp, what: str) -> None:
         notes = [self._where(w, s) for w in self.warps for s in w.splits]
-        self.launch.limit_reached(
-            Finding(
-                "limit",
-                f"the limit of {self.launch.max_instructions} warp instructions is reached; it spins here",
-                inst.line,
-                inst.name,
-                str(inst.location or ""),
-                self.launch.entry.name,
-                warp.cta.index,
-                warp.cta.thread(32 * warp.index + warp.split.mask.first),
-                notes,
-            )
+        warp.report(
+            "limit",
+            f"{what}; it spins here",
+            warp.split.mask,
+            *notes,
         )
+        raise StopLaunch

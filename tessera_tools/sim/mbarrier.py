@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.access import check_remote
+from tessera_tools.sim.machine import DEADLOCKS
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, UNINITIALIZED
-from tessera_tools.sim.races import late_records
+from tessera_tools.sim.races import describe, late_records, record_at
 from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
 
 if TYPE_CHECKING:
-    from tessera_tools.sim.machine import Cta
+    from tessera_tools.sim.machine import Cluster, Cta
 
 __all__ = ["MAXIMUM", "MBarrier", "create", "destroy", "lookup", "resolve"]
 
@@ -45,6 +46,8 @@ class MBarrier:
     initializer: tuple[int, int]
     """Rank of the warp that initialized it, and its clock then."""
     thread: int
+    code: int
+    """The instruction that initialized it."""
     tx: int = 0
     phase: int = 0
     seen: Array | None = None
@@ -61,6 +64,11 @@ class MBarrier:
     """Ranks of warps that have come to know of the initialization by a fence and a relaxed cluster barrier."""
     arrivals: list[str] = field(default_factory=list[str])
     """Who has arrived in this phase, for the deadlock report."""
+    announced: int = 0
+    brought: int = 0
+    """Bytes that expect_tx has announced in this phase, and that complete_tx has taken off."""
+    announcer: tuple[int, tuple[int, int, int], tuple[int, int, int]] | None = None
+    """Instruction, CTA and thread of the last expect_tx of this phase."""
 
     @property
     def place(self) -> str:
@@ -106,6 +114,8 @@ class MBarrier:
     def expect(self, warp: Warp, mask: Mask, amount: int) -> None:
         """expect_tx: the phase awaits so many bytes more."""
         self.tx += amount
+        self.announced += amount
+        self.announcer = (warp.split.pc, warp.cta.index, warp.cta.thread(32 * warp.index + mask.first))
         if abs(self.tx) > MAXIMUM:
             warp.report(
                 "mbarrier", f"{self.place} awaits {self.tx} bytes; at most {MAXIMUM} are allowed", mask
@@ -114,6 +124,7 @@ class MBarrier:
     def complete(self, amount: int, seen: Array | None) -> None:
         """complete_tx: so many bytes have come."""
         self.tx -= amount
+        self.brought += amount
         self._see(seen)
         self.advance()
 
@@ -129,6 +140,8 @@ class MBarrier:
             self.released, self.seen = self.seen, None
             self.polled = 0
             self.arrivals = []
+            self.announced = self.brought = 0
+            self.announcer = None
             self.cta.cluster.launch.progress += 1
 
     def wait(self, ready: Any, finish: Any, text: str, *, timed: bool) -> Wait:
@@ -140,6 +153,26 @@ class MBarrier:
             finish(warp, mask)
 
         return Wait(ready, lambda: f"{text} of {self.describe()}", done, timed=timed)
+
+
+def _of_deadlock(cluster: Cluster) -> None:
+    """Name the objects whose phase cannot end, since other bytes were announced than copies have brought."""
+    for barrier in cluster.state.get("mbarrier", {}).values():
+        if not barrier.tx or (barrier.pending and barrier.tx > 0):
+            continue
+        pc, cta, thread = barrier.announcer or (cluster.warps[0].splits[0].pc, barrier.cta.index, (0, 0, 0))
+        cluster.launch.report(
+            "mbarrier",
+            f"expect_tx announced {barrier.announced} bytes for phase {barrier.phase} of {barrier.place}, and copies "
+            f"brought {barrier.brought}: the phase cannot end",
+            pc,
+            cta,
+            thread,
+            cause=("expect_tx", pc),
+        )
+
+
+DEADLOCKS.append(_of_deadlock)
 
 
 def resolve(warp: Warp, space: str, address: int) -> tuple[Cta, int] | None:
@@ -204,7 +237,7 @@ def create(warp: Warp, mask: Mask, space: str, address: int, count: int) -> None
     clocks = warp.cta.cluster.clocks
     thread = int(warp.records[mask.first]) & 0x7FFF
     objects[cta.rank, offset] = MBarrier(
-        cta, offset, count, count, clocks.agent(), (warp.rank, int(clocks.now)), thread
+        cta, offset, count, count, clocks.agent(), (warp.rank, int(clocks.now)), thread, warp.split.pc
     )
 
 
@@ -239,9 +272,9 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
         warp.report("mbarrier", f"{barrier.place} was overwritten", mask)
         cta.shared.data[offset : offset + 8] = _PATTERN
     if cta is not warp.cta:
-        check_remote(warp, mask, cta)
+        check_remote(warp, mask, cta, arrives=True)
         history = cta.shared.history
-        history.read[offset // history.grain] = warp.records[mask.first]
+        history.read[offset // history.grain] = record_at(warp.records[mask.first], warp.split.pc)
     if warp.rank not in barrier.visible:
         history = cta.shared.history
         record = history.written[offset // history.grain]
@@ -251,16 +284,21 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
                 "race",
                 f"{barrier.place}: nothing orders its initialization by another thread before this use",
                 mask,
+                describe(warp, int(record))[0],
             )
         else:
             # Once ordered, always ordered; a new object at this place is another MBarrier.
             barrier.visible.add(warp.rank)
     if engine and not barrier.fenced:
         barrier.fenced = True
+        program = warp.cta.cluster.launch.module.program.instructions
         warp.report(
             "proxy",
             f"{barrier.place} was initialized through the generic proxy; an operation of the async proxy needs "
             "fence.mbarrier_init or fence.proxy.async in between",
             mask,
+            f"initialized by {program[barrier.code].name} at PTX line {program[barrier.code].line}",
+            severity="warning",
+            cause="mbarrier.init",
         )
     return barrier

@@ -2,19 +2,20 @@
 
     64-bit generic address ── bits 40 and up name the window ──▶ global │ shared │ local │ param │ const
 
-Global, const and param addresses are the same in their own space and in the generic one; shared and local
-addresses are offsets in their own space, and stand above their window's base in the generic one (PTX ISA,
-"Generic Addressing", "cvta"). Accesses take the addresses of the 32 lanes and a mask, and give or take values
+Global addresses are the same in their own space and in the generic one. Those of the other spaces are offsets in
+their own space, which fit in 32 bits, and stand above their window's base in the generic one (PTX ISA, "Generic
+Addressing", "cvta"). Accesses take the addresses of the 32 lanes and a mask, and give or take values
 *compactly*: one row per active lane.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tessera_tools.sim.races import History
+from tessera_tools.sim.races import History, Race, describe
 from tessera_tools.sim.warp import Mask, mask_of
 
 if TYPE_CHECKING:
@@ -108,6 +109,14 @@ class Region:
             offsets = self._refuse(warp, mask, offsets, width)
         return (offsets >> _SHIFT[width]).view(np.int64)
 
+    def place_name(self, offset: int) -> str:
+        """What stands at a byte: the variable or the buffer."""
+        return self.name
+
+    def place(self, offset: int) -> str:
+        """A byte in words: its place in the variable or buffer."""
+        return f"byte {offset} of {self.name}"
+
     def _refuse(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
         outside = offsets > np.uint64(max(self.size - width, 0)) if self.size >= width else offsets >= 0
         askew = (offsets & np.uint64(width - 1) != 0) & ~outside
@@ -156,7 +165,7 @@ class Region:
                     at = int(index[np.flatnonzero(bad)[0]]) * width
                     warp.report(
                         kind,
-                        f"read of {width} bytes at byte {at} of {self.name}: {text}",
+                        f"read of {width} bytes at {self.place(at)}: {text}",
                         mask_of(_bits(mask, bad)),
                     )
 
@@ -171,7 +180,7 @@ class Region:
             what = "written" if seen & fill * LANDING else "read"
             warp.report(
                 "in-flight",
-                f"write of {width} bytes at byte {at} of {self.name}, still being {what} by an asynchronous "
+                f"write of {width} bytes at {self.place(at)}, still being {what} by an asynchronous "
                 "operation that was not waited for",
                 mask_of(_bits(mask, bad)),
             )
@@ -304,7 +313,8 @@ class Allocations:
         known = warp.cta.cluster.histories
         found = known.get(region.base)
         if found is None and region.size <= _WATCHED_SIZE:
-            found = known[region.base] = History(len(region.data))
+            cluster = warp.cta.cluster
+            found = known[region.base] = cluster.launch.history(region, cluster.clocks.begin)
         return found
 
     def _note_load(
@@ -327,10 +337,9 @@ class Allocations:
         racing = history.store(warp, mask, index, width, strong) if history is not None else None
         if racing is not None:
             # Threads that store what is there already harm nobody: replicated results are written so.
-            same = region.views[width][index[racing]] == values[racing]
-            racing = racing[~same.reshape(len(racing), -1).all(axis=1)]
-            if len(racing):
-                _race(warp, mask, region, index, width, racing, "write", "access")
+            harmful = _changing(region, index, width, racing, values)
+            if harmful is not None:
+                _race(warp, mask, region, index, width, harmful, "write", "access")
 
     def _regions(self, warp: Warp, mask: Mask, wanted: Array, width: int) -> list[tuple[Buffer, Mask, Any]]:
         """The allocations that the addresses hit: each with its lanes, and their places in the compact order."""
@@ -369,19 +378,35 @@ class Allocations:
         return f"{text}; {near.name} ends " + (f"{past} bytes below it" if past else "there")
 
 
+def _changing(region: Region, index: Array, width: int, race: Race, values: Array) -> Race | None:
+    """The race without the lanes that write what is there already; None if none is left."""
+    same = region.views[width][index[race.lanes]] == values[race.lanes]
+    lanes = race.lanes[~same.reshape(len(race.lanes), -1).all(axis=1)]
+    return Race(lanes, race.record) if len(lanes) else None
+
+
 def _race(
-    warp: Warp, mask: Mask, region: Region, index: Array, width: int, racing: Array, what: str, other: str
+    warp: Warp, mask: Mask, region: Region, index: Array, width: int, race: Race, what: str, other: str
 ) -> None:
+    """Report that some lanes' access races; with `same`, they write what is there already."""
     chosen = np.zeros(len(index), np.bool_)
-    chosen[racing] = True
-    at = int(index[racing[0]]) * width
-    if at < region.scratch:
-        warp.report(
-            "race",
-            f"{what} of {width} bytes at byte {at} of {region.name}: no barrier orders it after another "
-            f"thread's {other}",
-            mask_of(_bits(mask, chosen)),
-        )
+    chosen[race.lanes] = True
+    at = int(index[race.lanes[0]]) * width
+    if at >= region.scratch:
+        return
+    same = other == "same"
+    who, place = describe(warp, race.record)
+    inst = warp.cta.cluster.launch.module.program.instructions[warp.split.pc]
+    mine = (str(inst.location), *inst.location.callers) if inst.location is not None else inst.line
+    warp.report(
+        "race",
+        f"{what} of {width} bytes at {region.place(at)}: no barrier orders it after another thread's "
+        + ("access; the value is the one that is there" if same else other),
+        mask_of(_bits(mask, chosen)),
+        who,
+        severity="warning" if same else "error",
+        cause=(region.place_name(at), mine, place),
+    )
 
 
 def _unit(width: int) -> Any:
@@ -447,9 +472,24 @@ class Local(_Watched):
 class Shared(_Watched):
     """The shared memory of a CTA. Addresses of the .shared space are offsets from 0; it begins at SHARED_START."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, variables: Sequence[tuple[int, int, str]] = ()) -> None:
         super().__init__("shared memory", BASE["shared"], SHARED_START + size)
         self.history = History(len(self.data))
+        self.variables = variables
+        """Begin, end and name of each variable, in order."""
+
+    def _variable(self, offset: int) -> tuple[int, int, str] | None:
+        return next((one for one in self.variables if one[0] <= offset < one[1]), None)
+
+    def place_name(self, offset: int) -> str:
+        found = self._variable(offset)
+        return found[2] if found is not None else self.name
+
+    def place(self, offset: int) -> str:
+        found = self._variable(offset)
+        if found is None:
+            return super().place(offset)
+        return f"byte {offset - found[0]} of '{found[2]}' (byte {offset} of shared memory)"
 
     def units(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
         if len(offsets) and int(_minimum(offsets)) < SHARED_START:
@@ -479,7 +519,8 @@ class Shared(_Watched):
         self.check_store(warp, mask, index, width)
         racing = self.history.store(warp, mask, index, width, strong)
         if racing is not None:
-            _race(warp, mask, self, index, width, racing, "write", "access")
+            harmful = _changing(self, index, width, racing, values)
+            _race(warp, mask, self, index, width, harmful or racing, "write", "access" if harmful else "same")
         self.views[width][index] = values
         self.states[width][index] = _UNFENCED[width]
 

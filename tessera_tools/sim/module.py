@@ -79,8 +79,8 @@ class Module:
         type = variable.type
         for index, value in enumerate(variable.initializer):
             if isinstance(value, tuple):
-                name, offset, _generic, shift = value
-                raw = ((self._address(variable, name) + offset) >> shift).to_bytes(8, "little")
+                name, offset, generic, shift = value
+                raw = ((self._address(variable, name, generic) + offset) >> shift).to_bytes(8, "little")
             elif isinstance(value, bytes):
                 raw = value
             elif type.is_float:
@@ -96,10 +96,11 @@ class Module:
                 )
             buffer.data[at : at + type.bytes] = np.frombuffer(raw[: type.bytes], np.uint8)
 
-    def _address(self, variable: Variable, name: str) -> int:
+    def _address(self, variable: Variable, name: str, generic: bool) -> int:
         target = self.program.scope.variable(name)
         if target is not None and id(target) in self.variables:
-            return self.variables[id(target)].base
+            own = target.space == "const" and not generic
+            return self.variables[id(target)].base - (BASE["const"] if own else 0)
         if target is not None and target.space == "shared":
             return BASE["shared"]
         if name in self.program.functions:
@@ -158,13 +159,14 @@ class Module:
         mode: str = "late",
         max_instructions: int = 1 << 32,
         stats: bool = False,
+        time_limit: float | None = None,
     ) -> Result:
         """Run a kernel on the simulated GPU.
 
         `args` are one per parameter: a Buffer (its address), an int, a float, or bytes. `shared_bytes` is the
         dynamic shared memory. `seed` chooses the order of warps; `mode` is `late` or `early` (when asynchronous
-        work completes). Raises DiagnosticError for a launch that no GPU would take; what goes wrong in the
-        kernel is in the result's findings.
+        work completes). `time_limit` is in seconds. Raises DiagnosticError for a launch that no GPU would take; what
+        goes wrong in the kernel is in the result's findings.
         """
         return Launch(
             self,
@@ -178,6 +180,7 @@ class Module:
             mode,
             max_instructions,
             stats,
+            time_limit,
         ).run()
 
 

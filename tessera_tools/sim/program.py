@@ -84,11 +84,22 @@ Operand = Name | Immediate | Address | Vector | Pair | Group
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """What `.loc` says: a file of the `.file` table, line and column."""
+    """What `.loc` says: a file of the `.file` table, line and column; `caller` is where it was inlined."""
 
     file: str
     line: int
     column: int
+    caller: SourceLocation | None = None
+
+    @property
+    def callers(self) -> list[str]:
+        """The calls through which the code was inlined, innermost first."""
+        found: list[str] = []
+        caller = self.caller
+        while caller is not None:
+            found.append(str(caller))
+            caller = caller.caller
+        return found
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.memory import LANDING, READING, UNFENCED, UNINITIALIZED
-from tessera_tools.sim.races import History, late_records
+from tessera_tools.sim.races import History, describe, late_records, threads_of
 from tessera_tools.sim.warp import Mask, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.memory import Region
 
-__all__ = ["async_read", "async_write", "check_order", "fence_async", "history_of", "mark"]
+__all__ = ["async_read", "async_write", "check_order", "covered", "fence_async", "history_of", "mark"]
 
 Array = np.ndarray[Any, Any]
 Where = Any
@@ -73,7 +73,7 @@ def async_read(warp: Warp, mask: Mask, memory: Region, where: Where, what: str) 
         ):
             if seen & flag:
                 at = _first(where, states & flag != 0)
-                warp.report(kind, f"{what} reads byte {at} of {memory.name}, {text}", mask)
+                warp.report(kind, f"{what} reads {memory.place(at)}, {text}", mask)
     check_order(warp, mask, memory, where, what, writes=False)
 
 
@@ -94,7 +94,7 @@ def async_write(
             done = "written" if seen & LANDING and not reduces else "read"
             warp.report(
                 "in-flight",
-                f"{what} writes byte {at} of {memory.name}, still being {done} by an asynchronous operation that "
+                f"{what} writes {memory.place(at)}, still being {done} by an asynchronous operation that "
                 "was not waited for",
                 mask,
             )
@@ -102,15 +102,13 @@ def async_write(
             at = _first(where, states & UNFENCED != 0)
             warp.report(
                 "proxy",
-                f"{what} writes byte {at} of {memory.name}, which was stored through the generic proxy with no "
+                f"{what} writes {memory.place(at)}, which was stored through the generic proxy with no "
                 "fence.proxy.async since that orders it",
                 mask,
             )
         if reduces and seen & UNINITIALIZED:
             at = _first(where, states & UNINITIALIZED != 0)
-            warp.report(
-                "uninitialized", f"{what} reads byte {at} of {memory.name}, which was never written", mask
-            )
+            warp.report("uninitialized", f"{what} reads {memory.place(at)}, which was never written", mask)
     if not reduces:
         check_order(warp, mask, memory, where, what, writes=True)
 
@@ -130,13 +128,24 @@ def check_order(warp: Warp, mask: Mask, memory: Region, where: Where, what: str,
         if late.any():
             first = int(np.flatnonzero(late)[0])
             at = (grains.start + first if isinstance(grains, slice) else int(grains[first])) * history.grain
+            who, place = describe(warp, int(found.reshape(-1)[first]))
             warp.report(
                 "race",
-                f"{what} {'writes' if writes else 'reads'} byte {at} of {memory.name}: no barrier orders it after "
+                f"{what} {'writes' if writes else 'reads'} {memory.place(at)}: no barrier orders it after "
                 f"another thread's {other}",
                 mask,
+                who,
+                cause=(memory.place_name(at), what, place),
             )
             return
+
+
+def covered(warp: Warp, mask: Mask, history: History, where: Array) -> Array:
+    """The bytes whose last store is ordered before a fence by the lanes, their own stores included."""
+    records = history.written[where // history.grain]
+    own = threads_of(records)
+    mine = (own >> 5 == warp.rank) & mask.array[own & 31]
+    return where[~late_records(warp, records, -1) | mine]
 
 
 def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
@@ -157,10 +166,5 @@ def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
         if not len(dirty):
             continue
         if history is not None:
-            records = history.written[dirty // history.grain]
-            # The lanes of this warp that run the fence cover their own stores.
-            late = late_records(warp, records, -1)
-            own = records.astype(np.intp) & 0x7FFF
-            mine = (own >> 5 == warp.rank) & mask.array[own & 31]
-            dirty = dirty[~late | mine]
+            dirty = covered(warp, mask, history, dirty)
         memory.state[dirty] &= ~np.uint8(UNFENCED)

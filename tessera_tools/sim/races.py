@@ -1,29 +1,71 @@
 """Happens-before between the warps of a cluster, and who touched each byte last.
 
-Every access leaves a record `clock << 16 | thread`; the clock is the launch's count of synchronizations when the
-warp last synchronized. `known[u, w]` is the clock up to which warp u has seen the accesses of warp w, because a
+Every access leaves a record: the clock, the instruction, and the thread that made it. The clock is the launch's
+count of synchronizations when the warp last synchronized.
+
+    63 ── clock ── 36 ── code index ── 16, 15: strong, 14 ── thread ── 0
+
+`known[u, w]` is the clock up to which warp u has seen the accesses of warp w, because a
 barrier, an mbarrier or bar.warp.sync ordered them. An access that conflicts with a record later than that,
 of another thread, is a race. Vector clocks per warp, scalar records per byte (as FastTrack does).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from tessera_tools.sim.warp import Mask, Warp
 
-__all__ = ["AGENTS", "Clocks", "History", "THREAD_BITS", "late_records"]
+__all__ = [
+    "AGENTS",
+    "MOST_CLOCK",
+    "Clocks",
+    "History",
+    "Race",
+    "clocks_of",
+    "describe",
+    "late_records",
+    "record_at",
+    "threads_of",
+]
 
-THREAD_BITS = 16
+_CLOCK_SHIFT = 36
+_CODE_SHIFT = 16
+_CODE_MASK = (1 << _CLOCK_SHIFT - _CODE_SHIFT) - 1
+MOST_CLOCK = (1 << 64 - _CLOCK_SHIFT) - 1
+"""The last clock that a record can hold."""
 AGENTS = 128
 """Engines of a cluster that access memory by themselves, each as if it were a warp (`Clocks.agent`)."""
-_STRONG = np.uint64(1 << THREAD_BITS - 1)
+_STRONG = np.uint64(1 << _CODE_SHIFT - 1)
 """Set in the record of an atomic or otherwise strong access; a cluster has at most 2^14 threads."""
-_THREAD = (1 << THREAD_BITS - 1) - 1
+_THREAD = (1 << _CODE_SHIFT - 1) - 1
+_THREAD_BITS = np.uint64(_THREAD)
 Array = np.ndarray[Any, Any]
+
+
+class Race(NamedTuple):
+    """The lanes (positions in the compact order) that race, and the record of an access that the first races with."""
+
+    lanes: Array
+    record: int
+
+
+def threads_of(records: Array) -> Array:
+    """The threads, counted through the cluster; from `Clocks.warps * 32` on, agents."""
+    return (records & np.uint64(_THREAD)).astype(np.intp)
+
+
+def clocks_of(records: Array) -> Array:
+    return (records >> np.uint64(_CLOCK_SHIFT)).view(np.int64)
+
+
+def record_at(record: np.uint64, pc: int) -> np.uint64:
+    """The record, of an access by the instruction `pc`."""
+    return np.uint64(int(record) | (pc & _CODE_MASK) << _CODE_SHIFT)
 
 
 class Clocks:
@@ -45,8 +87,8 @@ class Clocks:
             self._tick(warp)
 
     def _tick(self, warp: Warp) -> None:
-        warp.records = (warp.records & np.uint64(_THREAD)) | np.uint64(self.now << THREAD_BITS)
-        warp.limit = self.horizon[warp.rank] + 1 << THREAD_BITS
+        warp.records = (warp.records & np.uint64(_THREAD)) | np.uint64(self.now << _CLOCK_SHIFT)
+        warp.limit = self.horizon[warp.rank] + 1 << _CLOCK_SHIFT
 
     def release(self, warp: Warp) -> Array:
         """What happened before now in `warp`, for another to `acquire`; later accesses are not part of it."""
@@ -60,7 +102,7 @@ class Clocks:
         row = self.known[warp.rank]
         np.maximum(row, seen, out=row)
         self.horizon[warp.rank] = self._ordered(row)
-        warp.limit = self.horizon[warp.rank] + 1 << THREAD_BITS
+        warp.limit = self.horizon[warp.rank] + 1 << _CLOCK_SHIFT
 
     def _ordered(self, row: Array) -> int:
         """The clock up to which a warp that knows `row` comes after everything."""
@@ -76,14 +118,14 @@ class Clocks:
         self.agents += 1
         return (self.agents - 1) % AGENTS
 
-    def act(self, agent: int) -> tuple[np.uint64, Array]:
-        """The record of what an agent does now, and what a warp must `acquire` to come after it."""
+    def act(self, agent: int, pc: int) -> tuple[np.uint64, Array]:
+        """The record of what an agent does now for the instruction `pc`, and what a warp must `acquire` to follow."""
         now = self.now
         self.now += 1
         self.last[agent] = now
         seen = np.full(self.known.shape[1], self.begin, np.int64)
         seen[self.warps + agent] = now
-        return np.uint64(now << THREAD_BITS | (self.warps + agent) << 5), seen
+        return record_at(np.uint64(now << _CLOCK_SHIFT | (self.warps + agent) << 5), pc), seen
 
     def synchronize(self, warps: list[Warp], others: Array | None = None) -> None:
         """All of `warps` meet: each comes after all of them, and after `others`, what `release` gave.
@@ -103,6 +145,19 @@ class Clocks:
             self._tick(warp)
 
 
+_CHUNK = 1 << 12
+
+
+def _spread(records: Array, times: int) -> Array:
+    """Each record `times` times; where nobody was, no memory is used."""
+    found = np.zeros(len(records) * times, np.uint64)
+    for begin in range(0, len(records), _CHUNK):
+        part = records[begin : begin + _CHUNK]
+        if part.any():
+            found[begin * times : (begin + len(part)) * times] = np.repeat(part, times)
+    return found
+
+
 class History:
     """The last writer and reader of each grain of a memory: 4 bytes, or fewer once a narrower access has come.
 
@@ -116,7 +171,6 @@ class History:
         # numpy's zeros are mapped on first touch: the history of a large, little used memory costs nothing.
         self.written = np.zeros(self.size // 4, np.uint64)
         self.read = np.zeros(self.size // 4, np.uint64)
-        self._touched = False
         self._shape()
 
     def _shape(self) -> None:
@@ -131,28 +185,21 @@ class History:
         return records if each == 1 else records.reshape(-1, each)
 
     def _refine(self, grain: int) -> None:
-        if self._touched:
-            self.written = np.repeat(self.written, self.grain // grain)
-            self.read = np.repeat(self.read, self.grain // grain)
-        else:
-            self.written = np.zeros(self.size // grain, np.uint64)
-            self.read = np.zeros(self.size // grain, np.uint64)
+        times = self.grain // grain
+        self.written, self.read = _spread(self.written, times), _spread(self.read, times)
         self.grain = grain
         self._shape()
 
-    def load(self, warp: Warp, mask: Mask, index: Array, width: int, strong: bool = False) -> Array | None:
-        """Note a read of the `width`-byte units `index`; the lanes (positions in `index`) that race, or None.
+    def load(self, warp: Warp, mask: Mask, index: Array, width: int, strong: bool = False) -> Race | None:
+        """Note a read of the `width`-byte units `index`; who races, or None.
 
         `strong` accesses (atomic, volatile, relaxed, acquire) do not race with each other (PTX ISA, "Conflict
         and Data-races").
         """
         if width < self.grain:
             self._refine(width)
-        self._touched = True
         written, read = self._tables[width]
-        mine = warp.records if mask.full else warp.records[mask.array]
-        if strong:
-            mine = mine | _STRONG
+        mine = self._mine(warp, mask, strong)
         found = written.take(index, 0)
         late = None
         if _newest(found) >= warp.limit:
@@ -160,15 +207,12 @@ class History:
         read[index] = mine if found.ndim == 1 else mine[:, None]
         return late
 
-    def store(self, warp: Warp, mask: Mask, index: Array, width: int, strong: bool = False) -> Array | None:
-        """Note a write; the lanes that race with a write or a read, or None."""
+    def store(self, warp: Warp, mask: Mask, index: Array, width: int, strong: bool = False) -> Race | None:
+        """Note a write; who races with a write or a read, or None."""
         if width < self.grain:
             self._refine(width)
-        self._touched = True
         written, read = self._tables[width]
-        mine = warp.records if mask.full else warp.records[mask.array]
-        if strong:
-            mine = mine | _STRONG
+        mine = self._mine(warp, mask, strong)
         found = written.take(index, 0)
         late = None
         if _newest(found) >= warp.limit:
@@ -180,30 +224,50 @@ class History:
         written[index] = mine if found.ndim == 1 else mine[:, None]
         return late
 
-    def _late(self, warp: Warp, records: Array, mine: Array, strong: bool) -> Array | None:
+    def _mine(self, warp: Warp, mask: Mask, strong: bool) -> Array:
+        mark = (warp.split.pc & _CODE_MASK) << _CODE_SHIFT | (int(_STRONG) if strong else 0)
+        return (warp.records if mask.full else warp.records[mask.array]) | np.uint64(mark)
+
+    def _late(self, warp: Warp, records: Array, mine: Array, strong: bool) -> Race | None:
         # Mostly each lane touched its own last.
-        if records.ndim == 1:
-            if records.tobytes() == mine.tobytes():
-                return None
-        elif (records == mine[:, None]).all():
+        own = mine & _THREAD_BITS
+        if not (records & _THREAD_BITS != (own if records.ndim == 1 else own[:, None])).any():
             return None
         clocks = warp.cta.cluster.clocks
         records = records.reshape(len(records), -1)
-        threads = (records & np.uint64(_THREAD)).astype(np.intp)
-        when = (records >> np.uint64(THREAD_BITS)).view(np.int64)
-        own = (mine & np.uint64(_THREAD)).astype(np.intp)
-        late = (when > clocks.known[warp.rank][threads >> 5]) & (threads != own[:, None])
+        threads = threads_of(records)
+        late = (clocks_of(records) > clocks.known[warp.rank][threads >> 5]) & (
+            threads != threads_of(own)[:, None]
+        )
         if strong:
             late &= records & _STRONG == 0
-        lanes = np.flatnonzero(late.any(axis=1))
-        return lanes if len(lanes) else None
+        if not late.any():
+            return None
+        first = np.flatnonzero(late)[0]
+        return Race(np.flatnonzero(late.any(axis=1)), int(records.reshape(-1)[first]))
 
 
 def late_records(warp: Warp, records: Array, thread: int) -> Array:
     """Which of the records (any shape) are of another thread, and not ordered before what `warp` does now."""
-    when = (records >> np.uint64(THREAD_BITS)).view(np.int64)
-    threads = (records & np.uint64(_THREAD)).astype(np.intp)
-    return (when > warp.cta.cluster.clocks.known[warp.rank][threads >> 5]) & (threads != thread)
+    threads = threads_of(records)
+    return (clocks_of(records) > warp.cta.cluster.clocks.known[warp.rank][threads >> 5]) & (threads != thread)
+
+
+def describe(warp: Warp, record: int) -> tuple[str, Hashable]:
+    """Who made the access of a record, in words: the instruction, its place, the thread; and its place alone."""
+    launch, cluster = warp.cta.cluster.launch, warp.cta.cluster
+    pc, thread = record >> _CODE_SHIFT & _CODE_MASK, record & _THREAD
+    inst = launch.module.program.instructions[pc]
+    text = f"the other access: {inst.name} at PTX line {inst.line}"
+    if inst.location is not None:
+        text += f" ({', inlined at '.join([str(inst.location), *inst.location.callers])})"
+    if thread >> 5 < cluster.clocks.warps:
+        count = len(cluster.ctas[0].warps)
+        cta = cluster.ctas[(thread >> 5) // count]
+        text += f", by CTA {cta.index} thread {cta.thread(thread - 32 * count * cta.rank)}"
+    else:
+        text += ", by the asynchronous operation that it started"
+    return text, (str(inst.location), *inst.location.callers) if inst.location is not None else inst.line
 
 
 def _newest(records: Array) -> int:

@@ -9,12 +9,10 @@ that runs too long hands over to another, so that a lane that spins never starve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from tessera_tools.sim.findings import Finding
 
 if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cta
@@ -240,22 +238,26 @@ class Warp:
 
     # -- findings
 
-    def report(self, kind: str, message: str, mask: Mask | None = None, *notes: str) -> None:
+    def report(
+        self,
+        kind: str,
+        message: str,
+        mask: Mask | None = None,
+        *notes: str,
+        severity: str = "error",
+        cause: Hashable = None,
+    ) -> None:
         """A finding at the instruction that runs; `mask` are the lanes at fault."""
         mask = mask or self.split.mask
-        launch = self.cta.cluster.launch
-        instruction = launch.module.program.instructions[self.split.pc]
-        launch.findings.add(
-            Finding(
-                kind,
-                message,
-                instruction.line,
-                instruction.name,
-                str(instruction.location or ""),
-                launch.entry.name,
-                self.cta.index,
-                self.cta.thread(32 * self.index + mask.first),
-                list(notes),
-                max(mask.count, 1),
-            )
+        thread = self.cta.thread(32 * self.index + mask.first)
+        self.cta.cluster.launch.report(
+            kind,
+            message,
+            self.split.pc,
+            self.cta.index,
+            thread,
+            notes,
+            count=max(mask.count, 1),
+            severity=severity,
+            cause=cause,
         )

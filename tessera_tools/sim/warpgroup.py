@@ -22,6 +22,7 @@ from tessera_tools.sim import memory
 from tessera_tools.sim.decode import Execute, after_decoding
 from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Pair, Program, Vector
 from tessera_tools.sim.proxies import mark
+from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Mask, Warp
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ __all__ = [
     "land",
     "registers_of",
     "state_of",
-    "watch",
     "warpgroup_of",
+    "watch",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -67,6 +68,7 @@ class Operation:
     """Units of shared memory that it reads."""
     compute: Callable[[], None]
     line: int
+    pc: int
     number: int = 0
     """How many wgmmas the warp had issued before this one."""
     finished: bool = False
@@ -140,7 +142,7 @@ def issue(warp: Warp, state: State, operation: Operation) -> None:
     """Start the part of `warp` in an operation: its operands in shared memory are in use from now on."""
     shared, readers = warp.cta.shared, readers_of(warp.cta)
     group = warpgroup_of(warp)
-    record, _ = warp.cta.cluster.clocks.act(group.agent)
+    record, _ = warp.cta.cluster.clocks.act(group.agent, operation.pc)
     for units in operation.units:
         mark(warp, shared, unit_bytes(units), record, write=False)
         readers[units] += 1
@@ -157,8 +159,9 @@ def complete(group: Warpgroup, number: int) -> None:
     if not done:
         return
     group.pending = [pair for pair in group.pending if pair[1].number > number]
-    record, seen = cta.cluster.clocks.act(group.agent)
+    act, seen = cta.cluster.clocks.act(group.agent, 0)
     for warp, operation in done:
+        record = record_at(act, operation.pc)
         if not operation.finished:
             operation.compute()
             operation.finished = True

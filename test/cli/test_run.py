@@ -39,6 +39,12 @@ def test_help_lists_every_option() -> None:
         assert f"--{name}" in out
 
 
+def test_a_report_may_stand_behind_its_option(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(SCALE)
+    tessera_run("k.ptx", *ARGS, "--report", "rep.json", cwd=tmp_path)
+    assert json.loads((tmp_path / "rep.json").read_text())["status"] == "success"
+
+
 def test_a_buffer_is_written_as_npy(tmp_path: Path) -> None:
     tessera_run(*ARGS, "--out", "x=y.npy", cwd=tmp_path)
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.arange(100, dtype=np.float32) / 2)
@@ -94,7 +100,7 @@ def test_an_expected_array_of_another_shape_is_refused(tmp_path: Path) -> None:
 
 def test_a_finding_is_status_3() -> None:
     _, err = tessera_run("--arg=zeros:u32:1", ptx=RACE, status=3)
-    assert "<stdin>:11: finding: race: " in err
+    assert "<stdin>:11: error: race: " in err
     assert "1 finding\n" in err
 
 
@@ -124,7 +130,7 @@ def test_schedules_take_seeds_in_turn() -> None:
 def test_schedules_that_disagree_are_a_finding() -> None:
     # The last store wins, and seeds differ in which that is.
     _, err = tessera_run("--arg=x=zeros:u32:1", "--schedules=8", ptx=RACE, status=3)
-    assert "finding: schedules disagree: x[0] is " in err
+    assert "error: schedules disagree: x[0] is " in err
 
 
 def test_both_modes_run_each_seed_twice() -> None:
@@ -160,7 +166,7 @@ def test_mlir_is_compiled_and_findings_name_its_lines(tmp_path: Path) -> None:
         "a=rand:f32:1000", "i32:1000", "i32:1", "b=rand:f32:1000", "i32:1000", "i32:1", "c=zeros:f32:992", "i32:1000",
         "i32:1")]  # fmt: skip
     _, err = tessera_run(str(ROOT / "examples/vector_add.mlir"), *args, status=3)
-    assert "finding: out-of-bounds" in err
+    assert "error: out-of-bounds" in err
     assert re.search(r"at .*vector_add\.mlir:\d+", err)
 
 
@@ -195,24 +201,42 @@ def test_a_cubin_is_refused_on_the_simulated_gpu(tmp_path: Path) -> None:
     assert "give the .ptx or .mlir it was made from, or use --device=cuda" in err
 
 
+MANIFEST = {
+    "schema": 2, "target": "sm_80", "ptx_version": "8.0",
+    "kernels": [{
+        "name": "scale", "block": [64, 1, 1], "cluster": [1, 1, 1], "static_shared": 0, "dynamic_shared": 0,
+        "registers": 16, "tensor_maps": [],
+        "parameters": [
+            {"name": "data", "type": "ptr", "size": 8, "offset": 0},
+            {"name": "count", "type": "i32", "size": 4, "offset": 8},
+            {"name": "factor", "type": "f32", "size": 4, "offset": 12},
+        ],
+    }],
+}  # fmt: skip
+
+
 def test_a_manifest_names_parameters(tmp_path: Path) -> None:
-    manifest = {
-        "schema": 2, "target": "sm_80", "ptx_version": "8.0",
-        "kernels": [{
-            "name": "scale", "block": [64, 1, 1], "cluster": [1, 1, 1], "static_shared": 0, "dynamic_shared": 0,
-            "registers": 16, "tensor_maps": [],
-            "parameters": [
-                {"name": "data", "type": "ptr", "size": 8, "offset": 0},
-                {"name": "count", "type": "i32", "size": 4, "offset": 8},
-                {"name": "factor", "type": "f32", "size": 4, "offset": 12},
-            ],
-        }],
-    }  # fmt: skip
-    (tmp_path / "m.json").write_text(json.dumps(manifest))
+    (tmp_path / "m.json").write_text(json.dumps(MANIFEST))
     err = refused("--manifest=m.json", "--arg=zeros:f32:8", "--arg=f32:8", "--arg=f32:1", cwd=tmp_path)
     assert "parameter 'count' (i32): found f32:8.0, expected i32" in err
     err = refused("--manifest=m.json", "--arg=i64:8", "--arg=i32:8", "--arg=f32:1", cwd=tmp_path)
     assert "parameter 'data' (ptr): found i64:8, expected a buffer" in err
+
+
+@pytest.mark.parametrize("place", ["6-ptx.json", "7-cubin.json"])
+def test_the_manifest_beside_ptx_is_found(place: str, tmp_path: Path) -> None:
+    (tmp_path / "6-ptx.ptx").write_text(SCALE)
+    (tmp_path / "6-ptx.json").write_text('{"of": "another program"}')
+    (tmp_path / place).write_text(json.dumps(MANIFEST))
+    args = ("--arg=zeros:f32:8", "--arg=f32:8", "--arg=f32:1")
+    assert refused("6-ptx.ptx", *args, cwd=tmp_path) == refused(
+        "6-ptx.ptx", f"--manifest={place}", *args, cwd=tmp_path
+    )
+    (tmp_path / place).write_text(json.dumps(MANIFEST).replace('"scale"', '"other"'))
+    (tmp_path / "none.ptx").write_text(SCALE)
+    assert refused("6-ptx.ptx", *args, cwd=tmp_path).replace("6-ptx", "none") == refused(
+        "none.ptx", *args, cwd=tmp_path
+    )
 
 
 def test_a_param_list_names_parameters() -> None:
@@ -434,3 +458,34 @@ def test_dynamic_shared_memory_that_nobody_gave_is_warned_of() -> None:
     _, err = tessera_run(*ARGS, ptx=ptx)
     assert "warning: 'tile' is dynamic shared memory, and the launch has none" in err
     assert "warning" not in tessera_run(*ARGS, "--shared=1024", ptx=ptx)[1]
+
+
+SAME = RACE.replace(
+    "st.global.u32 [%rd0], %r0", "mov.u32 %r1, 7; mov.u32 %r2, tile; st.shared.u32 [%r2], %r1"
+).replace(".visible", ".shared .align 4 .b8 tile[64];\n.visible")
+"""Every thread stores the same number to the same word of shared memory: a warning."""
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "text"),
+    [
+        ((), 0, ": warning: race: "),
+        (("--findings=warnings",), 0, "1 warning\n"),
+        (("--findings=strict",), 3, ": error: race: "),
+    ],
+)
+def test_warnings_set_the_status_only_when_asked(options: tuple[str, ...], status: int, text: str) -> None:
+    _, err = tessera_run("--arg=zeros:u32:1", *options, ptx=SAME, status=status)
+    assert text in err
+
+
+def test_warnings_can_be_left_out() -> None:
+    _, err = tessera_run("--arg=zeros:u32:1", "--findings=errors", ptx=SAME)
+    assert "race" not in err.replace("race: grid", "")
+    assert "no findings" in err
+
+
+def test_a_launch_beyond_its_time_limit_is_an_error() -> None:
+    err = refused("--time-limit=0.01", ptx=SPIN)
+    assert "the limit of 0.01 seconds is reached" in err
+    assert "raise the limit with --time-limit" in err

@@ -17,7 +17,7 @@ from tessera_tools.runtime import device
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from programs_of_products import Product  # noqa: E402
+from programs_of_products import Product
 
 Array = np.ndarray[Any, Any]
 _WAIT = re.compile(r"\t\{\n(?:(?!\t\}).*\n)*?.*mbarrier\.try_wait(?:(?!\t\}).*\n)*\t\}\n")

@@ -180,7 +180,7 @@ func.func @kernel(%A: memref<?x?xbf16>, %B: memref<?x?xbf16>, %D: memref<?x?xf32
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["b", "b-transposed"])
-@pytest.mark.parametrize("element, sum", [("bf16", "f32"), ("f64", "f64"), ("i8", "i32")])
+@pytest.mark.parametrize("element, sum", [("bf16", "f32"), ("tf32", "f32"), ("f64", "f64"), ("i8", "i32")])
 def test_operands_of_products_cost_what_is_predicted(element: str, sum: str, transposed: bool) -> None:
     text = MMA.replace("TRANSPOSE", f"transpose_b = {str(transposed).lower()}")
     text = text.replace("bf16", element).replace("f32", sum)

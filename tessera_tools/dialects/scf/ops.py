@@ -16,6 +16,7 @@ from tessera_tools.ir.core import Block, BlockArgument, Region, Value
 from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.location import Location
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64, INDEX, bit_width
 from tessera_tools.opdef import (
     ANY_INDEX,
@@ -64,7 +65,8 @@ def end_with(terminator: type[Op], regions: Sequence[Region], location: Location
     for inner in regions:
         if not inner.blocks:
             inner.append(Block())
-        if inner.blocks[-1].terminator is None:
+        last = inner.blocks[-1].last_op
+        if last is None or not last.has_trait(Terminator):
             inner.blocks[-1].append(terminator(location=location))
 
 

@@ -11,6 +11,7 @@ from tessera_tools.dialects.tile.asynchronous import *  # noqa: F403
 from tessera_tools.dialects.tile.base import FRAGMENT, GLOBAL_BUFFER, REGISTERS, SHARED, rows_of, space_of
 from tessera_tools.dialects.tile.collectives import *  # noqa: F403
 from tessera_tools.dialects.tile.compute import *  # noqa: F403
+from tessera_tools.dialects.tile.listing import complete_subviews
 from tessera_tools.dialects.tile.memory import *  # noqa: F403
 from tessera_tools.dialects.tile.mesh import MeshAttr, ShardingAttr, mesh_of
 from tessera_tools.dialects.tile.threads import *  # noqa: F403
@@ -22,6 +23,7 @@ DIALECT = Dialect(
     "tile",
     "the Tessera tile dialect: shared memory, registers and warps by hand",
     ops_of(*FAMILIES),
+    upgrade=complete_subviews,
     attributes=by_word(compute.ReductionKindAttr, mesh.MeshAttr, mesh.ShardingAttr),
 )
 

@@ -35,14 +35,17 @@ from tessera_tools.opdef import (
     CustomDirective,
     MemoryEffects,
     Op,
+    Reach,
     attribute,
     enum,
     operand,
     optional_operand,
     optional_result,
+    read,
     result,
     same_as,
     variadic_operand,
+    write,
 )
 
 # -- memory
@@ -58,7 +61,7 @@ class _Memory(Op):
             raise self.error(f"requires {len(base.shape)} indices")
 
 
-class Load(_Memory, name="vector.load", traits=(READ,)):
+class Load(_Memory, name="vector.load", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)):
     """A vector of consecutive elements of a buffer."""
 
     base = operand(ANY_MEMREF)
@@ -69,7 +72,7 @@ class Load(_Memory, name="vector.load", traits=(READ,)):
     assembly = "$base `[` $indices `]` attr-dict `:` type($base) `,` type($result)"
 
 
-class Store(_Memory, name="vector.store", traits=(WRITE,)):
+class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)):
     """Writes a vector to consecutive elements of a buffer."""
 
     value_to_store = operand(ANY_VECTOR)
@@ -82,7 +85,9 @@ class Store(_Memory, name="vector.store", traits=(WRITE,)):
     )
 
 
-class MaskedLoad(_Memory, name="vector.maskedload", traits=(READ,)):
+class MaskedLoad(
+    _Memory, name="vector.maskedload", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)
+):
     """Consecutive elements where a mask is set, else those of another vector."""
 
     base = operand(ANY_MEMREF)
@@ -97,7 +102,9 @@ class MaskedLoad(_Memory, name="vector.maskedload", traits=(READ,)):
     )
 
 
-class MaskedStore(_Memory, name="vector.maskedstore", traits=(WRITE,)):
+class MaskedStore(
+    _Memory, name="vector.maskedstore", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)
+):
     """Writes the elements where a mask is set."""
 
     base = operand(ANY_MEMREF)
@@ -331,7 +338,7 @@ class ConstantMask(Op, name="vector.constant_mask", traits=(PURE,)):
             raise self.error("array attr of size out of bounds of vector result dimension size")
 
 
-class Print(Op, name="vector.print", traits=(MemoryEffects("write"),)):
+class Print(Op, name="vector.print", traits=(WRITE,)):
     """Prints a value, on the host."""
 
     source = operand(ANY_TYPE)

@@ -24,7 +24,7 @@ from tessera_tools.ir.core import Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, TF32, IndexType, bit_width
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm.tiles import converted
-from tessera_tools.passes.tileas.kernel import known_target
+from tessera_tools.planning.kernel import known_target
 from tessera_tools.target import Feature, Target, max_registers_for
 
 

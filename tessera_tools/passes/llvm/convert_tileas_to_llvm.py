@@ -44,8 +44,8 @@ from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.llvm.tensor_maps import hidden_parameters
-from tessera_tools.passes.tileas.kernel import target_of
-from tessera_tools.passes.tileas.shared_memory import ALIGNMENT, recorded
+from tessera_tools.planning.kernel import target_of
+from tessera_tools.planning.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import ExecutionUnit, Target
 
 FAMILIES = (

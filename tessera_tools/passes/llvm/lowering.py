@@ -24,7 +24,7 @@ from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
-from tessera_tools.passes.tileas.shared_memory import Allocation
+from tessera_tools.planning.shared_memory import Allocation
 from tessera_tools.target import ExecutionUnit, Target
 
 LOWERINGS: Registry[Callable[[Lowering, Any], None]] = Registry("lowering")

@@ -33,10 +33,11 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT, ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, Operation, Value
-from tessera_tools.ir.effects import EffectsOf
+from tessera_tools.ir.effects import EffectsOf, Kind
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import DYNAMIC, MemRefType, bit_width
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.tile.host_values import as_values
 from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, is_fresh, is_zero, rule_of
 
 IMPLEMENTATION = StringAttr("nccl")
@@ -162,6 +163,7 @@ class _Partition:
                 "is called with tensors of all ranks, and is written for one rank (tile.per_rank)"
             )
         self.within.append(function)
+        as_values(function)
         types = function.signature.inputs
         cut: list[Sharding] = []
         for number, spec in enumerate(_specs(function, True)):
@@ -425,7 +427,7 @@ class _Partition:
     def other(self, op: Operation, tensors: list[int]) -> None:
         """An op of which nothing is known: it needs its tensors whole, but may change one that nobody else has."""
         effects = self.effects(op)
-        writes = effects is None or "write" in effects
+        writes = effects is None or Kind.WRITE in effects
         states = {self.state(op.operand(n)) for n in tensors}
         if writes and any(not state.is_whole for state in states):
             fills = op.name == "tile.fill" and not next(iter(states)).partial

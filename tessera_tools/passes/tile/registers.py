@@ -12,6 +12,7 @@ from typing import Any
 
 from tessera_tools.analysis.fragments import Fragments
 from tessera_tools.analysis.lane_values import trips
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import scf, tile
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
@@ -43,6 +44,8 @@ def share(function: Any, fragments: Fragments) -> int:
             if _alike(op, other, fragments) and frozenset((op.res, other.res)) not in meeting:
                 op.res.replace_all_uses_with(other.res)
                 op.erase()
+                for copy in [c for c in other.res.users if isinstance(c, tile.Copy) and c.source is c.dest]:
+                    copy.erase()
                 gone += 1
                 meeting = interferences(Liveness(function))
                 break
@@ -101,7 +104,7 @@ class Spiller:
         held = (liveness.before[place] & liveness.after[place]) - pinned(self.function)
         for value in [v for op in self.function.walk() for v in op.results if v in held]:
             type: Any = value.type
-            if value in used or value in self.settled or type.rank != 2 or type.element.width != 32:
+            if value in used or value in self.settled or type.rank != 2 or storage_bits(type.element) != 32:
                 continue
             if value not in self.fragments.shapes or self._slot_elements(value) * 4 > room:
                 continue
@@ -170,7 +173,7 @@ class Spiller:
 def _shared_bytes(function: Any) -> int:
     """What the buffers of a function take together."""
     return sum(
-        op.res.type.num_elements * op.res.type.element.width // 8
+        op.res.type.num_elements * storage_bits(op.res.type.element) // 8
         for op in function.walk()
         if isinstance(op, tile.AllocShared)
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, declared_threads, fragments_of, is_fragment
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.dialects.tile.compute import Product, RowReduction
@@ -189,7 +190,7 @@ def resources_of(function: Any, target: Target) -> Resources:
 def _buffer(op: Any) -> Buffer:
     type = op.res.type
     swizzle = op.swizzle.value if op.swizzle is not None else "none"
-    return Buffer(_name(op.res), str(type), type.num_elements * type.element.width // 8, swizzle)
+    return Buffer(_name(op.res), str(type), type.num_elements * storage_bits(type.element) // 8, swizzle)
 
 
 def _name(value: Value) -> str:
@@ -252,7 +253,7 @@ def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...
             instruction = "cp.async.cg"
         else:
             instruction = "cp.async.ca"
-        size = op.dest.type.num_elements * op.dest.type.element.width // 8
+        size = op.dest.type.num_elements * storage_bits(op.dest.type.element) // 8
         loops = _loops(op)
         found.append(CopyUse(_line(op), _name(op.dest), size, instruction, bool(loops), _overlaps(op, loops)))
     return tuple(found)
@@ -293,7 +294,7 @@ def _conflicting(products: list[Any]) -> tuple[str, ...]:
             alloc: Any = value.defining_op
             if not isinstance(alloc, tile.AllocShared):
                 continue
-            row = value.type.shape[-1] * value.type.element.width // 8
+            row = value.type.shape[-1] * storage_bits(value.type.element) // 8
             if (alloc.swizzle is None or alloc.swizzle.value == "none") and row >= 32 and row % 32 == 0:
                 found[_name(value)] = None
     return tuple(found)

@@ -12,7 +12,16 @@ from typing import Any
 
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.collectives import Launch
-from tessera_tools.dialects.tile.compute import ByRow, Cast, Elementwise, Fma, Product, RowReduction
+from tessera_tools.dialects.tile.compute import (
+    Apply,
+    Broadcast,
+    ByRow,
+    Cast,
+    Elementwise,
+    Fma,
+    Product,
+    RowReduction,
+)
 from tessera_tools.dialects.tile.mesh import WHOLE
 from tessera_tools.ir.core import Operation, Value
 
@@ -46,13 +55,17 @@ def rule_of(op: Operation) -> Rule | None:
     if isinstance(op, Launch):
         names = op.names()
         return Rule(names[: len(op.operands)], names[len(op.operands) :])
-    if isinstance(op, Elementwise | Fma | Cast | ByRow):
-        ranks = [value.type.rank for value in [*op.operands, *op.results]]  # type: ignore[attr-defined]
-        named = [("r", "c")[:rank] for rank in ranks]
+    if isinstance(op, Elementwise | Fma | Cast | ByRow | Apply | Broadcast):
+        named = [_positions(value) for value in [*op.operands, *op.results]]
         return Rule(named[: len(op.operands)], named[len(op.operands) :])
     if isinstance(op, RowReduction):
         return Rule([("r", WHOLE)], [("r",)])
     return None
+
+
+def _positions(value: Value) -> tuple[str, ...]:
+    """Names of a tensor's dimensions by their places, rows first; none of a number."""
+    return tuple(f"d{axis}" for axis in range(getattr(value.type, "rank", 0)))
 
 
 def contraction_of(value: Value, known: frozenset[Value] = frozenset()) -> int | None:

@@ -15,8 +15,8 @@ from tessera_tools.dialects import nv_tileaa
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.barriers import insert_barriers
-from tessera_tools.passes.tileas.kernel import kernels, target_of
-from tessera_tools.passes.tileas.shared_memory import allocate, record
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.shared_memory import allocate, record
 from tessera_tools.target import Target
 
 

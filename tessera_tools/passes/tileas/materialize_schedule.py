@@ -24,9 +24,9 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import kernels, target_of
 from tessera_tools.passes.tileas.products import AsyncProduct, BoxLoad, Choice, Refusal, choose
-from tessera_tools.passes.tileas.shared_memory import ALIGN
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.shared_memory import ALIGN
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 MOST_STAGES = 4
@@ -70,7 +70,7 @@ class MaterializeSchedule(Pass):
                         source=self.name,
                         rule="agents",
                         category="missed",
-                        function=function.attributes["sym_name"].value,  # type: ignore[attr-defined]
+                        function=function.sym_name.value,
                     )
                 continue
             context.count("agents")

@@ -22,6 +22,7 @@ from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.mbarrier import MBarrier, lookup
 from tessera_tools.sim.memory import LANDING, compact
 from tessera_tools.sim.program import Immediate
+from tessera_tools.sim.races import describe
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Split, Warp, mask_of
 
@@ -91,9 +92,11 @@ class Copies:
                     if racing is not None:
                         warp.report(
                             "race",
-                            f"a cp.async of {copy.width} bytes to byte {int(units[racing[0]]) * copy.width} of "
-                            f"{memory.name} ends here: no barrier orders it after another thread's access",
+                            f"a cp.async of {copy.width} bytes to "
+                            f"{memory.place(int(units[racing.lanes[0]]) * copy.width)} ends here: no barrier "
+                            "orders it after another thread's access",
                             lanes,
+                            describe(warp, racing.record)[0],
                         )
         self.pending = left
 

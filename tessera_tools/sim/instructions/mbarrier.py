@@ -16,7 +16,8 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 _POLLS = 32
 """Failed tests of one object after which a copy that it awaits lands: the tests may be a loop that never blocks."""
 _EARLY = 0.125
-"""How often try_wait gives up at once, as its time limit allows."""
+_EARLY_AT_FIRST = 0.875
+"""How often try_wait gives up at once, as its time limit allows: later, and when a warp first has to wait there."""
 
 
 def _space(ctx: Context, *, cluster: bool = True) -> str:
@@ -86,10 +87,11 @@ def arrive(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         addresses = address(warp)
         amounts = warp.ports[amount] if amount is not None else None
+        # The use of the objects is part of what is released.
+        found = [(lane, one, lookup(warp, one, space, int(addresses[lane]))) for lane, one in _lanes(mask)]
         seen = None if relaxed else warp.cta.cluster.clocks.release(warp)
         states = np.zeros(32, np.uint64)
-        for lane, one in _lanes(mask):
-            barrier = lookup(warp, one, space, int(addresses[lane]))
+        for lane, one, barrier in found:
             if barrier is None:
                 continue
             if destination is not None and barrier.cta is not warp.cta:
@@ -162,6 +164,7 @@ def wait(ctx: Context) -> Execute:
     destination = ctx.write(operands[0], TYPES["pred"])
     address = ctx.address(operands[1])
     phase = ctx.read(operands[2], TYPES["u32" if by_parity else "u64"])
+    pc = ctx.pc
     ctx.blocks()
 
     def execute(warp: Warp, mask: Mask) -> Any:
@@ -200,7 +203,9 @@ def wait(ctx: Context) -> Execute:
             return None
         barrier, wanted = late[0]
         cluster = warp.cta.cluster
-        if not blocking or cluster.launch.random.random() < _EARLY:
+        first = pc not in warp.state.setdefault("try_wait", set())
+        warp.state["try_wait"].add(pc)
+        if not blocking or cluster.launch.random.random() < (_EARLY_AT_FIRST if first else _EARLY):
             barrier.polled += 1
             if barrier.polled % _POLLS == 0:
                 barrier.waiting += 1

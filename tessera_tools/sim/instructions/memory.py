@@ -69,7 +69,7 @@ def ld(ctx: Context) -> Execute:
         if getattr(element, "name", "") != "_"
     ]
     line = ctx.inst.line
-    direct = space not in ("generic", "shared::cluster")
+    direct = space not in ("generic", "shared::cluster", "param", "const")
     strong = order != "weak"
     dtype = type.dtype
 

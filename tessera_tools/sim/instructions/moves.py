@@ -113,7 +113,7 @@ def cvta(ctx: Context) -> Execute:
     space = ctx.choose(*SPACES, "param::entry").split("::")[0]
     type = ctx.type("u32", "u64")
     target, source = ctx.operands(2)
-    base = np.uint64(BASE[space]) if space in ("shared", "local") else np.uint64(0)
+    base = np.uint64(0 if space == "global" else BASE[space])
     a, d = ctx.read(source, type), ctx.write(target, type)
     if to:
         return computed(lambda row: row - base, d, a)

@@ -11,7 +11,8 @@ from tessera_tools.sim.instructions.bulk import global_bytes, shared_bytes
 from tessera_tools.sim.mbarrier import resolve
 from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.proxies import check_order, mark
-from tessera_tools.sim.tensor_map import ELEMENTS, SIZE
+from tessera_tools.sim.races import record_at
+from tessera_tools.sim.tensor_map import ELEMENTS, MAGIC, SIZE
 from tessera_tools.sim.tensormap_proxy import changed
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
@@ -86,16 +87,22 @@ def replace(ctx: Context) -> Execute:
                 # A weak read and write of the whole object.
                 whole = slice(begin, begin + SIZE)
                 check_order(warp, one, memory, whole, what, writes=True)
-                mark(warp, memory, whole, warp.records[lane], write=True)
+                mark(warp, memory, whole, record_at(warp.records[lane], warp.split.pc), write=True)
             else:
                 memory, begin = global_bytes(warp, one, where, SIZE, what), where
                 if memory is None:
                     continue
                 begin -= memory.base
                 changed(warp, where, released=False)
-            if bytes(memory.data[begin : begin + 4]) != b"TSRA":
-                warp.report("illegal", f"{what}: no tensor map there", one)
-                continue
+            found = memory.data[begin : begin + SIZE]
+            if found[:4].tobytes() != MAGIC:
+                if found.any():
+                    warp.report(
+                        "illegal", f"{what}: found bytes that are neither a tensor map nor all zero", one
+                    )
+                    continue
+                # Zeros are a map whose fields are all to be replaced.
+                found[:4] = np.frombuffer(MAGIC, np.uint8)
             memory.data[begin + at : begin + at + len(raw)] = np.frombuffer(raw, np.uint8)
 
     return execute

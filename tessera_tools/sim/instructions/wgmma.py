@@ -284,7 +284,7 @@ def mma_async(ctx: Context) -> Execute:
 
         number = state.issued - 1
         operation = Operation(
-            shape, d_ports, d_registers, a_registers, a_ports, a_rows, reads, compute, line, number
+            shape, d_ports, d_registers, a_registers, a_ports, a_rows, reads, compute, line, pc, number
         )
         if early:
             compute()

@@ -264,7 +264,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
-  // expected-error @below {{which nv_tileas.dot takes; nv_tileas.async.dot cannot do it}}
+  // expected-error @below {{which its lowering does not emit; expected on nv_tileas.dot}}
   %o = nv_tileas.async.dot %e, %e, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
   return
 }

@@ -105,8 +105,13 @@ def test_bytes_that_nobody_announced_are_named() -> None:
 AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
 """
     )
-    (finding,) = result.findings
-    assert "32 bytes came that no expect_tx announced" in finding.notes[0]
+    mismatch, deadlock = result.findings
+    assert mismatch.kind == "mbarrier"
+    assert (
+        "expect_tx announced 0 bytes" in mismatch.message
+        and "brought 32: the phase cannot end" in mismatch.message
+    )
+    assert "32 bytes came that no expect_tx announced" in deadlock.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ from tessera_tools.layout import (
     plan_conversion,
     vector_access,
 )
-from tessera_tools.passes.tileas.effects import effect_bytes
-from tessera_tools.passes.tileas.reductions import scratch_bytes
+from tessera_tools.planning.reductions import scratch_bytes
+from tessera_tools.planning.scratch import effect_bytes
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
@@ -404,12 +404,16 @@ def full_tile_registers(registers: LinearLayout, tile: tuple[int, ...]) -> Linea
 
 
 def shared_load_plan(op: nv_tileas.Load, target: Target) -> VectorAccess | MatrixAccess:
-    """How an nv_tileas.load reads its slice: by ldmatrix where the layouts allow it, else by vector loads."""
+    """How an nv_tileas.load reads its slice: by vector loads of the width that its atom says, or by ldmatrix where the
+    layouts allow that."""
     type = op.buffer.type
     if type.layout is None:
         raise op.error(f"reads from a buffer without a layout: {type}")
     registers = full_tile_registers(nv_tileas.layout_of(op.res.type), type.tile)
-    return slice_plan(registers, type.layout.layout, memory_bits(type.element), target)
+    bits = memory_bits(type.element)
+    if op.atom.primitive == "lds":
+        return vector_access(registers, type.layout.layout, bits, op.atom.bits)
+    return slice_plan(registers, type.layout.layout, bits, target)
 
 
 def slice_plan(

@@ -1,0 +1,260 @@
+"""Iterative modulo scheduling: when each operation of a loop starts, so that iterations overlap as much as they can.
+
+    operations with reserved resources ┐
+                                       ├─ schedule() ─▶ interval II, a start cycle for each operation
+    dependences (latency, distance)    ┘
+
+A new iteration starts every II cycles.  Operation i of iteration n starts at cycle n·II + cycles[i], such that
+
+    cycles[target] + distance·II ≥ cycles[source] + latency      for each dependence
+    no two reservations of a resource meet modulo II             for each resource
+
+II cannot be smaller than the cycles that one iteration needs of the busiest resource (the resource bound), nor than
+latency / distance around any circle of dependences (the recurrence bound).
+
+Source: B. R. Rau, "Iterative Modulo Scheduling: An Algorithm for Software Pipelining Loops", MICRO-27 (1994).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "Dependence",
+    "Reservations",
+    "Schedule",
+    "SchedulingError",
+    "recurrence_bound",
+    "resource_bounds",
+    "schedule",
+]
+
+ATTEMPTS = 24
+"""Placements for each operation and interval before a larger interval is tried."""
+
+
+class SchedulingError(ValueError):
+    """The dependences of one iteration form a circle."""
+
+
+Reservations = Mapping[str, int]
+"""Resource → cycles for which an operation occupies it, from the operation's start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """Operation `target` starts no earlier than `latency` cycles after `source` of `distance` iterations before."""
+
+    source: int
+    target: int
+    latency: int
+    distance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Start cycles of a loop's operations; the earliest is 0."""
+
+    interval: int
+    """Cycles from one iteration to the next, II."""
+    cycles: tuple[int, ...]
+    resources: dict[str, int]
+    """Cycles of each resource that one iteration reserves."""
+    recurrence: int
+    """The recurrence bound; 0 without a circle."""
+
+    @property
+    def bound(self) -> int:
+        """The smallest interval that the bounds allow, MII."""
+        return (
+            max(1, self.recurrence, *self.resources.values()) if self.resources else max(1, self.recurrence)
+        )
+
+    @property
+    def limited_by(self) -> str:
+        """What sets the bound: a resource, or "recurrence"."""
+        busiest = max(self.resources, key=lambda name: self.resources[name], default="recurrence")
+        return busiest if self.resources and self.resources[busiest] >= self.recurrence else "recurrence"
+
+    def stage(self, operation: int) -> int:
+        """How many intervals after its iteration's start an operation starts."""
+        return self.cycles[operation] // self.interval
+
+    def slot(self, operation: int) -> int:
+        """The cycle within the interval at which an operation starts."""
+        return self.cycles[operation] % self.interval
+
+    @property
+    def stages(self) -> int:
+        """How many iterations are in flight."""
+        return max((self.stage(n) for n in range(len(self.cycles))), default=0) + 1
+
+    def depth(self, dependence: Dependence, held: int = 0) -> int:
+        """How many copies of a value exist at once, if its user holds it for `held` cycles from the user's start.
+
+        The producer of a later iteration may overwrite a copy once its user has released it.
+        """
+        released = self.cycles[dependence.target] + dependence.distance * self.interval + held
+        return max(1, -(-(released - self.cycles[dependence.source]) // self.interval))
+
+
+def resource_bounds(operations: Sequence[Reservations]) -> dict[str, int]:
+    """Cycles of each resource that one iteration reserves."""
+    found: dict[str, int] = {}
+    for reservations in operations:
+        for resource, cycles in reservations.items():
+            found[resource] = found.get(resource, 0) + cycles
+    return found
+
+
+def recurrence_bound(count: int, dependences: Sequence[Dependence]) -> int:
+    """The largest latency per distance around a circle of dependences, rounded up; 0 without a circle.
+
+    Raises SchedulingError for a circle of distance 0, which no order of execution satisfies.
+    """
+    if _has_positive_circle(
+        count, [(d.source, d.target, int(d.distance == 0)) for d in dependences if not d.distance]
+    ):
+        raise SchedulingError("the dependences of one iteration form a circle")
+    low, high = 0, sum(max(d.latency, 0) for d in dependences)
+    while low < high:
+        middle = (low + high) // 2
+        if _has_positive_circle(
+            count, [(d.source, d.target, d.latency - middle * d.distance) for d in dependences]
+        ):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _has_positive_circle(count: int, edges: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether the weights around some circle have a positive sum (Bellman and Ford)."""
+    longest = [0] * count
+    for _ in range(count + 1):
+        changed = False
+        for source, target, weight in edges:
+            if longest[source] + weight > longest[target]:
+                longest[target], changed = longest[source] + weight, True
+        if not changed:
+            return False
+    return True
+
+
+def schedule(
+    operations: Sequence[Reservations], dependences: Sequence[Dependence], least: int = 1
+) -> Schedule:
+    """Schedule a loop; an interval of `least` cycles or more.
+
+    `operations`: the reservations of each operation.  Raises SchedulingError if no schedule exists.
+    """
+    resources = resource_bounds(operations)
+    recurrence = recurrence_bound(len(operations), dependences)
+    interval = max(1, least, recurrence, *resources.values()) if resources else max(1, least, recurrence)
+    while True:
+        cycles = _Attempt(operations, dependences, interval).run()
+        if cycles is not None:
+            first = min(cycles, default=0)
+            # Whole intervals are dropped, so that slots stay where they are.
+            first -= first % interval
+            return Schedule(interval, tuple(cycle - first for cycle in cycles), resources, recurrence)
+        interval += max(1, interval // 64)
+
+
+class _Attempt:
+    """Rau's algorithm for one interval."""
+
+    def __init__(
+        self, operations: Sequence[Reservations], dependences: Sequence[Dependence], interval: int
+    ) -> None:
+        self.operations, self.dependences, self.interval = operations, dependences, interval
+        self.placed: dict[int, int] = {}
+        self.incoming: list[list[Dependence]] = [[] for _ in operations]
+        self.outgoing: list[list[Dependence]] = [[] for _ in operations]
+        for one in dependences:
+            self.incoming[one.target].append(one)
+            self.outgoing[one.source].append(one)
+
+    def run(self) -> list[int] | None:
+        """The start cycles; None if the budget ends before every operation has its place."""
+        heights, last = self._heights(), dict[int, int]()
+        waiting = set(range(len(self.operations)))
+        for _ in range(ATTEMPTS * max(len(self.operations), 1)):
+            if not waiting:
+                return [self.placed[n] for n in range(len(self.operations))]
+            operation = max(waiting, key=lambda n: (heights[n], -n))
+            earliest = self._earliest(operation)
+            cycle = self._free(operation, earliest)
+            if cycle is None:
+                # Every slot is taken: insist, at another slot than last time, and evict.
+                cycle = max(earliest, last.get(operation, earliest - 1) + 1)
+            for other in self._evicted(operation, cycle):
+                del self.placed[other]
+                waiting.add(other)
+            self.placed[operation] = last[operation] = cycle
+            waiting.discard(operation)
+        return None if waiting else [self.placed[n] for n in range(len(self.operations))]
+
+    def _heights(self) -> list[int]:
+        """The longest way from each operation to the end of the iteration: what is critical is placed first."""
+        heights = [0] * len(self.operations)
+        for _ in self.operations:
+            changed = False
+            for one in self.dependences:
+                height = heights[one.target] + one.latency - self.interval * one.distance
+                if height > heights[one.source]:
+                    heights[one.source], changed = height, True
+            if not changed:
+                break
+        return heights
+
+    def _earliest(self, operation: int) -> int:
+        """The first cycle that the placed predecessors allow."""
+        return max(
+            (
+                self.placed[one.source] + one.latency - self.interval * one.distance
+                for one in self.incoming[operation]
+                if one.source in self.placed and one.source != operation
+            ),
+            default=0,
+        )
+
+    def _free(self, operation: int, earliest: int) -> int | None:
+        """The first cycle within one interval at which no reservation meets another; None if there is none."""
+        cycle = earliest
+        while cycle < earliest + self.interval:
+            step = self._overlap(operation, cycle)
+            if step == 0:
+                return cycle
+            cycle += step
+        return None
+
+    def _overlap(self, operation: int, cycle: int) -> int:
+        """0 if the operation fits at `cycle`, else how many cycles later the reservation it meets has ended."""
+        for other, start in self.placed.items():
+            step = self._meets(operation, cycle, other, start)
+            if step:
+                return step
+        return 0
+
+    def _meets(self, operation: int, cycle: int, other: int, start: int) -> int:
+        for resource, mine in self.operations[operation].items():
+            theirs = self.operations[other].get(resource, 0)
+            if not mine or not theirs:
+                continue
+            ahead = (cycle - start) % self.interval
+            if ahead < theirs:
+                return theirs - ahead
+            if self.interval - ahead < mine:
+                return self.interval - ahead + theirs
+        return 0
+
+    def _evicted(self, operation: int, cycle: int) -> set[int]:
+        """The placed operations that cannot stay if `operation` starts at `cycle`."""
+        found = {other for other, start in self.placed.items() if self._meets(operation, cycle, other, start)}
+        for one in self.outgoing[operation]:
+            other = self.placed.get(one.target)
+            if other is not None and other < cycle + one.latency - self.interval * one.distance:
+                found.add(one.target)
+        return found

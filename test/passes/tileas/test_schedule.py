@@ -1,0 +1,99 @@
+"""`--tileas-schedule` on real kernels: what must come out of the modulo schedule, without a pattern for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tessera_tools.analysis.tile_costs import cost_of
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.ir.core import Operation
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
+from tessera_tools.passes.tileas.schedule import ScheduledLoop, innermost_loops
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.target import lookup, targets
+from tessera_tools.target.throughput import throughput
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+ATTENTION = "attention_causal_bf16_d128"
+GEMM = "gemm_f16_128x256x64"
+
+
+def scheduled(name: str, target: str, most: int = 0) -> ScheduledLoop:
+    """The main loop of a corpus kernel."""
+    module = parse_module((CORPUS / f"{name}.mlir").read_text(), f"{name}.mlir")
+    pipeline = Pipeline("builtin.module")
+    for text in (
+        f"convert-cuda-tile-to-tileaa{{gpu-name={target}}}",
+        "canonicalize",
+        "cse",
+        "convert-tileaa-to-tileas",
+    ):
+        pipeline.add(parse_pass(text))
+    PassManager(pipeline).run(module)
+    [kernel] = kernels(module)
+    [loop] = innermost_loops(kernel)
+    return ScheduledLoop(loop, target_of(module), most)
+
+
+def products(loop: ScheduledLoop) -> list[int]:
+    return [n for n, op in enumerate(loop.ops) if isinstance(op, nv_tileas.Dot)]
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_the_next_scores_overlap_with_this_softmax(target: str) -> None:
+    """FlashAttention-3's order: Q·Kᵀ of the next iteration runs while the softmax of this one does."""
+    loop = scheduled(ATTENTION, target)
+    scores, values = products(loop)
+    assert loop.schedule.stage(values) > loop.schedule.stage(scores)
+    [exponentials] = [
+        n for n, op in enumerate(loop.ops) if op.name == "math.exp2" and op.results[0].type.rank == 2
+    ][-1:]
+    assert loop.schedule.cycles[scores] < loop.schedule.cycles[exponentials] < loop.schedule.cycles[values]
+
+
+def test_attention_keeps_the_tensor_cores_busy() -> None:
+    found = scheduled(ATTENTION, "sm_90").schedule
+    assert found.resources["tensor"] >= 0.9 * found.interval
+
+
+@pytest.mark.parametrize("target", [target.name for target in targets()])
+def test_buffers_fit_shared_memory(target: str) -> None:
+    loop = scheduled(GEMM, target)
+    bytes_needed = sum(
+        depth * loop.ops[number].results[0].type.num_elements * 2 for number, depth in loop.depths().items()
+    )
+    assert bytes_needed <= lookup(target).max_shared_per_block
+    assert loop.depths().keys() == {n for n, op in enumerate(loop.ops) if isinstance(op, nv_tileas.TiledLoad)}
+
+
+def test_fewer_stages_take_longer() -> None:
+    intervals = [scheduled("gemm_f16_64x64x32", "sm_90", most).schedule.interval for most in (1, 2, 4)]
+    assert intervals[0] > intervals[1] > intervals[2]
+
+
+def test_a_negative_number_of_stages_is_refused() -> None:
+    module = parse_module("module {}", "m.mlir")
+    pipeline = Pipeline("builtin.module")
+    pipeline.add(parse_pass("tileas-schedule{num-stages=-1}"))
+    with pytest.raises(DiagnosticError, match="expected a number of stages"):
+        PassManager(pipeline).run(module)
+
+
+def test_every_target_has_its_rates() -> None:
+    for target in targets():
+        rates = throughput(target)
+        assert rates.tensor("mma", 16) >= rates.fma
+        assert rates.tensor("mma", 8) >= rates.tensor("mma", 16)
+        assert rates.tensor("fma", 32) == rates.fma
+
+
+def test_a_product_costs_its_work_divided_by_the_rate() -> None:
+    loop = scheduled(GEMM, "sm_80")
+    [product] = products(loop)
+    op: Operation = loop.ops[product]
+    assert cost_of(op, lookup("sm_80")).cycles["tensor"] == 128 * 256 * 64 // 1024
