@@ -151,11 +151,11 @@ def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
 
 
 def _places(module: Operation) -> Iterator[DiagnosticError]:
-    from tessera_tools.planning.kernel import target_of
+    from tessera_tools.planning.kernel import known_target
     from tessera_tools.planning.shared_memory import overlaps, recorded
 
-    for function in _kernels(module):
-        target = target_of(module)
+    target = known_target(module)
+    for function in _kernels(module) if target is not None else ():
         try:
             allocation = recorded(function, target)
         except DiagnosticError as failure:
