@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
@@ -32,7 +33,7 @@ from tessera_tools.diagnostics import (
 )
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
-from tessera_tools.passes.base import OptionError, Pass
+from tessera_tools.passes.base import Measured, OptionError, Pass
 from tessera_tools.passes.debug import PassTimes, read_debug_pass
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
@@ -41,6 +42,7 @@ from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.statistics import Statistics
 from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
+from tessera_tools.target import Target
 
 __all__ = ["Session"]
 
@@ -315,6 +317,7 @@ class Session:
             timing=self.timing if options["mlir_timing"] else None,
             statistics=self.statistics,
             on_failure=on_failure,
+            measure=_measure,
         )
         manager.run(module)
 
@@ -331,6 +334,13 @@ class Session:
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
         reproducer = Reproducer(pipeline, self._bool("verify_each", True))
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
+
+
+def _measure(module: Operation, target: Target) -> Mapping[str, Measured]:
+    """As compiled; the back end is imported when a pass asks for it."""
+    from tessera_tools.emit.measure import measure
+
+    return measure(module, target)
 
 
 class _Doing:

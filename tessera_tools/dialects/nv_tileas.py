@@ -341,6 +341,11 @@ class MBarrierArrive(
     copies = attribute(UNIT_ATTR, optional=True)
     assembly = "$mbarrier `[` $stage `]` (`copies` $copies^)? attr-dict `:` type($mbarrier)"
 
+    def effects(self) -> MemoryEffects | None:
+        if self.copies is not None:
+            return MemoryEffects(arrive(Completion.GROUP, "mbarrier"))
+        return super().effects()
+
 
 class MBarrierWait(
     _OnMBarrier,

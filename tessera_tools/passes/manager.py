@@ -20,7 +20,7 @@ from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.passes import stages
-from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.base import Measure, Pass, PassContext, measure_nothing
 from tessera_tools.passes.pipeline import ANY, Pipeline, parse_pipeline
 from tessera_tools.passes.printing import symbol_of
 from tessera_tools.passes.statistics import Statistics
@@ -55,6 +55,7 @@ class PassManager:
         error is raised; what it returns (a note, or None) is added to the error. Reproducers are written there.
     verify_stages: whether to check the specs of the stages around passes (`stages.py`); as verify_each unless told.
     off: names of passes that are left out.
+    measure: what passes ask for the resources of kernels as they are compiled.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class PassManager:
         on_failure: Callable[[DiagnosticError, Pass, Operation], str | None] | None = None,
         verify_stages: bool | None = None,
         off: frozenset[str] = frozenset(),
+        measure: Measure = measure_nothing,
     ) -> None:
         self.pipeline = pipeline
         self._verify_stages = verify_each if verify_stages is None else verify_stages
         self._off = off
         self._holds = ""
         """The spec of `stages.SPECS` that the module keeps; "" while none is known to hold."""
+        self._measure = measure
         self.statistics = statistics or Statistics()
         self._verify_each = verify_each
         self._observers = observers
@@ -120,7 +123,7 @@ class PassManager:
         on_stages = op.parent_op is None and self._check_before(pass_, op)
         for observer in self._observers:
             observer.before(pass_, op)
-        context = PassContext(self.statistics.of(pass_), self._run_text)
+        context = PassContext(self.statistics.of(pass_), self._run_text, self._measure)
         with self._scope(pass_.shown, id(pass_)):
             try:
                 changed = pass_.run(op, context)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from tessera_tools.analysis.concurrency import run_together
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -114,8 +115,8 @@ class _Life:
         return self.offset + self.bytes
 
     def meets(self, other: _Life) -> bool:
-        """Whether both are needed at some position."""
-        return self.first <= other.last and other.first <= self.last
+        """Whether both are needed at some position, or in regions that run at the same time."""
+        return (self.first <= other.last and other.first <= self.last) or run_together(self.op, other.op)
 
 
 @dataclass
