@@ -155,7 +155,9 @@ def _places(module: Operation) -> Iterator[DiagnosticError]:
     from tessera_tools.planning.shared_memory import overlaps, recorded
 
     target = known_target(module)
-    for function in _kernels(module) if target is not None else ():
+    if target is None:
+        return
+    for function in _kernels(module):
         try:
             allocation = recorded(function, target)
         except DiagnosticError as failure:
