@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render, visible
 from tessera_tools.process import end_all
 
 if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
 
 __all__ = [
+    "Chunk",
     "Result",
     "as_process",
     "fail",
@@ -35,6 +36,7 @@ __all__ = [
     "progress",
     "read_input",
     "report",
+    "split_input",
     "start_seconds",
     "use_color",
     "with_deep_stack",
@@ -54,6 +56,26 @@ class Result:
     exit_code: int
     stdout: bytes
     stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of the input that is processed alone; `first_line` is its first line in the file, counted from 1."""
+
+    text: str
+    first_line: int
+
+
+def split_input(text: str, marker: str) -> list[Chunk]:
+    """The chunks between lines that begin with `marker`."""
+    lines = text.split("\n")
+    chunks: list[Chunk] = []
+    start = 0
+    for number, line in enumerate([*lines, marker]):
+        if line.startswith(marker):
+            chunks.append(Chunk("\n".join(lines[start:number]), start + 1))
+            start = number + 1
+    return chunks
 
 
 Command = Callable[[list[str]], int]
@@ -189,7 +211,7 @@ def internal_fault(fault: BaseException, doing: str) -> str:
 
 def fail(message: str) -> int:
     """Print an error without a position; the exit status."""
-    write_stderr(f"error: {message}\n")
+    write_stderr(f"error: {visible(message)}\n")
     return FAILED
 
 

@@ -18,6 +18,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builder import Builder, InsertionPoint
 from tessera_tools.ir.effects import MemoryEffects, declared
 from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.mapping import IRMapping
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
@@ -491,6 +492,17 @@ class Block:
         ends = (op for op in self._branches if op.parent is not None and op is op.parent._last)
         return [op.parent for op in ends if op.parent is not None and op.parent.parent is self.parent]
 
+    def single_predecessor(self) -> Block | None:
+        """The block of the same region that branches here, if it is the only one."""
+        found: Block | None = None
+        for op in self._branches:
+            block = op.parent
+            if block is not None and block is not found and op is block._last and block.parent is self.parent:
+                if found is not None:
+                    return None
+                found = block
+        return found
+
     def split_before(self, op: Operation) -> Block:
         """Move `op` and all that follow into a new block right after this one, and return it."""
         assert op.parent is self and self.parent is not None
@@ -591,23 +603,3 @@ class Region:
             block = op.parent if op is not None else None
             other = block.parent if block is not None else None
         return other is self
-
-
-class IRMapping:
-    """What stands for what in a copy; a value or block without an entry stands for itself."""
-
-    __slots__ = ("blocks", "depth", "unmapped", "values")
-
-    def __init__(self, values: dict[Value, Value] | None = None) -> None:
-        self.values: dict[Value, Value] = values if values is not None else {}
-        self.blocks: dict[Block, Block] = {}
-        self.depth = 0
-        """How many regions deep the copying is under way."""
-        self.unmapped: list[OpOperand] = []
-        """Operands copied as they were because their value had no copy yet."""
-
-    def value(self, value: Value) -> Value:
-        return self.values.get(value, value)
-
-    def block(self, block: Block) -> Block:
-        return self.blocks.get(block, block)

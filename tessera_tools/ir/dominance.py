@@ -120,7 +120,8 @@ def _immediate_dominators(preds: list[list[int]]) -> list[int]:
         changed = False
         for i in range(1, len(preds)):
             best = -1
-            for p in preds[i]:
+            # From the last one on: of the blocks of a chain that all leave to one, each is then a step from the next.
+            for p in reversed(preds[i]):
                 if idom[p] < 0:
                     continue
                 a, best = (p, p) if best < 0 else (p, best)

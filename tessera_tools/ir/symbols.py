@@ -8,6 +8,7 @@ stands for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tessera_tools.ir import traits
@@ -136,9 +137,25 @@ class SymbolTables:
         self._tables.clear()
 
 
+_shared: list[SymbolTables] = []
+
+
+@contextmanager
+def shared_symbol_tables() -> Iterator[None]:
+    """Let `lookup_symbol` keep the tables that it makes until the `with` block ends; no symbol may change in it."""
+    _shared.append(SymbolTables())
+    try:
+        yield
+    finally:
+        _shared.pop()
+
+
 def lookup_symbol(user: Operation, reference: SymbolRefAttr | str) -> Operation | None:
-    """One look-up without a cache; keep a `SymbolTables` for many."""
-    return SymbolTables().lookup(user, reference)
+    """What a reference means at `user`.
+
+    Makes the table each time, outside of `shared_symbol_tables`; keep a `SymbolTables` for many look-ups.
+    """
+    return (_shared[-1] if _shared else SymbolTables()).lookup(user, reference)
 
 
 def symbol_references(attr: Attribute) -> Iterator[SymbolRefAttr]:

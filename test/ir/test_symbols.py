@@ -8,7 +8,14 @@ from ir.sample_ops import Store, block, const, func, module
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.builtin_attributes import ArrayAttr, StringAttr, SymbolRefAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.symbols import SymbolTable, SymbolTables, lookup_symbol, symbol_name, symbol_uses
+from tessera_tools.ir.symbols import (
+    SymbolTable,
+    SymbolTables,
+    lookup_symbol,
+    shared_symbol_tables,
+    symbol_name,
+    symbol_uses,
+)
 
 
 def call(callee: SymbolRefAttr) -> Operation:
@@ -99,3 +106,14 @@ def test_a_removed_symbol_is_not_found() -> None:
     table = SymbolTable(module(target))
     table.remove(target)
     assert table.lookup("f") is None
+
+
+def test_look_ups_share_tables_within_the_block_only() -> None:
+    first, second = func(name="g"), func(name="f")
+    module(first, second)
+    with shared_symbol_tables():
+        assert lookup_symbol(second, "g") is first
+        first.attributes["sym_name"] = StringAttr("h")
+        assert lookup_symbol(second, "g") is first
+    assert lookup_symbol(second, "g") is None
+    assert lookup_symbol(second, "h") is first

@@ -87,7 +87,7 @@ class MergeWithOnlyPredecessor(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         target, block = op.dest, op.parent
-        if target is block or target is target.parent.entry or target.predecessors() != [block]:
+        if target is block or target is target.parent.entry or target.single_predecessor() is not block:
             return "the destination has other predecessors"
         arguments = op.operands
         rewriter.erase_op(op)
@@ -108,9 +108,10 @@ class ConditionIsKnownBehind(RewritePattern):
         if op.true_dest is op.false_dest:
             return "the destinations are one block"
         for block, value in ((op.true_dest, TRUE), (op.false_dest, FALSE)):
-            if block is block.parent.entry or block.predecessors() != [op.parent]:
+            if block is block.parent.entry or block.single_predecessor() is not op.parent:
                 continue
-            inside = [use for use in op.condition.uses if use.owner.parent is block and use.owner is not op]
+            around = (o for o in block.operations if o is not op)
+            inside = [use for o in around for use in o.op_operands if use.value is op.condition]
             if not inside:
                 continue
             known = rewriter.insert(Constant(value)).result

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.atoms import least_bits
 from tessera_tools.dialects.nv_tileaa.base import COPY_ATOM, POINTER, TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import I1, IntegerType, RankedTensorType, with_element
+from tessera_tools.ir.types import I1, IntegerType, RankedTensorType, element_type, with_element
 from tessera_tools.opdef import (
     ANY_TYPE,
     I64_ATTR,
@@ -71,8 +72,10 @@ class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
     )
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, element_type(self.res.type))
         check_shapes(self, self.source.type, self.res.type)
         _check_axis(self, self.source.type)
+        _check_width(self, self.res.type)
 
 
 class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
@@ -94,8 +97,10 @@ class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
     )
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, element_type(self.value.type))
         check_shapes(self, self.dest.type, self.value.type)
         _check_axis(self, self.dest.type)
+        _check_width(self, self.value.type)
 
 
 class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(MemoryEffects(read("source"), write("source")),)):
@@ -154,6 +159,13 @@ def check_shapes(op: Op, pointers: Type, others: Type) -> None:
 def _check_axis(op: Any, pointers: Type) -> None:
     if op.axis is not None and not 0 <= op.axis.value < len(_shape(pointers) or ()):
         raise op.error(f"has no axis {op.axis.value} in {pointers}")
+
+
+def _check_width(op: Any, moved: Type) -> None:
+    if op.axis is None and op.copy_atom.bits > least_bits(element_type(moved)):
+        raise op.error(
+            f"moves several elements at a time by its atom {op.copy_atom}; expected 'axis', along which they lie"
+        )
 
 
 def _check_ordering(op: Any, noun: str, last: str) -> None:

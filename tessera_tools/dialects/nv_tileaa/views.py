@@ -174,6 +174,7 @@ class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(MemoryEffects(read("vie
     assembly = "$view `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` type($out_token)"
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
 
 
@@ -188,6 +189,7 @@ class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(MemoryEffects(write("
     assembly = "$view `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` type($out_token)"
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.value.type)
 
 

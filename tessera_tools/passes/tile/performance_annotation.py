@@ -27,10 +27,10 @@ from tessera_tools.ir.builtin_attributes import TRUE, UNIT, IntegerAttr, StringA
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.llvm.unrolling import UNROLL_HINT
 from tessera_tools.passes.tile.advance import advance
 from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
 from tessera_tools.passes.tile.hints import CACHE, PREFETCH, WRITE
+from tessera_tools.planning.unrolling import UNROLL_HINT
 
 HOT, CRITICAL = "tessera.hot_path", "tessera.performance_critical"
 

@@ -2,7 +2,7 @@
 
     tile.load_shared, tile.store_shared, …   by element: index expressions         analysis/bank_conflicts.py
     tile.mma, tile.wgmma, tile.wmma          slices of operands by their layouts   passes/tile/compute.py
-    tile.cp_async, _cg, tile.tma_load        pieces of rows, threads along rows    passes/tileas/layout_rules.py
+    tile.cp_async, _cg, tile.tma_load        pieces of rows, threads along rows    planning/layout_rules.py
 
 The layouts are those that convert-tile-to-tileas gives, which is what an instruction's name does not change.
 """
@@ -39,9 +39,9 @@ from tessera_tools.layout import (
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom, wants_rows
 from tessera_tools.passes.tile.slices import slice_of
-from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
-from tessera_tools.passes.tileas.layout_rules import coalesced
-from tessera_tools.passes.tileas.shared_memory import full_tile_registers, memory_bits, slice_plan
+from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
+from tessera_tools.planning.layout_rules import coalesced
+from tessera_tools.planning.shared_memory import full_tile_registers, memory_bits, slice_plan
 from tessera_tools.target import Target
 
 BY_ELEMENT = (tile.LoadShared, tile.StoreShared, tile.LoadSharedVector, tile.StoreSharedVector)

@@ -765,3 +765,11 @@ func.func @f() {
   %s = tile.alloc_shared {alignment = 2048} : memref<64x64xf16, 3>
   return
 }
+
+// -----
+
+func.func @vector_without_width(%a: memref<64x64xf32>, %i: index) {
+  // expected-error @below {{'tile.load_global_vector' op requires attribute 'vector_width'}}
+  %0 = tile.load_global_vector %a[%i, %i] : memref<64x64xf32>
+  return
+}

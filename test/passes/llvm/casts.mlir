@@ -5,7 +5,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   // An f64 is rounded toward zero to f32, with the last bit set if anything was lost, and rounded from there.
   // CHECK-LABEL: llvm.func @odd
   nv_tileaa.func @odd(%x: f64, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    // CHECK: llvm.call_intrinsic "llvm.nvvm.d2f.rz"
+    // CHECK: llvm.call_intrinsic "llvm.nvvm.d2f.rz"(%x) : (f64) -> f32
     // CHECK: llvm.fcmp "one"
     // CHECK: %[[ODD:.*]] = llvm.or
     // CHECK: llvm.fptrunc %{{.*}} : f32 to bf16
