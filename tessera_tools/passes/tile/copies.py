@@ -22,7 +22,7 @@ from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
 from tessera_tools.passes.tile.rings import Ring, ring_of, stage_of
 from tessera_tools.passes.tile.slices import slice_of
-from tessera_tools.passes.tileas.shared_memory import ALIGN, BUFFER_ALIGNMENT
+from tessera_tools.planning.shared_memory import ALIGN, BUFFER_ALIGNMENT
 
 _UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
 
