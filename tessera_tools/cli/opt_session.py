@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
