@@ -18,6 +18,7 @@ LAYERS = [
     {"opdef"},
     {"dialects"},
     {"parser", "bytecode", "analysis"},
+    {"planning"},
     {"passes"},
     {"emit"},
     {"cli"},
@@ -47,6 +48,12 @@ def allowed(package: str) -> set[str]:
     return below | extra | {package}
 
 
+def family_of(path: Path) -> str | None:
+    """`tessera_tools/passes/llvm/tiles.py` → `llvm`; None for what all families of passes share."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[1] if parts[0] == "passes" and len(parts) > 2 else None
+
+
 def package_of(path: Path) -> str:
     """`tessera_tools/ir/core.py` → `ir`; a module directly in tessera_tools is a package of its own."""
     first = path.relative_to(PACKAGE).parts[0]
@@ -55,6 +62,11 @@ def package_of(path: Path) -> str:
 
 def imports(path: Path) -> list[tuple[int, str]]:
     """Line and package of each import of tessera_tools in the module, those inside functions included."""
+    return [(line, name.split(".")[1]) for line, name in imported(path)]
+
+
+def imported(path: Path) -> list[tuple[int, str]]:
+    """Line and full name of each import of tessera_tools in the module, those inside functions included."""
     inside = path.relative_to(ROOT).with_suffix("").parts
     found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
@@ -71,7 +83,7 @@ def imports(path: Path) -> list[tuple[int, str]]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "tessera_tools" and len(parts) > 1:
-                found.append((node.lineno, parts[1]))
+                found.append((node.lineno, name))
     return found
 
 
@@ -89,6 +101,18 @@ def test_imports_point_downwards(path: Path) -> None:
         if target in known and target not in may
     ]
     assert not bad, "\n".join(bad)
+
+
+def test_families_of_passes_share_by_the_layers_below() -> None:
+    bad: list[str] = []
+    for path in MODULES:
+        family = family_of(path)
+        for line, name in imported(path) if family is not None else ():
+            _, package, *rest = name.split(".")
+            other = rest[0] if package == "passes" and rest else family
+            if other != family and (PACKAGE / "passes" / other).is_dir():
+                bad.append(f"{path.relative_to(ROOT)}:{line}: '{family}' imports '{name}'")
+    assert not bad, "what two families need belongs in planning/ or analysis/:\n" + "\n".join(bad)
 
 
 def test_only_tests_import_the_commands() -> None:

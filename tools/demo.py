@@ -216,7 +216,7 @@ def show_runs(outcomes: dict[str, Outcome], seed: int, console: Console) -> bool
             target,
             f"{one.error:.2e}",
             f"{one.allowed:.2e}",
-            "none" if not one.findings else f"{one.findings.count('finding: ')}",
+            "none" if not one.findings else f"{one.findings.count(': error: ')}",
             f"{one.instructions:,}",
             f"{one.instructions / one.seconds:,.0f}",
         )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render, visible
 from tessera_tools.process import end_all
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def internal_fault(fault: BaseException, doing: str) -> str:
 
 def fail(message: str) -> int:
     """Print an error without a position; the exit status."""
-    write_stderr(f"error: {message}\n")
+    write_stderr(f"error: {visible(message)}\n")
     return FAILED
 
 

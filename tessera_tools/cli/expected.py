@@ -10,7 +10,7 @@ line that the comment means from its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Diagnostic, Position
@@ -30,7 +30,7 @@ class _Expected:
     line: int | None
     """The line of the diagnostic; None for one without position."""
     text: str
-    pattern: re.Pattern[str]
+    matches: Callable[[str], bool]
     place: Position
     seen: bool = False
 
@@ -56,10 +56,7 @@ def check(
             (
                 e
                 for e in expected
-                if not e.seen
-                and e.severity == found.severity
-                and e.line == line
-                and e.pattern.search(found.message)
+                if not e.seen and e.severity == found.severity and e.line == line and e.matches(found.message)
             ),
             None,
         )
@@ -95,7 +92,7 @@ def _read(file: str, text: str, first_line: int) -> tuple[list[_Expected], list[
             continue
         place = Position(file, number, found.start() + 1)
         try:
-            pattern = re.compile(_pattern(found["text"]) if found["re"] else re.escape(found["text"]))
+            matches = _matcher(found["text"], bool(found["re"]))
         except re.error as failure:
             wrong.append(Diagnostic("error", place, f"invalid regular expression: {failure}"))
             continue
@@ -107,11 +104,20 @@ def _read(file: str, text: str, first_line: int) -> tuple[list[_Expected], list[
             target = last_plain
         elif where is not None and where != "below":
             target = number + int(where)
-        entry = _Expected(found["severity"], target, found["text"], pattern, place)
+        entry = _Expected(found["severity"], target, found["text"], matches, place)
         if where == "below":
             below.append(entry)
         expected.append(entry)
     return expected, wrong
+
+
+def _matcher(text: str, expressions: bool) -> Callable[[str], bool]:
+    """Whether a message has the announced text in it. Raises re.error."""
+    if not expressions:
+        return lambda message: text in message
+    from tessera_tools.cli.matcher import Matcher
+
+    return Matcher(_pattern(text)).search
 
 
 def _pattern(text: str) -> str:

@@ -19,6 +19,7 @@ from tessera_tools.cli.common import Result, as_process, in_process, normalize, 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 
 FLAGS = {
+    "allow-outside": "let a launch file name files outside its folder",
     "stats": "print counters, and how many blocks fit on an SM",
 }
 
@@ -35,6 +36,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
     "device": ("NAME", "sim, the simulated GPU (the default), or cuda, a real one", None),
     "entry": ("NAME", "the kernel, where there are several", None),
+    "findings": (
+        "WHICH",
+        "report errors alone, or warnings too (the default); strict: warnings count as errors",
+        None,
+    ),
     "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80, or the one the PTX is for)", None),
     "grid": ("X,Y,Z", "blocks of the grid (1,1,1)", None),
     "launch": ("FILE", "entry, grid, buffers and arguments as JSON, instead of --arg", None),
@@ -61,9 +67,10 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "seed": ("N", "of random arguments, and of the first schedule (0)", None),
     "shared": ("BYTES", "dynamic shared memory, where no manifest says it", None),
+    "time-limit": ("SECONDS", "seconds after which a simulated launch ends (none)", None),
     "transport": (
         "NAME",
-        "how ranks reach each other: torch (torch.distributed), sockets, or auto (auto)",
+        "how ranks reach each other: mpi, torch (torch.distributed), or auto (auto)",
         None,
     ),
 }
@@ -71,9 +78,10 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 CHOICES = {
     "color": ("auto", "always", "never"),
     "device": ("sim", "cuda"),
+    "findings": ("errors", "warnings", "strict"),
     "modes": ("late", "early", "both"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
-    "transport": ("auto", "torch", "sockets"),
+    "transport": ("auto", "mpi", "torch"),
 }
 
 _NUMBERS = {
@@ -120,6 +128,8 @@ def _command() -> click.Command:
         # A value that may be left out must follow a `=`.
         metavar = metavar if alone is None else f"[={metavar}]"
         kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
+        if name == "time-limit":
+            kind = click.FloatRange(0, min_open=True)
         if name in _NUMBERS:
             low, high = _NUMBERS[name]
             kind = click.IntRange(low, high)

@@ -19,16 +19,27 @@ from tessera_tools.diagnostics import error
 from tessera_tools.emit.files import OutputSet
 from tessera_tools.emit.plan import Launch, Plan
 from tessera_tools.runtime.arguments import BufferSpec, parse_argument
-from tessera_tools.runtime.ranks import PlanResult, run_plan
+from tessera_tools.runtime.ranks import PlanResult, check_arguments, run_plan
 from tessera_tools.runtime.report import as_json
 from tessera_tools.runtime.types import Type
 from tessera_tools.sim.findings import Findings
 
-__all__ = ["check_options", "plan_of", "run_ranks"]
+__all__ = ["Program", "check_options", "plan_of", "run_ranks"]
 
 Array = np.ndarray[Any, Any]
 
-_OF_ONE_KERNEL = ("grid", "block", "cluster", "shared", "launch", "schedules", "stats", "param", "processes")
+_OF_ONE_KERNEL = (
+    "grid",
+    "block",
+    "cluster",
+    "shared",
+    "launch",
+    "schedules",
+    "stats",
+    "param",
+    "processes",
+    "time_limit",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,10 @@ def check_options(options: dict[str, Any]) -> None:
     """Raises DiagnosticError for options that are about the launch of one kernel."""
     for name in _OF_ONE_KERNEL:
         if options[name]:
-            raise error(None, f"--{name} is for one kernel; with --ranks the launches are the plan's")
+            raise error(
+                None,
+                f"--{name.replace('_', '-')} is for one kernel; with --ranks the launches are the plan's",
+            )
     if options["modes"] == "both":
         raise error(None, "--modes=both runs twice; with --ranks expected late or early")
 
@@ -78,22 +92,45 @@ def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
     return plan
 
 
-def run_ranks(loaded: Loaded, options: dict[str, Any], max_instructions: int) -> tuple[int, bool]:
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is run: all that options and files say, checked."""
+
+    loaded: Loaded
+    plan: Plan
+    arguments: Arguments
+    arrays: list[Array]
+
+    @classmethod
+    def of(cls, loaded: Loaded, options: dict[str, Any]) -> Program:
+        """Raises DiagnosticError for what does not fit the plan."""
+        plan = plan_of(loaded, options["entry"], options["ranks"])
+        arguments = Arguments(options)
+        arguments.read()
+        names = _results(plan)
+        for name in [*(name for name, _ in arguments.outs), *(one.buffer for one in arguments.expectations)]:
+            if name not in names:
+                there = ", ".join(names) or "none"
+                raise error(None, f"there is no result '{name}'; '{plan.name}' gives {there}")
+        arrays = _arrays(plan, options)
+        check_arguments(plan, arrays)
+        return cls(loaded, plan, arguments, arrays)
+
+
+def _results(plan: Plan) -> list[str]:
+    return [f"result{number}" for number in range(len(plan.results))]
+
+
+def run_ranks(program: Program, options: dict[str, Any], max_instructions: int) -> tuple[int, bool]:
     """Run the plan; (findings and disagreements, whether an --expect is not met)."""
-    plan = plan_of(loaded, options["entry"], options["ranks"])
-    arguments = Arguments(options)
-    arguments.read()
-    names = [f"result{number}" for number in range(len(plan.results))]
-    for name in [*(name for name, _ in arguments.outs), *(one.buffer for one in arguments.expectations)]:
-        if name not in names:
-            there = ", ".join(names) or "none"
-            raise error(None, f"there is no result '{name}'; '{plan.name}' gives {there}")
+    loaded, plan, arguments = program.loaded, program.plan, program.arguments
+    names = _results(plan)
     assert loaded.manifest is not None
     made = run_plan(
         loaded.code,
         loaded.manifest,
         plan,
-        _arrays(plan, options),
+        program.arrays,
         transport=options["transport"] or "auto",
         file=loaded.name,
         gpu_name=loaded.target.name if loaded.target is not None else None,
@@ -102,7 +139,7 @@ def run_ranks(loaded: Loaded, options: dict[str, Any], max_instructions: int) ->
         mode=options["modes"] or "late",
         max_instructions=max_instructions,
     )
-    findings = _findings(made)
+    findings = _findings(made).under(options["findings"] or "warnings")
     buffers: dict[str, Any] = {
         name: _Whole(*result) for name, result in zip(names, made.results, strict=True)
     }
@@ -113,12 +150,12 @@ def run_ranks(loaded: Loaded, options: dict[str, Any], max_instructions: int) ->
     for finding in findings:
         write_stderr(finding.text(loaded.name))
     for text in made.disagreements:
-        write_stderr(f"finding: {text}\n")
+        write_stderr(f"error: {text}\n")
     checks = arguments.check(buffers)
     for check in checks:
         write_stderr(f"{'error: ' if check.wrong else ''}{check.text}\n")
-    found, wrong = len(findings) + len(made.disagreements), any(check.wrong for check in checks)
-    write_stderr(_summary(plan, made, found))
+    found, wrong = len(findings.of("error")) + len(made.disagreements), any(check.wrong for check in checks)
+    write_stderr(_summary(plan, made, findings.summary(len(made.disagreements))))
     with OutputSet() as outputs:
         for path, raw in arguments.outputs(buffers):
             outputs.add(path, raw)
@@ -150,7 +187,7 @@ def _findings(made: PlanResult) -> Findings:
     return findings
 
 
-def _summary(plan: Plan, made: PlanResult, found: int) -> str:
+def _summary(plan: Plan, made: PlanResult, found: str) -> str:
     launches = sum(isinstance(step, Launch) for step in plan.steps)
     exchanges = len(plan.steps) - launches
     instructions = sum(launch.instructions for one in made.ranks for launch in one.launches)
@@ -158,12 +195,12 @@ def _summary(plan: Plan, made: PlanResult, found: int) -> str:
         f"{plan.name}: {plan.ranks} rank{'s' if plan.ranks != 1 else ''} over {made.ranks[0].transport}, "
         f"{launches} launch{'es' if launches != 1 else ''} and {exchanges} exchange{'s' if exchanges != 1 else ''} "
         f"each: {instructions:,} warp instructions in {made.seconds:.2f} s, "
-        f"{found or 'no'} finding{'s' if found != 1 else ''}\n"
+        f"{found}\n"
     )
 
 
 def _report(plan: Plan, made: PlanResult, findings: Findings, wrong: bool) -> str:
-    bad = bool(findings) or bool(made.disagreements)
+    bad = bool(findings.of("error")) or bool(made.disagreements)
     head = {
         "status": "finding" if bad else "wrong answer" if wrong else "success",
         "plan": plan.name,

@@ -107,18 +107,43 @@ class Session:
         return self._finish(kernel, loaded, arguments, outcome, grid)
 
     def _run_ranks(self) -> int:
-        from tessera_tools.cli.run_ranks import check_options, run_ranks
+        from tessera_tools.cli.run_ranks import Program, check_options, run_ranks
+        from tessera_tools.runtime import ranks_mpi
 
-        check_options(self.options)
-        with progress(lambda: self.doing):
-            loaded = load_input(self.options, self.sources)
-            if isinstance(loaded.code, str) and loaded.compiled:
-                self.sources.add(loaded.name, loaded.code)
-            if self.options["save_ptx"] is not None:
-                self._save_ptx(loaded)
-        self.doing = "running"
-        found, wrong = run_ranks(loaded, self.options, self.options["max_instructions"] or MAX_INSTRUCTIONS)
-        return FINDING if found else WRONG if wrong else 0
+        member = ranks_mpi.member()
+        failure: DiagnosticError | None = None
+        program: Program | None = None
+        try:
+            check_options(self.options)
+            if member is not None and self.options["input"] == "-":
+                raise error(None, "under mpiexec every rank reads the input; expected the name of a file")
+            with progress(lambda: self.doing):
+                loaded = load_input(self.options, self.sources)
+                if isinstance(loaded.code, str) and loaded.compiled:
+                    self.sources.add(loaded.name, loaded.code)
+                if self.options["save_ptx"] is not None and (member is None or not member.rank):
+                    self._save_ptx(loaded)
+            program = Program.of(loaded, self.options)
+        except DiagnosticError as found:
+            failure = found
+        if failure is not None and member is None:
+            raise failure
+        try:
+            if member is not None:
+                member.agree(failure)
+            assert program is not None
+            self.doing = "running"
+            limit = self.options["max_instructions"] or MAX_INSTRUCTIONS
+            found, wrong = run_ranks(program, self.options, limit)
+        except DiagnosticError:
+            # All ranks know of it. At any other exception, mpiexec ends the others when this one ends.
+            if member is not None:
+                member.conclude(FAILED)
+            raise
+        status = FINDING if found else WRONG if wrong else 0
+        if member is not None:
+            member.conclude(status)
+        return status
 
     def _save_ptx(self, loaded: Loaded) -> None:
         if not isinstance(loaded.code, str):
@@ -153,9 +178,11 @@ class Session:
         """Seed and mode of each run."""
         count, seed, modes = self.options["schedules"] or 1, self.options["seed"] or 0, self.options["modes"]
         if self.cuda:
-            for name in ("schedules", "modes", "stats"):
+            for name in ("schedules", "modes", "stats", "findings", "time_limit"):
                 if self.options[name]:
-                    raise error(None, f"--{name} is for the simulated GPU; --device is cuda")
+                    raise error(
+                        None, f"--{name.replace('_', '-')} is for the simulated GPU; --device is cuda"
+                    )
             return [(seed, "")]
         if modes == "both":
             return [(seed + number, mode) for number in range(count) for mode in ("late", "early")]
@@ -188,6 +215,7 @@ class Session:
                 "mode": mode,
                 "stats": options["stats"] and not number,
                 "max_instructions": options["max_instructions"] or MAX_INSTRUCTIONS,
+                "time_limit": options["time_limit"],
                 "processes": self._processes(),
                 "watch": watch,
             }
@@ -196,7 +224,7 @@ class Session:
                 grid, arguments.values, block=block, shared=shared, cluster=cluster, **settings
             )
         self.results.append(result)
-        for finding in result.findings:
+        for finding in result.findings.under(self.options["findings"] or "warnings"):
             if finding.kind == "limit":
                 self._endless(kernel, finding)
             one = copy.copy(finding)
@@ -228,7 +256,8 @@ class Session:
         name = self._ptx_name(kernel)
         notes = [f"at {finding.location}"] if finding.location else []
         notes += [f"CTA {finding.cta} thread {finding.thread}", *finding.notes]
-        notes.append("raise the limit with --max-instructions if the kernel only needs longer")
+        option = "--time-limit" if "seconds" in finding.message else "--max-instructions"
+        notes.append(f"raise the limit with {option} if the kernel only needs longer")
         raise error(Position(name, finding.line, 1), f"{finding.message}: {finding.instruction}", *notes)
 
     def _ptx_name(self, kernel: runtime.Kernel) -> str:
@@ -266,12 +295,12 @@ class Session:
         for finding in self.findings:
             write_stderr(finding.text(name))
         for text in self.disagreements:
-            write_stderr(f"finding: {text}\n")
+            write_stderr(f"error: {text}\n")
         checks = arguments.check(buffers)
         for check in checks:
             write_stderr(f"{'error: ' if check.wrong else ''}{check.text}\n")
         wrong = any(check.wrong for check in checks)
-        status = FINDING if self.findings or self.disagreements else WRONG if wrong else 0
+        status = FINDING if self.findings.of("error") or self.disagreements else WRONG if wrong else 0
         block = (
             _shape("block", self.options["block"]) or arguments.block or kernel.signature.block or (1, 1, 1)
         )
@@ -292,14 +321,13 @@ class Session:
             return f"{what}: {first.seconds * 1e6:.1f} µs\n"
         instructions = sum(one.instructions for one in self.results)
         seconds = sum(one.seconds for one in self.results)
-        found = len(self.findings) + len(self.disagreements)
         seeds = f"seed {first.seed}, {first.mode}"
         if len(self.results) > 1:
             seeds = f"{len(self.results)} schedules from seed {first.seed}"
         return (
             f"{what}, {seeds}: {instructions:,} warp instructions in {seconds:.2f} s "
             f"({instructions / max(seconds, 1e-9):,.0f} a second), "
-            f"{found or 'no'} finding{'s' if found != 1 else ''}\n"
+            f"{self.findings.summary(len(self.disagreements))}\n"
         )
 
     def _report(self, kernel: runtime.Kernel, grid: Shape, block: Shape, status: int) -> str:

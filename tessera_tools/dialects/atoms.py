@@ -28,6 +28,7 @@ from tessera_tools.ir.types import (
     TF32,
     FloatType,
     IntegerType,
+    bit_width,
 )
 from tessera_tools.target import Feature
 
@@ -255,10 +256,14 @@ def signless(type: Type) -> Type:
     return IntegerType(type.width) if isinstance(type, IntegerType) else type
 
 
+def least_bits(element: Type) -> int:
+    """Bits of the smallest access that moves one element."""
+    width = bit_width(element)
+    return 8 if width == 1 else 1 << (width - 1).bit_length()
+
+
 def check_emitter(op: Any, emitters: tuple[str, ...], atom: Any) -> None:
     """An error for an op whose lowering does not emit the atom that it carries."""
     if op.name not in emitters:
-        raise op.error(
-            f"has {atom}, which {' and '.join(emitters)} take{'s' if len(emitters) == 1 else ''}; "
-            f"{op.name} cannot do it"
-        )
+        takers = " or ".join(emitters) or "no op in this version"
+        raise op.error(f"has the atom {atom}, which its lowering does not emit; expected on {takers}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
@@ -20,6 +21,7 @@ from tessera_tools.dialects.nv_tileaa import (
     verify_dot,
 )
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import (
     I1,
     I32,
@@ -33,18 +35,21 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.layout import LinearLayout, from_text, to_text
 from tessera_tools.opdef import (
+    ALLOCATE,
     ANY_RANKED_TENSOR,
     I32_ATTR,
     I64_ARRAY,
+    IN_ORDER,
     PURE,
-    READ,
-    READ_WRITE,
     STRING_ATTR,
+    SYNCHRONIZES,
     UNIT_ATTR,
-    WRITE,
+    Completion,
     Dialect,
     MemoryEffects,
     Op,
+    Reach,
+    arrive,
     attribute,
     by_word,
     enum,
@@ -54,9 +59,12 @@ from tessera_tools.opdef import (
     operand,
     ops_of,
     optional_operand,
+    read,
     result,
     same_as,
     variadic_operand,
+    wait,
+    write,
 )
 
 
@@ -79,18 +87,59 @@ class _LayoutAttr(Attribute):
         return f"#{self.name}<{{{to_text(self.layout)}}}>"
 
 
+_HARDWARE = ("register", "lane", "warp", "block")
+_LANES = 32
+
+
+def check_fits(layout: LinearLayout, shape: tuple[int, ...], what: str) -> None:
+    """ValueError unless a layout has the dimensions and extents of a tile, and holds each of its elements."""
+    expected = tuple((f"dim{i}", extent) for i, extent in enumerate(shape))
+    if layout.outs != expected:
+        found = "x".join(str(size) for _, size in layout.outs) or "nothing"
+        raise ValueError(f"the layout covers {found}, but the {what} is {'x'.join(map(str, shape))}")
+    if not layout.is_surjective():
+        raise ValueError(
+            f"the layout does not hold every element of the {what}: a basis is missing or repeated"
+        )
+
+
 class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
     """A distributed layout: (register, lane, warp, block) → tile coordinates."""
+
+    def verify(self) -> None:
+        found = self.layout.in_dims
+        if tuple(found) != _HARDWARE:
+            raise ValueError(
+                f"the layout has the dimensions {', '.join(found)}; expected {', '.join(_HARDWARE)}"
+            )
+        lanes = self.layout.in_size("lane")
+        if lanes != _LANES:
+            raise ValueError(
+                f"the layout has {lanes.bit_length() - 1} bases of lanes; expected 5, for the {_LANES} lanes of a warp"
+            )
+
+    def verify_encoding(self, shape: tuple[int, ...], element: Type) -> None:
+        check_fits(self.layout, shape, "tile")
 
 
 class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
     """A layout of a shared-memory buffer: offset in elements → tile coordinates."""
+
+    def verify(self) -> None:
+        if tuple(self.layout.in_dims) != ("offset",):
+            raise ValueError(
+                f"the layout has the dimensions {', '.join(self.layout.in_dims)}; expected offset"
+            )
 
 
 class SmemType(ShapedType, name="nv_tileas.smem"):
     """`!nv_tileas.smem<3x128x64xf16, #nv_tileas.shared<…>>`: stages of one tile in shared memory."""
 
     layout: SharedAttr | None = None
+
+    @property
+    def resource(self) -> Resource:
+        return Resource.SHARED
 
     def verify(self) -> None:
         super().verify()
@@ -130,10 +179,10 @@ POINTER = of(PointerType, summary="pointer")
 
 
 def layout_of(type: Type) -> LinearLayout:
-    """The layout that a tensor type carries; ValueError if it carries none."""
+    """The layout that a tensor type carries; Refusal if it carries none."""
     encoding = type.encoding if isinstance(type, RankedTensorType) else None
     if not isinstance(encoding, LinearAttr):
-        raise ValueError(f"{type} has no layout; run --tileas-assign-layouts first")
+        raise Refusal(f"{type} has no layout; run --tileas-assign-layouts first")
     return encoding.layout
 
 
@@ -153,7 +202,7 @@ def _verify_cache(op: Any, words: tuple[str, ...]) -> None:
         raise op.error(f'has cache = "{op.cache.value}"; expected one of {", ".join(words)}')
 
 
-class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
+class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("view")),)):
     """A tile at element offsets of a view, global memory to registers; elements outside the view are `padding`."""
 
     view = operand(VIEW)
@@ -170,12 +219,13 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(READ,)):
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
         _verify_indices(self, self.view.type)
         _verify_cache(self, LOADS)
 
 
-class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
+class TiledStore(Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("view")),)):
     """A tile from registers to element offsets of a view; elements outside the view are not written."""
 
     view = operand(VIEW)
@@ -191,12 +241,13 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(WRITE,)):
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.value.type)
         _verify_indices(self, self.view.type)
         _verify_cache(self, STORES)
 
 
-class TiledPrefetch(Op, name="nv_tileas.tiled_prefetch", traits=(READ_WRITE,)):
+class TiledPrefetch(Op, name="nv_tileas.tiled_prefetch", traits=(IN_ORDER,)):
     """Bring a tile of `shape` at element offsets of a view into the L2 cache; what is outside the view is left out."""
 
     view = operand(VIEW)
@@ -213,7 +264,7 @@ class TiledPrefetch(Op, name="nv_tileas.tiled_prefetch", traits=(READ_WRITE,)):
             )
 
 
-class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allocate"),)):
+class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(ALLOCATE,)):
     """A buffer in shared memory.  `nv_tileas.offset`, which tileas-insert-barriers sets, says at which byte;
     `nv_tileas.alignment` asks for a multiple of more than 16 bytes."""
 
@@ -221,7 +272,11 @@ class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(MemoryEffects("allo
     assembly = "attr-dict `:` type($res)"
 
 
-class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)):
+class AsyncTiledCopy(
+    Op,
+    name="nv_tileas.async.tiled_copy",
+    traits=(MemoryEffects(read("view"), write("buffer", by=Completion.GROUP)),),
+):
     """Start copying a tile from element offsets of a view to one stage of a buffer.
 
     Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is
@@ -241,6 +296,7 @@ class AsyncTiledCopy(Op, name="nv_tileas.async.tiled_copy", traits=(READ_WRITE,)
     )
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
         _verify_copy(self, self.view.type, self.buffer.type)
         _verify_indices(self, self.view.type)
 
@@ -255,17 +311,22 @@ def _verify_copy(op: Op, view: Any, buffer: SmemType) -> None:
         raise op.error(f"copies between {view} and {buffer}: the element types and ranks must agree")
 
 
-class AsyncCommitGroup(Op, name="nv_tileas.async.commit_group", traits=(READ_WRITE,)):
+class AsyncCommitGroup(
+    Op, name="nv_tileas.async.commit_group", traits=(MemoryEffects(arrive(Completion.GROUP)),)
+):
     """Commit the copies started since the last commit as one group."""
 
     assembly = "attr-dict"
 
 
-class AsyncWaitGroup(Op, name="nv_tileas.async.wait_group", traits=(READ_WRITE,)):
+class AsyncWaitGroup(Op, name="nv_tileas.async.wait_group", traits=(MemoryEffects(wait(Completion.GROUP)),)):
     """Wait until at most `pending` of this thread's latest groups are incomplete."""
 
     pending = attribute(I32_ATTR)
     assembly = "$pending attr-dict"
+
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(wait(Completion.GROUP, pending=self.pending.value))
 
 
 class _OnMBarrier(Op):
@@ -280,7 +341,9 @@ class _OnMBarrier(Op):
             raise self.error(f"takes {type}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>")
 
 
-class MBarrierInit(_OnMBarrier, name="nv_tileas.async.mbarrier_init", traits=(WRITE,)):
+class MBarrierInit(
+    _OnMBarrier, name="nv_tileas.async.mbarrier_init", traits=(MemoryEffects(write("mbarrier")),)
+):
     """Make an mbarrier that completes a phase after `count` arrivals; one thread does it, and all see it after."""
 
     count = attribute(I32_ATTR)
@@ -292,27 +355,40 @@ class MBarrierInit(_OnMBarrier, name="nv_tileas.async.mbarrier_init", traits=(WR
             raise self.error(f"expects {self.count.value} arrivals; an mbarrier counts from 1 to 1048575")
 
 
-class MBarrierArrive(_OnMBarrier, name="nv_tileas.async.mbarrier_arrive", traits=(READ_WRITE,)):
+class MBarrierArrive(
+    _OnMBarrier,
+    name="nv_tileas.async.mbarrier_arrive",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "mbarrier")),),
+):
     """Every thread arrives; with `copies`, when the copies that it has started are complete."""
 
     copies = attribute(UNIT_ATTR, optional=True)
     assembly = "$mbarrier `[` $stage `]` (`copies` $copies^)? attr-dict `:` type($mbarrier)"
 
+    def effects(self) -> MemoryEffects | None:
+        if self.copies is not None:
+            return MemoryEffects(arrive(Completion.GROUP, "mbarrier"))
+        return super().effects()
 
-class MBarrierWait(_OnMBarrier, name="nv_tileas.async.mbarrier_wait", traits=(READ_WRITE,)):
+
+class MBarrierWait(
+    _OnMBarrier,
+    name="nv_tileas.async.mbarrier_wait",
+    traits=(MemoryEffects(wait(Completion.MBARRIER, "mbarrier")),),
+):
     """Every thread waits until the phase of a parity (0 or 1) is complete."""
 
     parity = operand(exactly(I32))
     assembly = "$mbarrier `[` $stage `]` `,` $parity attr-dict `:` type($mbarrier)"
 
 
-class Barrier(Op, name="nv_tileas.barrier", traits=(READ_WRITE,)):
+class Barrier(Op, name="nv_tileas.barrier", traits=(SYNCHRONIZES,)):
     """Wait for all threads of the CTA; their accesses of memory before it are then visible."""
 
     assembly = "attr-dict"
 
 
-class Load(Op, name="nv_tileas.load", traits=(READ,)):
+class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
     """A tile at constant offsets within one stage of a buffer, shared memory to registers."""
 
     buffer = operand(SMEM)
@@ -323,6 +399,7 @@ class Load(Op, name="nv_tileas.load", traits=(READ,)):
     assembly = "$buffer `[` $stage `]` `offsets` `=` $offsets attr-dict `:` type($buffer) `->` type($res)"
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
         _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
 
 
@@ -336,7 +413,7 @@ def _verify_part(op: Any, does: str, tile: tuple[int, ...], shape: tuple[int, ..
         )
 
 
-class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
+class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)):
     """A whole tile to one stage of a buffer, registers to shared memory."""
 
     value = operand(ANY_RANKED_TENSOR)
@@ -346,6 +423,7 @@ class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
     assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
 
     def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
         if (
             self.value.type.shape != self.buffer.type.tile
             or self.value.type.element is not self.buffer.type.element
@@ -353,7 +431,9 @@ class Store(Op, name="nv_tileas.store", traits=(WRITE,)):
             raise self.error(f"stores {self.value.type} into {self.buffer.type}")
 
 
-class LoadElement(Op, name="nv_tileas.load_element", traits=(READ,)):
+class LoadElement(
+    Op, name="nv_tileas.load_element", traits=(MemoryEffects(read("buffer", reach=Reach.BY_THREAD)),)
+):
     """One element of a stage of a buffer, or a vector of neighbours along its last dimension, at indices of each
     thread's own.  Indices outside the tile, and vectors that do not start at a multiple of their length, are undefined.
     """
@@ -368,7 +448,9 @@ class LoadElement(Op, name="nv_tileas.load_element", traits=(READ,)):
         _verify_element(self, self.res.type)
 
 
-class StoreElement(Op, name="nv_tileas.store_element", traits=(WRITE,)):
+class StoreElement(
+    Op, name="nv_tileas.store_element", traits=(MemoryEffects(write("buffer", reach=Reach.BY_THREAD)),)
+):
     """As `nv_tileas.load_element`, from a thread to the buffer.  Where several threads store to one place, one of them
     wins."""
 
@@ -394,7 +476,7 @@ def _verify_element(op: Any, moved: Any) -> None:
         raise op.error(f"moves {moved}; expected a vector of a power of two of elements")
 
 
-class Spill(Op, name="nv_tileas.spill", traits=(WRITE,)):
+class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", reach=Reach.OWN)),)):
     """A tile to a stage of a buffer, in which each thread keeps its registers at places of its own."""
 
     value = operand(ANY_RANKED_TENSOR)
@@ -406,7 +488,7 @@ class Spill(Op, name="nv_tileas.spill", traits=(WRITE,)):
         _verify_kept(self, self.value.type)
 
 
-class Reload(Op, name="nv_tileas.reload", traits=(READ,)):
+class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", reach=Reach.OWN)),)):
     """The tile that the threads have spilled to a stage of a buffer last; its layout is that of the tile."""
 
     buffer = operand(SMEM)
@@ -424,7 +506,9 @@ def _verify_kept(op: Any, tile: Any) -> None:
         raise op.error(f"keeps {tile} in {buffer}: the element types must agree")
 
 
-class LoadGlobal(Op, name="nv_tileas.load_global", traits=(READ,)):
+class LoadGlobal(
+    Op, name="nv_tileas.load_global", traits=(MemoryEffects(read("pointer", reach=Reach.BY_THREAD)),)
+):
     """What lies at each thread's own place of global memory: an element, or a vector of neighbours, whose address is
     then a multiple of its size."""
 
@@ -437,7 +521,9 @@ class LoadGlobal(Op, name="nv_tileas.load_global", traits=(READ,)):
         _verify_cache(self, LOADS)
 
 
-class StoreGlobal(Op, name="nv_tileas.store_global", traits=(WRITE,)):
+class StoreGlobal(
+    Op, name="nv_tileas.store_global", traits=(MemoryEffects(write("pointer", reach=Reach.BY_THREAD)),)
+):
     """As `nv_tileas.load_global`, from the thread to memory."""
 
     value = operand(ELEMENT)
@@ -449,14 +535,16 @@ class StoreGlobal(Op, name="nv_tileas.store_global", traits=(WRITE,)):
         _verify_cache(self, STORES)
 
 
-class Prefetch(Op, name="nv_tileas.prefetch", traits=(READ_WRITE,)):
+class Prefetch(Op, name="nv_tileas.prefetch", traits=(IN_ORDER,)):
     """Bring the line of each thread's own place of global memory into the L2 cache."""
 
     pointer = operand(POINTER)
     assembly = "$pointer attr-dict `:` type($pointer)"
 
 
-class ProfileRecord(Op, name="nv_tileas.profile_record", traits=(READ_WRITE,)):
+class ProfileRecord(
+    Op, name="nv_tileas.profile_record", traits=(MemoryEffects(write("pointer", reach=Reach.OWN)),)
+):
     """Write down when the block's first thread came by marker `marker`: into the block's row of a buffer with room for
     so many records a block (passes/llvm/profiling.py says how it is laid out)."""
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tessera_tools import diagnostics
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builder import Builder, InsertionPoint
+from tessera_tools.ir.effects import MemoryEffects, declared
 from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.mapping import IRMapping
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
@@ -235,6 +237,16 @@ class Operation:
     @classmethod
     def has_trait(cls, trait: type[Trait] | Trait) -> bool:
         return any(t is trait or (isinstance(trait, type) and isinstance(t, trait)) for t in cls.traits)
+
+    def effects(self) -> MemoryEffects | None:
+        """What the op itself does besides computing its results (ir/effects.py); None if it may do anything."""
+        return declared(type(self))
+
+    def is_speculatable(self) -> bool:
+        """Whether the op may run where the program would not have run it: it has no effect, and no undefined behavior
+        with its operands.  Of an op with regions: if all ops in them may."""
+        effects = self.effects()
+        return effects is not None and effects.speculatable
 
     def attr(self, name: str) -> Attribute | None:
         return self.attributes.get(name)
@@ -578,12 +590,7 @@ class Region:
                 copy.append(op.clone(mapping))
         mapping.depth -= 1
         if mapping.depth == 0:
-            # Graph regions, and blocks not in dominance order, may use a value before its copy exists.
-            for use in mapping.unmapped:
-                use_target = mapping.values.get(use.value)
-                if use_target is not None:
-                    use.set(use_target)
-            mapping.unmapped.clear()
+            mapping.resolve()
 
     def is_ancestor_of(self, other: Region | None) -> bool:
         while other is not None and other is not self:
@@ -591,23 +598,3 @@ class Region:
             block = op.parent if op is not None else None
             other = block.parent if block is not None else None
         return other is self
-
-
-class IRMapping:
-    """What stands for what in a copy; a value or block without an entry stands for itself."""
-
-    __slots__ = ("blocks", "depth", "unmapped", "values")
-
-    def __init__(self, values: dict[Value, Value] | None = None) -> None:
-        self.values: dict[Value, Value] = values if values is not None else {}
-        self.blocks: dict[Block, Block] = {}
-        self.depth = 0
-        """How many regions deep the copying is under way."""
-        self.unmapped: list[OpOperand] = []
-        """Operands copied as they were because their value had no copy yet."""
-
-    def value(self, value: Value) -> Value:
-        return self.values.get(value, value)
-
-    def block(self, block: Block) -> Block:
-        return self.blocks.get(block, block)

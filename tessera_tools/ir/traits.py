@@ -5,7 +5,6 @@ A trait is an object; its `verify(op)` raises through `op.error(…)`.  Most hav
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,10 +16,6 @@ class Trait:
 
     def verify(self, op: Operation) -> None:
         """Raise if the operation breaks the trait."""
-
-
-class Pure(Trait):
-    """No side effects and no undefined behaviour: may be moved, merged, or dropped when unused."""
 
 
 class ConstantLike(Trait):
@@ -132,19 +127,12 @@ class Leaves(Trait):
         self.names = names
 
 
-class MemoryEffects(Trait):
-    """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect.
-
-    With `when`, the op has these effects only where `when(op)` is true: a volatile load is a write too.
-    """
-
-    def __init__(self, *kinds: str, when: Callable[[Operation], bool] | None = None) -> None:
-        self.kinds = frozenset(kinds)
-        self.when = when
+class OneRegionRuns(Trait):
+    """One of the regions runs, once; if there is only one, or one is empty, perhaps none."""
 
 
-class RecursiveMemoryEffects(Trait):
-    """Has the effects of the operations in its regions and no others."""
+class RegionsRunTogether(Trait):
+    """All regions run at the same time, each by threads of its own, which do not wait for those of the others."""
 
 
 class SameOperandsAndResultShape(Trait):
@@ -156,7 +144,6 @@ class SameOperandsAndResultShape(Trait):
             raise op.error("requires the same shape for all operands and results")
 
 
-PURE = Pure()
 CONSTANT_LIKE = ConstantLike()
 COMMUTATIVE = Commutative()
 IDEMPOTENT = Idempotent()
@@ -168,9 +155,6 @@ ISOLATED_FROM_ABOVE = IsolatedFromAbove()
 SINGLE_BLOCK = SingleBlock()
 SYMBOL_TABLE = SymbolTable()
 SYMBOL = Symbol()
-RECURSIVE_MEMORY_EFFECTS = RecursiveMemoryEffects()
+ONE_REGION_RUNS = OneRegionRuns()
+REGIONS_RUN_TOGETHER = RegionsRunTogether()
 SAME_SHAPE = SameOperandsAndResultShape()
-READ = MemoryEffects("read")
-WRITE = MemoryEffects("write")
-READ_WRITE = MemoryEffects("read", "write")
-ALLOCATE = MemoryEffects("allocate")

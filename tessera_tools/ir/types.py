@@ -11,6 +11,7 @@ import math
 from typing import ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.effects import Resource
 
 DYNAMIC = -1
 """The extent of a dimension known only at run time; printed as `?`."""
@@ -167,6 +168,15 @@ class RankedTensorType(ShapedType, name="builtin.tensor"):
 
     encoding: Attribute | None = None
 
+    def verify(self) -> None:
+        super().verify()
+        if self.encoding is not None:
+            self.encoding.verify_encoding(self.shape, self.element)
+
+    @property
+    def resource(self) -> Resource | None:
+        return self.element.resource
+
     def text(self) -> str:
         suffix = f", {self.encoding}" if self.encoding is not None else ""
         return f"tensor<{self.dims_text()}{self.element}{suffix}>"
@@ -186,6 +196,10 @@ class MemRefType(ShapedType, name="builtin.memref"):
 
     layout: Attribute | None = None
     memory_space: Attribute | None = None
+
+    @property
+    def resource(self) -> Resource:
+        return resource_of_space(self.memory_space)
 
     def verify(self) -> None:
         super().verify()
@@ -212,9 +226,24 @@ class UnrankedMemRefType(Type, name="builtin.unranked_memref"):
     element: Type
     memory_space: Attribute | None = None
 
+    @property
+    def resource(self) -> Resource:
+        return resource_of_space(self.memory_space)
+
     def text(self) -> str:
         suffix = f", {memory_space_text(self.memory_space)}" if self.memory_space is not None else ""
         return f"memref<*x{self.element}{suffix}>"
+
+
+def resource_of_space(space: Attribute | None) -> Resource:
+    """The memory that a memory space is: 0 (and none) and 1 global, 3 shared, 5 registers."""
+    from tessera_tools.ir.builtin_attributes import IntegerAttr
+
+    number = 0 if space is None else space.value if isinstance(space, IntegerAttr) else -1
+    return _SPACES.get(number, Resource.MEMORY)
+
+
+_SPACES = {0: Resource.GLOBAL, 1: Resource.GLOBAL, 3: Resource.SHARED, 5: Resource.REGISTERS}
 
 
 def memory_space_text(space: Attribute) -> str:
@@ -241,6 +270,13 @@ F16, BF16, F32, F64 = (FloatType(k) for k in ("f16", "bf16", "f32", "f64"))
 TF32 = FloatType("tf32")
 INDEX = IndexType()
 NONE = NoneType()
+
+
+def stored_bits(number: IntegerType | FloatType) -> int:
+    """Bits that a number takes in memory: an i1 takes a byte, a tf32 four."""
+    if isinstance(number, FloatType):
+        return 32 if number.keyword == "tf32" else number.width
+    return 8 if number.width == 1 else number.width
 
 
 def bit_width(type: Type) -> int:

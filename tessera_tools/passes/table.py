@@ -156,6 +156,21 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion carries the hints on"),
     (
+        "tile-register-coalescing",
+        "tile-memory-management",
+        "what is counted are the fragments and the accesses, perhaps of vectors, that are left",
+    ),
+    (
+        "tile-register-coalescing",
+        "tile-performance-annotation",
+        "hints follow from how many instructions and accesses there are",
+    ),
+    (
+        "tile-memory-management",
+        "tile-performance-annotation",
+        "spilled fragments are instructions of a loop, too",
+    ),
+    (
         "tile-barrier-optimization",
         "convert-tile-to-tileas",
         "it places the barriers of the tile dialect, which the conversion leaves",

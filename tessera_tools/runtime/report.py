@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from tessera_tools.runtime.interface import Result
 from tessera_tools.sim.counters import Counters
+from tessera_tools.sim.findings import as_dict
 from tessera_tools.sim.program import Program
 from tessera_tools.target import Target, occupancy
 
@@ -159,7 +159,7 @@ def _occupancy(target: Target, threads: int, registers: int, shared: int) -> Tab
 def as_json(head: dict[str, Any], runs: Sequence[Result], findings: Sequence[Any]) -> str:
     """The report: what was launched, every finding, every run, and the counters of the first."""
     data = dict(head)
-    data["findings"] = [asdict(finding) for finding in findings]
+    data["findings"] = [as_dict(finding) for finding in findings]
     data["runs"] = [
         {
             "seed": one.seed,

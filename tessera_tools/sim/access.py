@@ -46,6 +46,8 @@ def parts(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tuple[An
         return _generic(warp, mask, addresses)
     if space == "shared::cluster":
         return _cluster(warp, mask, addresses)
+    if space in ("param", "const"):
+        addresses = addresses | np.uint64(BASE[space])
     return [(memory_of(warp, space), mask, addresses)]
 
 

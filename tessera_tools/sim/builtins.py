@@ -59,6 +59,14 @@ def _number(warp: Warp, lane: int, address: int, width: int) -> bytes:
     return bytes(_byte(warp, lane, address + at) for at in range(width))
 
 
+def _extent(text: str | None) -> str | None:
+    """A width or precision, of which the output's limit leaves no more than `MOST_OUTPUT`."""
+    if text is None or len(text) < 7:
+        return text
+    sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return f"{sign}{MOST_OUTPUT if len(digits) > 7 else min(int(digits), MOST_OUTPUT)}"
+
+
 def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
     """C's printf, and how many arguments it took; they lie one after the other, aligned to their size."""
     at, taken = address, 0
@@ -75,10 +83,12 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"
-        if width == "*":
-            width = str(int.from_bytes(take(4), "little", signed=True))
-        if precision == "*":
-            precision = str(int.from_bytes(take(4), "little", signed=True))
+        width = _extent(str(int.from_bytes(take(4), "little", signed=True)) if width == "*" else width)
+        precision = _extent(
+            str(int.from_bytes(take(4), "little", signed=True)) if precision == "*" else precision
+        )
+        if precision is not None and precision.startswith("-"):
+            precision = None  # as if it were left out (C, 7.21.6.1)
         spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", take(8))

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-__all__ = ["KINDS", "SEVERITIES", "Finding", "Findings", "as_dict"]
+__all__ = ["KINDS", "POLICIES", "SEVERITIES", "Finding", "Findings", "as_dict"]
 
 SEVERITIES = ("error", "warning")
+POLICIES = ("errors", "warnings", "strict")
+"""What to report: errors alone; warnings as well, which do not fail a run; or warnings that count as errors."""
 
 KINDS = (
     "out-of-bounds",
@@ -115,6 +117,26 @@ class Findings:
         """The findings of a severity."""
         return [finding for finding in self if finding.severity == severity]
 
+    def under(self, policy: str) -> Findings:
+        """Those that the policy reports, with the severities that it gives them."""
+        found = Findings()
+        for finding in self:
+            if policy == "strict":
+                found.add(replace(finding, severity="error"))
+            elif policy == "warnings" or finding.severity == "error":
+                found.add(finding)
+        return found
+
+    def summary(self, others: int = 0) -> str:
+        """How many there are, in words; `others` are further errors."""
+        errors, warnings = len(self.of("error")) + others, len(self.of("warning"))
+        parts = [
+            f"{n} {word}{'s' if n != 1 else ''}"
+            for n, word in ((errors, "finding"), (warnings, "warning"))
+            if n
+        ]
+        return " and ".join(parts) or "no findings"
+
     def add(self, finding: Finding) -> None:
         """Keep the finding, or count it if one of the same cause is there."""
         if finding.kind not in KINDS:
@@ -126,7 +148,7 @@ class Findings:
             earlier.count += finding.count
             for line in (finding.line, *finding.lines):
                 if line != earlier.line and line not in earlier.lines:
-                    earlier.lines.append(line)
+                    earlier.lines = [*earlier.lines, line]
 
     def merge(self, other: Findings) -> None:
         for finding in other:

@@ -20,7 +20,7 @@ from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.machine import Cluster, StopLaunch
-from tessera_tools.sim.memory import EARLIER, SHARED_START, Allocations, Buffer
+from tessera_tools.sim.memory import BASE, EARLIER, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
 from tessera_tools.sim.races import MOST_CLOCK, History
 from tessera_tools.target import Target, UnknownTargetError, lookup
@@ -256,11 +256,13 @@ class Launch:
             return variable.offset
         if variable.space == "param":
             in_block = variable.function == self.entry.name and variable in self.entry.parameters
-            return self.parameter_block.base + variable.offset if in_block else variable.offset
+            return (
+                self.parameter_block.base - BASE["param"] + variable.offset if in_block else variable.offset
+            )
         buffer = self.module.variables.get(id(variable))
         if buffer is None:
             raise self.error(f"it uses the extern variable '{variable.name}', which no module defines")
-        return buffer.base
+        return buffer.base - BASE["const"] if variable.space == "const" else buffer.base
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
         """The clusters' indices, in order."""

@@ -299,6 +299,6 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
             mask,
             f"initialized by {program[barrier.code].name} at PTX line {program[barrier.code].line}",
             severity="warning",
-            cause=("mbarrier.init", barrier.code),
+            cause="mbarrier.init",
         )
     return barrier

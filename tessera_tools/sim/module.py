@@ -44,7 +44,9 @@ class Module:
         self.defined = [function for function in program.functions.values() if function.is_defined]
         for function in self.defined:
             self._frame(function)
-        self.code, self.ports = decode_all(self, self.defined)
+        self.code, self.together, self.ports = decode_all(self, self.defined)
+        self.keys = [key for ports in self.ports.values() for key in ports.keys]
+        """What each port is (decode.Ports)."""
         self.port_count = sum(len(ports.binders) for ports in self.ports.values())
         self._place_variables()
 
@@ -79,8 +81,8 @@ class Module:
         type = variable.type
         for index, value in enumerate(variable.initializer):
             if isinstance(value, tuple):
-                name, offset, _generic, shift = value
-                raw = ((self._address(variable, name) + offset) >> shift).to_bytes(8, "little")
+                name, offset, generic, shift = value
+                raw = ((self._address(variable, name, generic) + offset) >> shift).to_bytes(8, "little")
             elif isinstance(value, bytes):
                 raw = value
             elif type.is_float:
@@ -96,10 +98,11 @@ class Module:
                 )
             buffer.data[at : at + type.bytes] = np.frombuffer(raw[: type.bytes], np.uint8)
 
-    def _address(self, variable: Variable, name: str) -> int:
+    def _address(self, variable: Variable, name: str, generic: bool) -> int:
         target = self.program.scope.variable(name)
         if target is not None and id(target) in self.variables:
-            return self.variables[id(target)].base
+            own = target.space == "const" and not generic
+            return self.variables[id(target)].base - (BASE["const"] if own else 0)
         if target is not None and target.space == "shared":
             return BASE["shared"]
         if name in self.program.functions:

@@ -20,7 +20,7 @@ from tessera_tools.sim.warp import Mask, Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.memory import Region
 
-__all__ = ["async_read", "async_write", "check_order", "fence_async", "history_of", "mark"]
+__all__ = ["async_read", "async_write", "check_order", "covered", "fence_async", "history_of", "mark"]
 
 Array = np.ndarray[Any, Any]
 Where = Any
@@ -140,6 +140,14 @@ def check_order(warp: Warp, mask: Mask, memory: Region, where: Where, what: str,
             return
 
 
+def covered(warp: Warp, mask: Mask, history: History, where: Array) -> Array:
+    """The bytes whose last store is ordered before a fence by the lanes, their own stores included."""
+    records = history.written[where // history.grain]
+    own = threads_of(records)
+    mine = (own >> 5 == warp.rank) & mask.array[own & 31]
+    return where[~late_records(warp, records, -1) | mine]
+
+
 def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
     """fence.proxy.async by the lanes: stores that are ordered before it become visible to the async proxy."""
     cluster = warp.cta.cluster
@@ -158,10 +166,5 @@ def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
         if not len(dirty):
             continue
         if history is not None:
-            records = history.written[dirty // history.grain]
-            # The lanes of this warp that run the fence cover their own stores.
-            late = late_records(warp, records, -1)
-            own = threads_of(records)
-            mine = (own >> 5 == warp.rank) & mask.array[own & 31]
-            dirty = dirty[~late | mine]
+            dirty = covered(warp, mask, history, dirty)
         memory.state[dirty] &= ~np.uint8(UNFENCED)

@@ -42,6 +42,10 @@ def _table() -> dict[str, Callable[[Warp], Any] | None]:
         "%reserved_smem_offset_cap": lambda warp: 1024,
         "%current_graph_exec": lambda warp: 0,
     }
+    # What the driver puts there is its own: zeros, as without one (PTX ISA, "%envreg<32>").
+    table.update({f"%envreg{n}": lambda warp: 0 for n in range(32)})
+    for n in range(2):
+        table[f"%reserved_smem_offset_{n}"] = lambda warp: 0
     for axis, name in enumerate("xyz"):
         table[f"%tid.{name}"] = lambda warp, axis=axis: warp.cta.coordinates(warp)[axis]
         table[f"%ntid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.launch.block[axis]

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ELEMENTS", "Element", "TensorMap", "TensorMapError", "tensor_map", "tensor_map_im2col"]
 
-_MAGIC = b"TSRA"
+MAGIC = b"TSRA"
+"""The first bytes of every map."""
 SIZE = 128
 INTERLEAVES = ("none", "16B", "32B")
 SWIZZLES = ("none", "32B", "64B", "128B")
@@ -116,7 +117,7 @@ class TensorMap:
         pad = [*range(5)]
         head = struct.pack(
             "<4s8B4xQ",
-            _MAGIC, int(self.im2col), self.element, self.rank, self.interleave, self.swizzle, self.promotion,
+            MAGIC, int(self.im2col), self.element, self.rank, self.interleave, self.swizzle, self.promotion,
             self.fill, self.atomicity, self.address,
         )  # fmt: skip
         dims = struct.pack("<5I", *(self.dims[n] - 1 if n < self.rank else 0 for n in pad))
@@ -131,7 +132,7 @@ class TensorMap:
     @staticmethod
     def decode(raw: bytes) -> TensorMap:
         """The map in 128 bytes. Raises TensorMapError if they are none."""
-        if len(raw) != SIZE or raw[:4] != _MAGIC:
+        if len(raw) != SIZE or raw[:4] != MAGIC:
             raise TensorMapError("no tensor map: make it with sim.tensor_map(…)")
         mode, element, rank, interleave, swizzle, promotion, fill, atomicity = raw[4:12]
         if element >= len(ELEMENTS) or not 1 <= rank <= 5 or interleave > 2 or swizzle > 3 or fill > 1:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.memory import UNFENCED, WINDOWS
-from tessera_tools.sim.proxies import history_of
-from tessera_tools.sim.races import late_records
+from tessera_tools.sim.memory import BASE, UNFENCED, WINDOWS
+from tessera_tools.sim.proxies import covered, history_of
 from tessera_tools.sim.tensor_map import SIZE, TensorMap, TensorMapError
 from tessera_tools.sim.warp import Mask, Warp
 
@@ -62,7 +61,7 @@ def release(warp: Warp, mask: Mask) -> None:
         history = history_of(warp, region)
         dirty = np.flatnonzero(region.state & UNFENCED)
         if history is not None and len(dirty):
-            dirty = dirty[~late_records(warp, history.written[dirty // history.grain], -1)]
+            dirty = covered(warp, mask, history, dirty)
         region.state[dirty] &= ~np.uint8(UNFENCED)
 
 
@@ -76,6 +75,8 @@ def acquire(warp: Warp, address: int) -> None:
 def read_map(warp: Warp, mask: Mask, address: int, what: str) -> TensorMap | None:
     """The map that a copy names by a generic address; a finding and None if there is none."""
     launch = warp.cta.cluster.launch
+    if launch.parameters.find(address | BASE["param"]) is not None and address >> 40 == 0:
+        address |= BASE["param"]  # an address of .param that no cvta has made generic: ptxas takes it
     space = WINDOWS.get(address >> 40)
     memories: dict[str | None, Any] = {
         "global": launch.memory,

@@ -100,7 +100,7 @@ def test_an_expected_array_of_another_shape_is_refused(tmp_path: Path) -> None:
 
 def test_a_finding_is_status_3() -> None:
     _, err = tessera_run("--arg=zeros:u32:1", ptx=RACE, status=3)
-    assert "<stdin>:11: finding: race: " in err
+    assert "<stdin>:11: error: race: " in err
     assert "1 finding\n" in err
 
 
@@ -130,7 +130,7 @@ def test_schedules_take_seeds_in_turn() -> None:
 def test_schedules_that_disagree_are_a_finding() -> None:
     # The last store wins, and seeds differ in which that is.
     _, err = tessera_run("--arg=x=zeros:u32:1", "--schedules=8", ptx=RACE, status=3)
-    assert "finding: schedules disagree: x[0] is " in err
+    assert "error: schedules disagree: x[0] is " in err
 
 
 def test_both_modes_run_each_seed_twice() -> None:
@@ -166,7 +166,7 @@ def test_mlir_is_compiled_and_findings_name_its_lines(tmp_path: Path) -> None:
         "a=rand:f32:1000", "i32:1000", "i32:1", "b=rand:f32:1000", "i32:1000", "i32:1", "c=zeros:f32:992", "i32:1000",
         "i32:1")]  # fmt: skip
     _, err = tessera_run(str(ROOT / "examples/vector_add.mlir"), *args, status=3)
-    assert "finding: out-of-bounds" in err
+    assert "error: out-of-bounds" in err
     assert re.search(r"at .*vector_add\.mlir:\d+", err)
 
 
@@ -458,3 +458,34 @@ def test_dynamic_shared_memory_that_nobody_gave_is_warned_of() -> None:
     _, err = tessera_run(*ARGS, ptx=ptx)
     assert "warning: 'tile' is dynamic shared memory, and the launch has none" in err
     assert "warning" not in tessera_run(*ARGS, "--shared=1024", ptx=ptx)[1]
+
+
+SAME = RACE.replace(
+    "st.global.u32 [%rd0], %r0", "mov.u32 %r1, 7; mov.u32 %r2, tile; st.shared.u32 [%r2], %r1"
+).replace(".visible", ".shared .align 4 .b8 tile[64];\n.visible")
+"""Every thread stores the same number to the same word of shared memory: a warning."""
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "text"),
+    [
+        ((), 0, ": warning: race: "),
+        (("--findings=warnings",), 0, "1 warning\n"),
+        (("--findings=strict",), 3, ": error: race: "),
+    ],
+)
+def test_warnings_set_the_status_only_when_asked(options: tuple[str, ...], status: int, text: str) -> None:
+    _, err = tessera_run("--arg=zeros:u32:1", *options, ptx=SAME, status=status)
+    assert text in err
+
+
+def test_warnings_can_be_left_out() -> None:
+    _, err = tessera_run("--arg=zeros:u32:1", "--findings=errors", ptx=SAME)
+    assert "race" not in err.replace("race: grid", "")
+    assert "no findings" in err
+
+
+def test_a_launch_beyond_its_time_limit_is_an_error() -> None:
+    err = refused("--time-limit=0.01", ptx=SPIN)
+    assert "the limit of 0.01 seconds is reached" in err
+    assert "raise the limit with --time-limit" in err

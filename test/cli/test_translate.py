@@ -238,3 +238,11 @@ def test_debug_info_is_of_code_that_is_not_optimized() -> None:
     assert "--debug-info describes code as it is without optimization, and -O2 asks for it" in err
     ptx, _ = translate("--mlir-to-ptx", "--debug-info", "-O0")
     assert b".target sm_80" in ptx
+
+
+@pytest.mark.parametrize("name", ['a"b.mlir', "a\\b.mlir", "a\nb.mlir", "a\x1b[31mb.mlir", "é.mlir"])
+@pytest.mark.parametrize("option", ["--lineinfo", "--debug-info"])
+def test_any_file_name_goes_down_to_the_cubin(name: str, option: str, tmp_path: Path) -> None:
+    require_tool("ptxas")
+    (tmp_path / name).write_text((ROOT / "examples" / "vector_add.mlir").read_text())
+    translate("--mlir-to-cubin", option, name, "-o", "a.cubin", cwd=tmp_path)

@@ -15,10 +15,10 @@ from tessera_tools.opdef import (
     BOOL_LIKE,
     COMMUTATIVE,
     IDEMPOTENT,
+    NO_EFFECT,
     PURE,
     SIGNLESS_INTEGER_LIKE,
     UNIT_ATTR,
-    MemoryEffects,
     Op,
     attribute,
     derived,
@@ -132,13 +132,12 @@ class MulI(OverflowBinary, name="arith.muli", traits=(COMMUTATIVE,)):
         return y if c == 0 else x if c == 1 else None
 
 
-class _Division(IntBinary, traits=(MemoryEffects(),)):
+class _Division(IntBinary, traits=(NO_EFFECT,)):
     """x / 1 = x.  Not speculatable: a zero divisor is undefined behaviour."""
 
     def simplify(self, x: Value, y: Value, c: int | None, ones: int) -> Value | int | None:
         return x if c == 1 else None
 
-    @property
     def is_speculatable(self) -> bool:
         """Whether executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""

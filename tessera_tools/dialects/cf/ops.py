@@ -15,12 +15,12 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType
 from tessera_tools.opdef import (
     I32_ARRAY,
+    NO_EFFECT,
     SIGNLESS_INTEGER,
     STRING_ATTR,
     TERMINATOR,
     AttrKind,
     CustomDirective,
-    MemoryEffects,
     Op,
     attribute,
     exactly,
@@ -29,8 +29,6 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_successor,
 )
-
-NO_EFFECT = MemoryEffects()
 
 
 class BranchLike(Op, traits=(TERMINATOR, NO_EFFECT)):

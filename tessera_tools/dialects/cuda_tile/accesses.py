@@ -11,8 +11,9 @@ from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, 
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, short_text
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1
-from tessera_tools.opdef import AttrKind
+from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
 
 TAIL_GRAMMAR = (
     """
@@ -127,6 +128,18 @@ def index_types_text(op: Any) -> str:
     if len(set(kinds)) == 1:
         kinds = kinds[:1]
     return "".join(f", {short_text(kind)}" for kind in kinds)
+
+
+class OrderedAccess(Op):
+    """The base of accesses with memory ordering semantics."""
+
+    def effects(self) -> MemoryEffects | None:
+        """An access that is not weak also keeps its place: other threads may wait for it, or it waits for them."""
+        effects = super().effects()
+        semantics: Any = self.attributes.get("memory_ordering_semantics")
+        if effects is None or semantics is None or MEMORY_ORDERING.text(semantics) == "weak":
+            return effects
+        return effects.and_also(write(resource=Resource.ORDER))
 
 
 def check_ordering(op: Any, noun: str, last: str) -> None:

@@ -13,6 +13,7 @@ from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
     TAIL_GRAMMAR,
     VIEW_KEYS,
+    OrderedAccess,
     check_inbounds,
     check_indices,
     check_ordering,
@@ -37,17 +38,18 @@ from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mo
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, FloatType, IntegerType, bit_width
 from tessera_tools.opdef import (
-    READ,
     READ_WRITE,
-    WRITE,
     CustomDirective,
+    MemoryEffects,
     Op,
     attribute,
     enum,
     operand,
     optional_operand,
+    read,
     result,
     variadic_operand,
+    write,
 )
 
 
@@ -199,7 +201,7 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         p.write(f" : {kinds}{index_types_text(op)}{token} -> {short_types(op.result_types)}")
 
 
-class _Multimem(Op):
+class _Multimem(OrderedAccess):
     def _check(self, tile: Any, noun: str, last: str) -> None:
         op: Any = self
         view = op.view.type
@@ -231,7 +233,9 @@ class _Multimem(Op):
             raise op.error("and/or/xor/umin/umax reductions require integer element types")
 
 
-class MultimemLoadReduceViewTko(_Multimem, name="cuda_tile.multimem_load_reduce_view_tko", traits=(READ,)):
+class MultimemLoadReduceViewTko(
+    _Multimem, name="cuda_tile.multimem_load_reduce_view_tko", traits=(MemoryEffects(read("view")),)
+):
     """Loads one tile of a view of multicast memory from every GPU, and combines the copies."""
 
     view = operand(TILE_VIEW)
@@ -269,7 +273,9 @@ class MultimemReduceViewTko(_Multimem, name="cuda_tile.multimem_reduce_view_tko"
             raise self.error("supports only add for floating-point element types")
 
 
-class MultimemStoreViewTko(_Multimem, name="cuda_tile.multimem_store_view_tko", traits=(WRITE,)):
+class MultimemStoreViewTko(
+    _Multimem, name="cuda_tile.multimem_store_view_tko", traits=(MemoryEffects(write("view")),)
+):
     """Stores one tile of a view of multicast memory, on every GPU."""
 
     view = operand(TILE_VIEW)

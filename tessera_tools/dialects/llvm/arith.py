@@ -33,9 +33,9 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, with_element
 from tessera_tools.opdef import (
     COMMUTATIVE,
+    NO_EFFECT,
     PURE,
     UNIT_ATTR,
-    MemoryEffects,
     TypeConstraint,
     attribute,
     derived,
@@ -73,10 +73,9 @@ class _IntBinary(_Binary):
     assembly = "$lhs `,` $rhs attr-dict `:` type($res)"
 
 
-class _Division(_Binary, traits=(MemoryEffects(),)):
+class _Division(_Binary, traits=(NO_EFFECT,)):
     """The base of divisions and remainders."""
 
-    @property
     def is_speculatable(self) -> bool:
         """Whether executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""

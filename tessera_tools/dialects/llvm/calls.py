@@ -26,12 +26,14 @@ from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     I32_ARRAY,
+    NO_EFFECT,
     READ_WRITE,
     STRING_ATTR,
     SYMBOL_REF,
     TYPE_ATTR,
     UNIT_ATTR,
     CustomDirective,
+    MemoryEffects,
     attribute,
     enum,
     of_class,
@@ -377,6 +379,9 @@ class InlineAsm(LLVMOp, name="llvm.inline_asm", traits=(READ_WRITE,)):
         "(`tail_call_kind` `=` ` ` $tail_call_kind^)? (`asm_dialect` `=` $asm_dialect^)? "
         "(`operand_attrs` `=` $operand_attrs^)? attr-dict $asm_string `,` $constraints custom<AsmOperands>"
     )
+
+    def effects(self) -> MemoryEffects | None:
+        return super().effects() if self.has_side_effects else NO_EFFECT
 
     def llvm_ir(self, e: Emitter) -> None:
         marks = ("sideeffect " if self.has_side_effects else "") + (

@@ -27,19 +27,21 @@ from tessera_tools.opdef import (
     ANY_INDEX,
     ANY_MEMREF,
     BOOL_ATTR,
+    NO_EFFECT,
     PURE,
-    READ,
-    READ_WRITE,
-    WRITE,
     MemoryEffects,
     Op,
+    Reach,
     TypeConstraint,
     attribute,
     derived,
     exactly,
+    free,
     operand,
+    read,
     result,
     variadic_operand,
+    write,
 )
 
 
@@ -77,7 +79,7 @@ class Alloca(_Allocation, name="memref.alloca", traits=(ALLOCATE,)):
     """Memory until the enclosing function (or allocation scope) ends."""
 
 
-class Dealloc(Op, name="memref.dealloc", traits=(MemoryEffects("free"),)):
+class Dealloc(Op, name="memref.dealloc", traits=(MemoryEffects(free("memref")),)):
     """Gives back what `memref.alloc` took."""
 
     memref = operand(ANY_BUFFER)
@@ -88,7 +90,7 @@ def _element(type: Type) -> Type | None:
     return getattr(type, "element", None)
 
 
-class Load(Op, name="memref.load", traits=(READ,)):
+class Load(Op, name="memref.load", traits=(MemoryEffects(read("memref", reach=Reach.BY_THREAD)),)):
     """One element of a buffer."""
 
     memref = operand(ANY_MEMREF)
@@ -104,7 +106,7 @@ class Load(Op, name="memref.load", traits=(READ,)):
             raise self.error(f"incorrect number of indices for load, expected {rank} but got {found}")
 
 
-class Store(Op, name="memref.store", traits=(WRITE,)):
+class Store(Op, name="memref.store", traits=(MemoryEffects(write("memref", reach=Reach.BY_THREAD)),)):
     """Writes one element of a buffer."""
 
     value = operand(derived("the element type of 'memref'", _element, "memref"))
@@ -169,7 +171,7 @@ class MemorySpaceCast(ViewLike, name="memref.memory_space_cast"):
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
 
-class Copy(Op, name="memref.copy", traits=(READ_WRITE,)):
+class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("target")),)):
     """Copies the elements of one buffer to another of the same shape."""
 
     source = operand(ANY_BUFFER)
@@ -193,7 +195,7 @@ _WITH_DIMENSIONS = TypeConstraint(
 )
 
 
-class Dim(Op, name="memref.dim", traits=(MemoryEffects(),)):
+class Dim(Op, name="memref.dim", traits=(NO_EFFECT,)):
     """The extent of one dimension; undefined where the buffer has no dimension of that number."""
 
     source = operand(_WITH_DIMENSIONS)
@@ -201,7 +203,6 @@ class Dim(Op, name="memref.dim", traits=(MemoryEffects(),)):
     result = result(exactly(INDEX))
     assembly = "attr-dict $source `,` $index `:` type($source)"
 
-    @property
     def is_speculatable(self) -> bool:
         """Whether the op may run where it did not run before: the index is a constant within the rank."""
         number, type = constant_of(self.index), self.source.type

@@ -12,7 +12,7 @@ from typing import Any
 
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StridedLayoutAttr
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
-from tessera_tools.opdef import CustomDirective, MemoryEffects, of
+from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate, of, read, write
 from tessera_tools.opdef.constraints import TypeConstraint
 
 SHARED = 3
@@ -63,11 +63,11 @@ FRAGMENT = _in_space(REGISTERS, "memref of one number or more in registers (spac
 ANY_BUFFER = of(MemRefType, summary="memref")
 NUMBER = of(FloatType, IntegerType, summary="number")
 
-READS = MemoryEffects("read")
-MAKES = MemoryEffects("allocate", "read")
+MAKES = MemoryEffects(allocate(), read())
 """Reads its operands, and gives a new buffer."""
-CHANGES = MemoryEffects("read", "write")
-WRITES = MemoryEffects("write")
+CHANGES_DEST = MemoryEffects(read(), write("dest"))
+LOADS = MemoryEffects(read("buffer", reach=Reach.BY_THREAD))
+STORES = MemoryEffects(write("buffer", reach=Reach.BY_THREAD))
 
 
 def rows_of(fragment: MemRefType) -> MemRefType:

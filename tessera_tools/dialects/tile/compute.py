@@ -8,7 +8,7 @@ from typing import Any
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.tile.base import (
     ANY_BUFFER,
-    CHANGES,
+    CHANGES_DEST,
     FRAGMENT,
     MAKES,
     NUMBER,
@@ -355,15 +355,15 @@ class ScaleByNumber(Op):
     assembly = "$dest `,` $factor attr-dict `:` type($dest) `,` type($factor)"
 
 
-class ScaleTensor(ScaleByNumber, name="tile.scale_tensor", traits=(CHANGES,)):
+class ScaleTensor(ScaleByNumber, name="tile.scale_tensor", traits=(CHANGES_DEST,)):
     """Every element times a number, in place."""
 
 
-class BroadcastScale(ScaleByNumber, name="tile.broadcast_scale", traits=(CHANGES,)):
+class BroadcastScale(ScaleByNumber, name="tile.broadcast_scale", traits=(CHANGES_DEST,)):
     """Every element times a number, in place."""
 
 
-class ScaleAccumulator(Op, name="tile.scale_accumulator", traits=(CHANGES,)):
+class ScaleAccumulator(Op, name="tile.scale_accumulator", traits=(CHANGES_DEST,)):
     """Every element times the number of its row, in place."""
 
     dest = operand(FRAGMENT)
@@ -374,7 +374,7 @@ class ScaleAccumulator(Op, name="tile.scale_accumulator", traits=(CHANGES,)):
         check_rows(self, self.dest.type, self.factors.type)
 
 
-class Accumulate(Op, name="tile.accumulate", traits=(CHANGES,)):
+class Accumulate(Op, name="tile.accumulate", traits=(CHANGES_DEST,)):
     """Add a fragment to another, in place."""
 
     dest = operand(FRAGMENT)
@@ -382,7 +382,7 @@ class Accumulate(Op, name="tile.accumulate", traits=(CHANGES,)):
     assembly = "$dest `,` $update attr-dict `:` type($dest) `,` type($update)"
 
 
-class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES,)):
+class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES_DEST,)):
     """Elements of which the row's number is less than the column's become a number, in place: row i of the tile has
     number `row` + i, column j `column` + j."""
 
@@ -396,7 +396,7 @@ class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES,)):
         _check_matrix(self)
 
 
-class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES,)):
+class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES_DEST,)):
     """Elements in columns from `count` on become a number, in place: column j of the tile has number `column` + j."""
 
     dest = operand(FRAGMENT)

@@ -40,15 +40,18 @@ from tessera_tools.opdef import (
     CustomDirective,
     MemoryEffects,
     Op,
+    Reach,
     TypeConstraint,
     attribute,
     enum,
     operand,
     optional_operand,
     optional_result,
+    read,
     result,
     same_as,
     variadic_operand,
+    write,
 )
 
 # -- memory
@@ -71,7 +74,7 @@ def _verify_rows(op: Op, buffer: MemRefType) -> None:
         raise op.error("most minor memref dim must have unit stride")
 
 
-class Load(_Memory, name="vector.load", traits=(READ,)):
+class Load(_Memory, name="vector.load", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)):
     """A vector of consecutive elements of a buffer."""
 
     base = operand(ANY_MEMREF)
@@ -88,7 +91,7 @@ class Load(_Memory, name="vector.load", traits=(READ,)):
         super().verify_op()
 
 
-class Store(_Memory, name="vector.store", traits=(WRITE,)):
+class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)):
     """Writes a vector to consecutive elements of a buffer."""
 
     value_to_store = operand(ANY_VECTOR)
@@ -107,7 +110,9 @@ class Store(_Memory, name="vector.store", traits=(WRITE,)):
         super().verify_op()
 
 
-class MaskedLoad(_Memory, name="vector.maskedload", traits=(READ,)):
+class MaskedLoad(
+    _Memory, name="vector.maskedload", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)
+):
     """Consecutive elements where a mask is set, else those of another vector."""
 
     base = operand(ANY_MEMREF)
@@ -122,7 +127,9 @@ class MaskedLoad(_Memory, name="vector.maskedload", traits=(READ,)):
     )
 
 
-class MaskedStore(_Memory, name="vector.maskedstore", traits=(WRITE,)):
+class MaskedStore(
+    _Memory, name="vector.maskedstore", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)
+):
     """Writes the elements where a mask is set."""
 
     base = operand(ANY_MEMREF)
@@ -403,7 +410,7 @@ _PRINTED = TypeConstraint(
 )
 
 
-class Print(Op, name="vector.print", traits=(MemoryEffects("write"),)):
+class Print(Op, name="vector.print", traits=(WRITE,)):
     """Prints a value, on the host."""
 
     source = operand(_PRINTED)

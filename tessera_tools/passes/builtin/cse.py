@@ -17,14 +17,14 @@ from typing import ClassVar
 
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region, reverse_postorder
-from tessera_tools.ir.effects import Effects, EffectsOf
-from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Symbol, Terminator
+from tessera_tools.ir.effects import EffectsOf, Kind, Kinds, is_needed
+from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
 _LARGEST_REGION = 128
 """Ops with more operations than this in their regions are not compared: comparing nested ones would be quadratic."""
 
-_UNKNOWN = None
+_READS = frozenset((Kind.READ,))
 
 
 @dataclass(frozen=True)
@@ -126,22 +126,18 @@ class _Work:
                     self.visited.add(op)
                 if effects is None:
                     writes += not op.has_trait(Terminator)
-                elif not effects <= {"read"}:
+                elif not effects <= _READS:
                     writes += 1
 
-    def operation(self, op: Operation, effects: Effects, known: _Known, writes: int, graph: bool) -> bool:
+    def operation(self, op: Operation, effects: Kinds, known: _Known, writes: int, graph: bool) -> bool:
         """Erase `op` if it is dead or known; whether it went."""
-        if (
-            effects is None
-            or op.has_trait(Terminator)
-            or (op.has_trait(Symbol) and "sym_name" in op.attributes)
-        ):
+        if effects is None or is_needed(op, effects):
             return False
-        if effects <= {"read", "allocate"} and not any(r.has_uses for r in op.results):
+        if not any(r.has_uses for r in op.results):
             self.erase(op)
             self.dead += 1
             return True
-        if not effects <= {"read"} or not op.results:
+        if not effects <= _READS or not op.results:
             return False
         key = _key(op)
         if key is None:

@@ -13,7 +13,7 @@ from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import I1
 from tessera_tools.passes.llvm import instructions
 from tessera_tools.passes.llvm.lowering import Lowering, converted, lowers
-from tessera_tools.passes.llvm.unrolling import NOT_UNROLLED, copies_of, hint_ignored
+from tessera_tools.planning.unrolling import NOT_UNROLLED, copies_of, hint_ignored
 
 
 def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> Any:

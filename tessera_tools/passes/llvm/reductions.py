@@ -34,7 +34,7 @@ from tessera_tools.passes.llvm.shared_memory import (
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, BY_XOR, exchange
 from tessera_tools.passes.llvm.tiles import Tile, converted
-from tessera_tools.passes.tileas.reductions import part_bytes, reduction_plan, round_trips, scan_plan
+from tessera_tools.planning.reductions import part_bytes, reduction_plan, round_trips, scan_plan
 from tessera_tools.target import Feature
 
 Parts = tuple[Value, ...]

@@ -23,9 +23,9 @@ from tessera_tools.ir.core import Block, Builder, Region, Value
 from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
 from tessera_tools.passes.tile.lowering import Lowering, handles
-from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
-from tessera_tools.passes.tileas.mma_atoms import mma_atom
-from tessera_tools.passes.tileas.shared_memory import (
+from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
+from tessera_tools.planning.mma_atoms import mma_atom
+from tessera_tools.planning.shared_memory import (
     access_atom,
     full_tile_registers,
     memory_bits,

@@ -7,6 +7,7 @@ from typing import Any
 
 from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute import CopyAtomAttr
@@ -31,14 +32,14 @@ def swizzle_bytes(op: tile.AllocShared) -> int:
     if op.swizzle_size is not None:
         return op.swizzle_size.value
     type = op.res.type
-    return min(_DEFAULT_SWIZZLE, type.shape[-1] * type.element.width // 8)
+    return min(_DEFAULT_SWIZZLE, type.shape[-1] * storage_bits(type.element) // 8)
 
 
 @handles("tile.alloc_shared")
 def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
     """One stage of a tile, or as many as the program cuts from it, laid out by the buffer's swizzle."""
     type, ring = op.res.type, ring_of(op)
-    bits = type.element.width
+    bits = storage_bits(type.element)
     size, row = swizzle_bytes(op), type.shape[-1] * bits // 8
     if any(extent & (extent - 1) for extent in ring.tile):
         raise op.error(f"has type {type}; extents that are powers of two are supported")
@@ -190,7 +191,7 @@ def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyA
     """The widest access of a tile at a matrix's place."""
     view: Any = matrix.view.defining_op
     count = vector_elements(view, matrix.offsets, type, Facts())
-    return CopyAtomAttr.make(80, primitive, count * type.element.width, type.element)  # type: ignore[attr-defined]
+    return CopyAtomAttr.make(80, primitive, count * storage_bits(type.element), type.element)
 
 
 @handles("tile.cp_async", "tile.cp_async_cg", "tile.tma_load")

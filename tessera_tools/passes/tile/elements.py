@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, llvm, nv_tileaa, nv_tileas, tile, vector
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.memref import DYNAMIC_INDEX
 from tessera_tools.ir.builtin_attributes import TypeAttr
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, I64, INDEX, VectorType
+from tessera_tools.ir.types import I1, I32, I64, INDEX, VectorType
 from tessera_tools.passes.tile import hints
 from tessera_tools.passes.tile.copies import stage_number
 from tessera_tools.passes.tile.hints import load_operator, store_operator
@@ -35,7 +36,7 @@ def _shared_place(low: Lowering, op: Any) -> tuple[Value, Value, list[Value]]:
 
 def _whole_bytes(op: Any) -> None:
     element = op.buffer.type.element
-    if element.width % 8:
+    if storage_bits(element) % 8 or element is I1:
         raise op.error(
             f"accesses single elements of {element.width} bits; those of whole bytes are supported"
         )

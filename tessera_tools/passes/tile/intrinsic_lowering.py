@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, fragments_of, is_fragment
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import func, tile
 from tessera_tools.dialects.tile.asynchronous import MOST_OF_A_BOX, box_problem
 from tessera_tools.dialects.tile.compute import Product, RowReduction
@@ -221,12 +222,12 @@ def box_of(op: Any, alignment: int) -> tuple[int, ...] | None:
     span = MOST_OF_A_BOX
     if isinstance(buffer, tile.AllocShared) and buffer.swizzle is not None and buffer.swizzle.value == "xor":
         bytes = buffer.swizzle_size.value if buffer.swizzle_size is not None else 128
-        span = min(span, bytes * 8 // type.element.width)
+        span = min(span, bytes * 8 // storage_bits(type.element))
     box = tuple(
         _largest_divisor(extent, span if axis == len(type.shape) - 1 else MOST_OF_A_BOX)
         for axis, extent in enumerate(type.shape)
     )
-    return box if box_problem(box, type.element.width) is None else None
+    return box if box_problem(box, storage_bits(type.element)) is None else None
 
 
 def _largest_divisor(extent: int, most: int) -> int:
@@ -241,6 +242,6 @@ def moves_sixteen_bytes(op: Any, facts: Facts, alignment: int) -> bool:
         return False
     if not isinstance(type.element, IntegerType | FloatType):
         return False
-    pieces = max(1, 128 // type.element.width)
+    pieces = max(1, 128 // storage_bits(type.element))
     divisors = found.column_divisors(type.shape, facts, alignment)
     return alignment % _SIXTEEN_BYTES == 0 and all(n % pieces == 0 for n in (*divisors, type.shape[-1]))

@@ -6,16 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tessera_tools.analysis.fragments import Fragments, is_fragment
+from tessera_tools.analysis.fragments import Fragments
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.dialects import arith, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import (
     DYNAMIC,
+    I1,
     I32,
     I64,
     INDEX,
@@ -203,8 +206,8 @@ class Lowering:
         pointer, _, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
         rank, element = type.rank, type.element
-        bytes = element.width // 8
-        if element.width % 8:
+        bytes = storage_bits(element) // 8
+        if storage_bits(element) % 8 or element is I1:
             raise error(
                 location, f"a matrix of {element} in global memory; elements of whole bytes are supported"
             )
@@ -232,7 +235,7 @@ class Lowering:
         type: Any = tensor.type
         if type.shape[axis] != DYNAMIC:
             return type.shape[axis]
-        whole = max(1, alignment // max(1, type.element.width // 8))
+        whole = max(1, alignment // max(1, storage_bits(type.element) // 8))
         divisor = i64(whole) if axis == type.rank - 1 else None
         return self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
 
@@ -268,18 +271,12 @@ def index_of(value: int) -> Any:
     return i32(value)
 
 
-_IN_PLACE = {
-    "tile.fill": 0, "tile.mask_fill": 0, "tile.copy": 1, "tile.scale_tensor": 0, "tile.broadcast_scale": 0,
-    "tile.scale_accumulator": 0, "tile.accumulate": 0, "tile.causal_mask": 0, "tile.bound_mask": 0,
-    "tile.load_global_tile": 1,
-}  # fmt: skip
-"""Ops that change a fragment, and which operand it is."""
-
-
 def writes_of(op: Operation) -> list[Value]:
     """The fragments that an op changes in place."""
-    place = _IN_PLACE.get(op.name)
-    if place is None:
+    if op.effects() is None:
         return []
-    value = op.operand(place)
-    return [value] if is_fragment(value) else []
+    return [
+        value
+        for effect, value in accesses(op)
+        if effect.kind is Kind.WRITE and effect.resource is Resource.REGISTERS and value is not None
+    ]

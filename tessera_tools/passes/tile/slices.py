@@ -14,6 +14,7 @@ from typing import Any
 
 from tessera_tools.analysis.equality import Equalities
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import arith, memref, tile
 from tessera_tools.ir.core import BlockArgument, Value
@@ -43,7 +44,7 @@ class Slice:
 
     def column_divisors(self, shape: Sequence[int], facts: Facts, alignment: int) -> list[int]:
         """Numbers of elements: what divides all of them divides the columns where the slice starts and ends."""
-        whole = max(1, alignment // max(1, self.tensor.type.element.width // 8))  # type: ignore[attr-defined]
+        whole = max(1, alignment // max(1, storage_bits(self.tensor.type.element) // 8))  # type: ignore[attr-defined]
         last: int = self.tensor.type.shape[-1]  # type: ignore[attr-defined]
         found = [whole, last if last != DYNAMIC else whole, _divisor(self.start[-1], facts)]
         if self.ends_within(shape)[-1]:

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.diagnostics import error
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation, OpOperand, OpResult, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import check_tiles, kernels, unit_of
-from tessera_tools.passes.tileas.layout_rules import (
+from tessera_tools.planning.kernel import check_tiles, kernels, unit_of
+from tessera_tools.planning.layout_rules import (
     ANCHORS,
     DEMANDS,
     Copy,
@@ -31,6 +31,7 @@ from tessera_tools.passes.tileas.layout_rules import (
     default_layout,
     is_known,
     is_tile,
+    narrow_atom,
     ties,
 )
 from tessera_tools.target import ExecutionUnit
@@ -115,6 +116,11 @@ class Assignment:
                 for block in region.blocks:
                     tiles += filter(is_tile, block.arguments)
         self.choose(ops, tiles)
+        for argument in self.function.regions[0].entry.arguments:
+            if _waits_for_layout(argument):
+                raise self.function.error(
+                    f"takes a tile of type {argument.type}; expected pointers, views and numbers"
+                )
         for value in tiles:
             self.set_type(value)
         for op in ops:
@@ -203,6 +209,8 @@ class Assignment:
                 self.agree(op, group)
         if op.name in DEMANDS:
             self.settle_demands(op, DEMANDS[op.name](op, self.unit.warps))
+        if isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
+            narrow_atom(op)
         if op.name == "arith.constant" and is_tile(op.results[0]):
             value = op.attributes["value"]
             assert isinstance(value, DenseElementsAttr)

@@ -32,10 +32,10 @@ from tessera_tools.layout import (
     transpose,
     vector_access,
 )
-from tessera_tools.passes.tileas.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
-from tessera_tools.passes.tileas.kernel import unit_of
 from tessera_tools.passes.tileas.memory_order import writes_memory
-from tessera_tools.passes.tileas.shared_memory import (
+from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
+from tessera_tools.planning.kernel import unit_of
+from tessera_tools.planning.shared_memory import (
     access_atom,
     conversion_plan,
     full_tile_registers,

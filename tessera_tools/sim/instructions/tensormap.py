@@ -12,7 +12,7 @@ from tessera_tools.sim.mbarrier import resolve
 from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.proxies import check_order, mark
 from tessera_tools.sim.races import record_at
-from tessera_tools.sim.tensor_map import ELEMENTS, SIZE
+from tessera_tools.sim.tensor_map import ELEMENTS, MAGIC, SIZE
 from tessera_tools.sim.tensormap_proxy import changed
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
@@ -94,9 +94,15 @@ def replace(ctx: Context) -> Execute:
                     continue
                 begin -= memory.base
                 changed(warp, where, released=False)
-            if bytes(memory.data[begin : begin + 4]) != b"TSRA":
-                warp.report("illegal", f"{what}: no tensor map there", one)
-                continue
+            found = memory.data[begin : begin + SIZE]
+            if found[:4].tobytes() != MAGIC:
+                if found.any():
+                    warp.report(
+                        "illegal", f"{what}: found bytes that are neither a tensor map nor all zero", one
+                    )
+                    continue
+                # Zeros are a map whose fields are all to be replaced.
+                found[:4] = np.frombuffer(MAGIC, np.uint8)
             memory.data[begin + at : begin + at + len(raw)] = np.frombuffer(raw, np.uint8)
 
     return execute

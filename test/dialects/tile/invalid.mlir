@@ -725,3 +725,11 @@ func.func @f(%f: memref<4xf32, 5>) {
   %r = tile.apply "arith.addf"(%f) : (memref<4xf32, 5>) -> memref<4xf32, 5>
   return
 }
+
+// -----
+
+func.func @vector_without_width(%a: memref<64x64xf32>, %i: index) {
+  // expected-error @below {{'tile.load_global_vector' op requires attribute 'vector_width'}}
+  %0 = tile.load_global_vector %a[%i, %i] : memref<64x64xf32>
+  return
+}

@@ -285,9 +285,20 @@ def test_a_tensor_larger_than_its_allocation_is_out_of_bounds() -> None:
 def test_bytes_that_do_not_match_expect_tx_deadlock_and_say_how_many_are_missing() -> None:
     tensor = np.zeros((4, 8), np.float32)
     result, _ = load(lambda b: sim.tensor_map("f32", b, (8, 4), (8, 4)), tensor, (0, 0), 128, 160)
-    (finding,) = result.findings
+    mismatch, finding = result.findings
+    assert mismatch.kind == "mbarrier"
+    assert "expect_tx announced 160 bytes" in mismatch.message and "brought 128:" in mismatch.message
     assert finding.kind == "deadlock"
     assert "phase 0 (parity 0) is incomplete: 0 of 1 arrivals and 32 bytes missing" in finding.notes[0]
+
+
+def test_a_stride_of_0_repeats_a_row() -> None:
+    tensor = np.arange(8, dtype=np.float32)
+    result, out = load(
+        lambda b: sim.tensor_map("f32", b, (8, 4), (8, 4), strides=(0,)), tensor, (0, 0), 128, 128
+    )
+    assert not result.findings, result.findings.text()
+    assert np.asarray(out).view(np.float32)[:32].tolist() == [*range(8)] * 4
 
 
 def test_bytes_that_are_no_tensor_map_are_a_finding() -> None:

@@ -57,3 +57,24 @@ def test_generic_addresses_lead_back_to_their_space() -> None:
 )
 def test_a_form_that_ptx_does_not_have_is_refused_at_load(body: str) -> None:
     assert body.split(maxsplit=1)[0] in refused(body)
+
+
+def test_addresses_of_parameters_and_constants_fit_in_32_bits() -> None:
+    body = """
+  mov.b32 %r0, p1; cvt.u64.u32 %rd5, %r0; cvta.param.u64 %rd6, %rd5; ld.u64 %rd7, [%rd6];
+  mov.b32 %r1, table; cvt.u64.u32 %rd8, %r1; cvta.const.u64 %rd9, %rd8; ld.u32 %r2, [%rd9+4]; ld.const.u32 %r3, [%r1];
+  cvta.to.param.u64 %rd10, %rd6; ld.param.u64 %rd11, [%rd10]; xor.b64 %rd11, %rd11, %rd7; cvt.u32.u64 %r4, %rd11;
+  cvt.u32.u64 %r5, %rd7; st.global.v4.u32 [%rd0], {%r2, %r3, %r4, %r5};
+"""
+    text = kernel(body, 2, ".const .align 4 .u32 table[2] = {7, 9};")
+    result, (out, _) = run(text, np.zeros(4, np.uint32), np.zeros(1, np.uint32), block=(1,))
+    assert not result.findings, result.findings.text()
+    assert out[:3].tolist() == [9, 7, 0]
+    assert out[3] != 0
+
+
+@pytest.mark.parametrize(
+    "name", ["%envreg0", "%envreg31", "%reserved_smem_offset_0", "%reserved_smem_offset_1"]
+)
+def test_registers_that_the_driver_fills_can_be_read(name: str) -> None:
+    assert evaluate(f"mov.b32 %d0, {name};", "u4", np.ones(4, np.uint32)).tolist() == [0] * 4

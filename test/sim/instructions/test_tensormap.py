@@ -63,6 +63,45 @@ def test_a_field_is_replaced(field: str, wanted: list[int]) -> None:
     assert out == wanted
 
 
+EVERY_FIELD = "".join(
+    f"tensormap.replace.tile.{field};\n"
+    for field in (
+        "global_address.global.b1024.b64 [%rd0], %rd2",
+        "rank.global.b1024.b32 [%rd0], 1",
+        "box_dim.global.b1024.b32 [%rd0], 0, 4",
+        "box_dim.global.b1024.b32 [%rd0], 1, 2",
+        "global_dim.global.b1024.b32 [%rd0], 0, 8",
+        "global_dim.global.b1024.b32 [%rd0], 1, 4",
+        "global_stride.global.b1024.b64 [%rd0], 0, 32",
+        "element_stride.global.b1024.b32 [%rd0], 0, 1",
+        "element_stride.global.b1024.b32 [%rd0], 1, 1",
+        "elemtype.global.b1024.b32 [%rd0], 2",
+        "interleave_layout.global.b1024.b32 [%rd0], 0",
+        "swizzle_mode.global.b1024.b32 [%rd0], 0",
+        "fill_mode.global.b1024.b32 [%rd0], 0",
+    )
+)
+ZERO = "mov.b64 %rd9, 0;" + "".join(f"st.global.b64 [%rd0+{at}], %rd9;" for at in range(0, 128, 8))
+
+
+def test_every_field_of_a_zeroed_map_is_replaced() -> None:
+    result, out = run(ZERO + EVERY_FIELD)
+    assert not result.findings, result.findings.text()
+    assert out == [108, 109, 110, 111, 116, 117, 118, 119]
+
+
+def test_a_zeroed_map_whose_box_nobody_set_is_refused() -> None:
+    result, _ = run(
+        ZERO + EVERY_FIELD.replace("box_dim.global.b1024.b32 [%rd0], 1, 2", "rank.global.b1024.b32 [%rd0], 1")
+    )
+    assert "a box of (4, 0)" in result.findings.text()
+
+
+def test_bytes_that_are_no_map_are_not_replaced() -> None:
+    result, _ = run("st.global.u32 [%rd0], 5; tensormap.replace.tile.rank.global.b1024.b32 [%rd0], 1;")
+    assert "neither a tensor map nor all zero" in result.findings.text()
+
+
 @pytest.mark.parametrize(("release", "acquire"), [("", ACQUIRE), (RELEASE, ""), ("", "")])
 def test_a_changed_map_needs_a_release_and_an_acquire(release: str, acquire: str) -> None:
     result, _ = run("tensormap.replace.tile.global_dim.global.b1024.b32 [%rd0], 1, 2;", release, acquire)

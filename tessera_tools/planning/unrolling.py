@@ -5,7 +5,7 @@
     llvm.loop_annotation = #llvm.loop_annotation<unroll = <full = true>>           all, if their number is known
     … <disable = true>, tessera.unroll_hint = 1                        none, by ptxas neither
 
-The conversion to llvm unrolls (`control.py`), so that addresses are shared between the iterations.
+The conversion to llvm unrolls (`passes/llvm/control.py`), so that addresses are shared between the iterations.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import pipeline_for
 from tessera_tools.passes.tileas.insert_barriers import InsertBarriers
 from tessera_tools.passes.tileas.materialize_pipeline import MaterializePipeline
-from tessera_tools.passes.tileas.shared_memory import BUFFER_ALIGNMENT, OFFSET, allocate
+from tessera_tools.planning.shared_memory import BUFFER_ALIGNMENT, OFFSET, allocate
 from tessera_tools.target import lookup
 
-CORPUS = Path(__file__).parents[2] / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 SM_80 = lookup("sm_80")
 
 

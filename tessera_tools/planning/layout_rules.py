@@ -21,6 +21,7 @@ from typing import Any
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
@@ -38,11 +39,12 @@ from tessera_tools.layout import (
     slice_dim,
     transpose,
 )
+from tessera_tools.layout.access import contiguous_elements
 from tessera_tools.layout.distributed import fit
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbours import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
-from tessera_tools.passes.tileas.dot_layouts import dot_layouts
+from tessera_tools.planning.dot_layouts import dot_layouts
 
 LOAD, STORE, PRODUCT = 2, 1, 3
 """How strongly memory accesses and matrix products want their layouts; the strongest decides for its class."""
@@ -364,6 +366,18 @@ def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     axis = op.axis.value if op.axis is not None else None
     vector = max(1, op.copy_atom.bits // storage_bits(moved.type.element))
     return [(moved, LOAD if loads else STORE, coalesced(moved.type, vector, warps, axis))]
+
+
+def narrow_atom(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
+    """Let an access through pointers move at a time what a thread holds side by side, where its atom says more."""
+    moved: Any = (op.res if isinstance(op, nv_tileaa.Load) else op.value).type
+    if op.axis is None or not isinstance(moved, RankedTensorType):
+        return
+    bits = storage_bits(moved.element)
+    most = max(1, op.copy_atom.bits // bits)
+    held = contiguous_elements(layout_of(moved), op.axis.value, most, most, most)
+    if held < most:
+        op.copy_atom = CopyAtomAttr.make(80, op.copy_atom.primitive, held * bits, op.copy_atom.element)
 
 
 @anchored("nv_tileaa.atomic_rmw", "nv_tileaa.atomic_cas", "nv_tileaa.atomic_load", "nv_tileaa.atomic_store")

@@ -10,13 +10,15 @@ copy is under way where a life ends.  Where there is no room for the scratch of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import Any
 
+from tessera_tools.analysis.concurrency import run_together
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
@@ -37,8 +39,8 @@ from tessera_tools.layout import (
     plan_conversion,
     vector_access,
 )
-from tessera_tools.passes.tileas.effects import effect_bytes
-from tessera_tools.passes.tileas.reductions import scratch_bytes
+from tessera_tools.planning.reductions import scratch_bytes
+from tessera_tools.planning.scratch import effect_bytes
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
@@ -113,8 +115,8 @@ class _Life:
         return self.offset + self.bytes
 
     def meets(self, other: _Life) -> bool:
-        """Whether both are needed at some position."""
-        return self.first <= other.last and other.first <= self.last
+        """Whether both are needed at some position, or in regions that run at the same time."""
+        return (self.first <= other.last and other.first <= self.last) or run_together(self.op, other.op)
 
 
 @dataclass
@@ -176,6 +178,22 @@ def recorded(function: Any, target: Target) -> Allocation:
             )
         allocation.add(op, offset.value, need.bytes)
     return allocation
+
+
+def overlaps(function: Any, target: Target, allocation: Allocation) -> Iterator[DiagnosticError]:
+    """An error for each op whose bytes are not aligned, or are those of another op while both are needed."""
+    lives = [life for life in _lives(function, target) if life.op in allocation.offsets]
+    for number, life in enumerate(lives):
+        life.offset = allocation.offsets[life.op]
+        if life.offset % life.alignment:
+            yield life.op.error(f"has {OFFSET} = {life.offset}; expected a multiple of {life.alignment}")
+        for other in lives[:number]:
+            if life.meets(other) and life.offset < other.end and other.offset < life.end:
+                yield life.op.error(
+                    f"has {life.bytes} bytes at {OFFSET} = {life.offset}, which overlap the {other.bytes} bytes at "
+                    f"{other.offset} for {other.need.what}, needed at the same time"
+                )
+                break
 
 
 def _lives(function: Any, target: Target) -> list[_Life]:
@@ -373,12 +391,16 @@ def full_tile_registers(registers: LinearLayout, tile: tuple[int, ...]) -> Linea
 
 
 def shared_load_plan(op: nv_tileas.Load, target: Target) -> VectorAccess | MatrixAccess:
-    """How an nv_tileas.load reads its slice: by ldmatrix where the layouts allow it, else by vector loads."""
+    """How an nv_tileas.load reads its slice: by vector loads of the width that its atom says, or by ldmatrix where the
+    layouts allow that."""
     type = op.buffer.type
     if type.layout is None:
         raise op.error(f"reads from a buffer without a layout: {type}")
     registers = full_tile_registers(nv_tileas.layout_of(op.res.type), type.tile)
-    return slice_plan(registers, type.layout.layout, memory_bits(type.element), target)
+    bits = memory_bits(type.element)
+    if op.atom.primitive == "lds":
+        return vector_access(registers, type.layout.layout, bits, op.atom.bits)
+    return slice_plan(registers, type.layout.layout, bits, target)
 
 
 def slice_plan(
