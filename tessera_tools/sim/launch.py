@@ -19,6 +19,7 @@ import numpy as np
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
+from tessera_tools.sim.frame import LASTING, Frame
 from tessera_tools.sim.machine import Cluster, StopLaunch
 from tessera_tools.sim.memory import BASE, EARLIER, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
@@ -128,6 +129,15 @@ class Launch:
         self.functions = module.reachable(entry)
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
+        self.varying = [
+            (base + number, binder)
+            for base, binders in self.binders
+            for number, binder in enumerate(binders)
+            if module.keys[base + number][0] not in LASTING
+        ]
+        """Ports whose rows are made anew for each CTA."""
+        self.frames: list[Frame] = []
+        """Those of CTAs that have ended."""
         self._lay_out_shared()
         self.parameters = Allocations("param")
         self.parameter_block = self.parameters.allocate(self._parameters(args), "the parameter block")
