@@ -12,6 +12,7 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,6 +142,11 @@ class Launch:
         self._lay_out_shared()
         self.parameters = Allocations("param")
         self.parameter_block = self.parameters.allocate(self._parameters(args), "the parameter block")
+
+    @cached_property
+    def workspace(self) -> Buffer:
+        """What the barrier of a cooperative grid keeps in global memory."""
+        return self.memory.allocate(np.zeros(64, np.uint8), "the grid's workspace")
 
     def error(self, message: str) -> DiagnosticError:
         place = Position(self.module.program.file, self.entry.line, 1)
@@ -294,6 +300,8 @@ class Launch:
         self.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         with np.errstate(all="ignore"), suppress(StopLaunch):
             self._run()
+        if "workspace" in self.__dict__:
+            self.memory.release(self.workspace)
         return Result(self.findings, self.stats, "".join(self.output), self.executed)
 
     def _run(self) -> None:

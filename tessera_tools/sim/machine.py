@@ -206,7 +206,7 @@ class Cluster:
             execute = together[pc]
             if execute is not None:
                 gang.pc = pc
-                result = execute(gang, mask)  # type: ignore[arg-type]
+                result = execute(gang, mask)
                 if result is not NotImplemented:
                     after = pc + 1 if result is None else result
                     if stats is not None:

@@ -186,7 +186,7 @@ def cp_async(ctx: Context) -> Execute:
         state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again))
 
     def together(gang: Gang, mask: Mask) -> Any:
-        to, source = destination(gang), origin(gang)  # type: ignore[arg-type]
+        to, source = destination(gang), origin(gang)
         if gang.stats is not None or not mask.full or ignore is not None:
             return NotImplemented
         if size_port is not None and (gang.ports[size_port] != width).any():
