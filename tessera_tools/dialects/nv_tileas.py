@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
@@ -86,12 +87,49 @@ class _LayoutAttr(Attribute):
         return f"#{self.name}<{{{to_text(self.layout)}}}>"
 
 
+_HARDWARE = ("register", "lane", "warp", "block")
+_LANES = 32
+
+
+def check_fits(layout: LinearLayout, shape: tuple[int, ...], what: str) -> None:
+    """ValueError unless a layout has the dimensions and extents of a tile, and holds each of its elements."""
+    expected = tuple((f"dim{i}", extent) for i, extent in enumerate(shape))
+    if layout.outs != expected:
+        found = "x".join(str(size) for _, size in layout.outs) or "nothing"
+        raise ValueError(f"the layout covers {found}, but the {what} is {'x'.join(map(str, shape))}")
+    if not layout.is_surjective():
+        raise ValueError(
+            f"the layout does not hold every element of the {what}: a basis is missing or repeated"
+        )
+
+
 class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
     """A distributed layout: (register, lane, warp, block) → tile coordinates."""
+
+    def verify(self) -> None:
+        found = self.layout.in_dims
+        if tuple(found) != _HARDWARE:
+            raise ValueError(
+                f"the layout has the dimensions {', '.join(found)}; expected {', '.join(_HARDWARE)}"
+            )
+        lanes = self.layout.in_size("lane")
+        if lanes != _LANES:
+            raise ValueError(
+                f"the layout has {lanes.bit_length() - 1} bases of lanes; expected 5, for the {_LANES} lanes of a warp"
+            )
+
+    def verify_encoding(self, shape: tuple[int, ...], element: Type) -> None:
+        check_fits(self.layout, shape, "tile")
 
 
 class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
     """A layout of a shared-memory buffer: offset in elements → tile coordinates."""
+
+    def verify(self) -> None:
+        if tuple(self.layout.in_dims) != ("offset",):
+            raise ValueError(
+                f"the layout has the dimensions {', '.join(self.layout.in_dims)}; expected offset"
+            )
 
 
 class SmemType(ShapedType, name="nv_tileas.smem"):
@@ -141,10 +179,10 @@ POINTER = of(PointerType, summary="pointer")
 
 
 def layout_of(type: Type) -> LinearLayout:
-    """The layout that a tensor type carries; ValueError if it carries none."""
+    """The layout that a tensor type carries; Refusal if it carries none."""
     encoding = type.encoding if isinstance(type, RankedTensorType) else None
     if not isinstance(encoding, LinearAttr):
-        raise ValueError(f"{type} has no layout; run --tileas-assign-layouts first")
+        raise Refusal(f"{type} has no layout; run --tileas-assign-layouts first")
     return encoding.layout
 
 
@@ -326,6 +364,11 @@ class MBarrierArrive(
 
     copies = attribute(UNIT_ATTR, optional=True)
     assembly = "$mbarrier `[` $stage `]` (`copies` $copies^)? attr-dict `:` type($mbarrier)"
+
+    def effects(self) -> MemoryEffects | None:
+        if self.copies is not None:
+            return MemoryEffects(arrive(Completion.GROUP, "mbarrier"))
+        return super().effects()
 
 
 class MBarrierWait(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.nv_tileaa import MemTokenType
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.attributes import Type
@@ -152,7 +153,7 @@ class Lowering:
         if function is not None:
             try:
                 function(self, op)
-            except (LayoutError, ValueError) as problem:
+            except (LayoutError, Refusal) as problem:
                 raise op.error(f"failed to legalize operation: {problem}") from None
         elif op.name.startswith(("llvm.", "nvvm.")) and not op.regions and not op.successors:
             mapping = IRMapping({value: self.scalar(value) for value in op.operands})

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.sharding import Sharding, Step, cost, local_shape, steps
-from tessera_tools.diagnostics import error
+from tessera_tools.diagnostics import Refusal, error
 from tessera_tools.dialects import arith, memref
 from tessera_tools.dialects.func import Call, Func, Return
 from tessera_tools.dialects.tile import collectives as exchange
@@ -273,7 +273,7 @@ class Partition:
                 )
         try:
             shape = local_shape(type.shape, state, self.extents)
-        except ValueError as problem:
+        except Refusal as problem:
             raise op.error(f"has {what} of type {type}, of which {problem}") from None
         return MemRefType(shape, type.element, None, type.memory_space)
 

@@ -16,6 +16,7 @@ from tessera_tools.sim import fragments
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.fragments import Fragment
+from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.mma_runs import Recipe, Run, join
 from tessera_tools.sim.products import (
     ACCUMULATORS,
@@ -177,6 +178,15 @@ def multiply(
         )
         run = join(ctx, recipe, operands)
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        assert run is not None
+        if gang.stats is not None:
+            return NotImplemented
+        return run.execute(gang.registers)
+
+    if run is not None:
+        ctx.together = together
+
     def execute(warp: Warp, mask: Mask) -> int | None:
         if not whole_warp(warp, mask):
             return None
@@ -187,7 +197,7 @@ def multiply(
                 warp.stats.instructions["mma"] += count - 1
             warp.instructions += count - 1
             warp.cta.cluster.launch.executed += count - 1
-            return run.execute(warp)
+            return run.execute(warp.cta.registers[32][:, warp.index : warp.index + 1])
         if warp.stats is not None:
             warp.stats.flops[unit] += flops
         give(warp, pack(product(take_a(warp), take_b(warp), take_c(warp))))

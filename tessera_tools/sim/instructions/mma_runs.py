@@ -20,7 +20,6 @@ from tessera_tools.sim.decode import Context
 from tessera_tools.sim.elements import split
 from tessera_tools.sim.fragments import Fragment
 from tessera_tools.sim.program import Name, Operand, Vector
-from tessera_tools.sim.warp import Warp
 
 __all__ = ["Recipe", "Run", "join"]
 
@@ -56,21 +55,23 @@ class Run:
     def __len__(self) -> int:
         return self.end - self.start
 
-    def execute(self, warp: Warp) -> int:
-        """Compute them all; the index of the instruction behind."""
+    def execute(self, registers: Array) -> int:
+        """Compute them all on 32-bit registers [slot, warp, lane]; the index of the instruction behind."""
         if not self._tables:
             self._prepare()
-        registers, tables, recipe = warp.registers[32], self._tables, self.recipe
+        tables, recipe = self._tables, self.recipe
+        warps = registers.shape[1]
         a, b, c = (
             self._collect(registers, name, bits, values)
             for name, (_, bits, values) in (("a", recipe.a), ("b", recipe.b), ("c", recipe.c))
         )
         patterns = recipe.pack(recipe.product(np.moveaxis(a, 0, 1), np.moveaxis(b, 0, 1), c))
         scatter = tables["scatter"]
-        taken = patterns.reshape(len(self), -1).take(scatter, axis=1)
+        taken = patterns.reshape(len(self) * warps, -1).take(scatter, axis=1)
         if scatter.shape[-1] > 1:
             taken = taken.view(np.uint32)
-        registers[tables["d"]] = taken.reshape(-1, 32)
+        found = taken.reshape(len(self), warps, -1, 32)
+        registers[tables["d"]] = found.transpose(0, 2, 1, 3).reshape(-1, warps, 32)
         return self.end
 
     def _prepare(self) -> None:
@@ -93,13 +94,16 @@ class Run:
         tables["scatter"] = self.recipe.d.scatter
 
     def _collect(self, registers: Array, name: str, bits: int, values: Callable[[Array], Array]) -> Array:
-        """One operand of every mma, [n, …]."""
+        """One operand of every mma of every warp, [n * warps, …]."""
         tables = self._tables
-        slots = tables[name]
-        raw = registers[slots].view(np.uint32)
-        found = values(split(raw, bits).reshape(len(slots), -1).take(tables[f"{name} places"], axis=1))
+        slots, places = tables[name], tables[f"{name} places"]
+        raw = np.ascontiguousarray(registers[slots].transpose(0, 2, 1, 3)).view(np.uint32)
+        patterns = split(raw, bits).reshape(len(slots) * registers.shape[1], -1)
+        found = values(patterns.take(places, axis=1))
         which = tables[f"{name} of"]
-        return found if which is None else found[which]
+        if which is None:
+            return found
+        return found.reshape(len(slots), -1, *places.shape)[which].reshape(-1, *places.shape)
 
 
 def _slots(ctx: Context, operand: Operand) -> list[int] | None:
