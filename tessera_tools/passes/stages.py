@@ -122,15 +122,27 @@ def _layouts(module: Operation) -> Iterator[DiagnosticError]:
                 yield op.error(f"has a tile of type {type} without a layout; run --tileas-assign-layouts")
                 continue
             layout = type.encoding.layout
-            if spec is not None and layout.in_size("warp") != spec.num_warps:
+            warps, whose = (None, "") if spec is None else _warps(op, spec.num_warps)
+            if warps is not None and layout.in_size("warp") != warps:
                 yield op.error(
-                    f"has a tile of type {type}, whose layout is of {layout.in_size('warp')} warps; the kernel has "
-                    f"{spec.num_warps}"
+                    f"has a tile of type {type}, whose layout is of {layout.in_size('warp')} warps; the {whose} has "
+                    f"{warps}"
                 )
             elif layout.in_size("block") != 1:
                 yield op.error(
                     f"has a tile of type {type}, whose layout is of {layout.in_size('block')} CTAs; one holds a tile"
                 )
+
+
+def _warps(op: Operation, of_kernel: int) -> tuple[int, str]:
+    """The warps that hold the tiles of an op, and of what they are: of the agent around it, or of the kernel."""
+    from tessera_tools.analysis.concurrency import unit_of
+    from tessera_tools.dialects.nv_tileas import AgentSwitch
+
+    unit = unit_of(op)
+    if unit is None or not isinstance(unit.parent, AgentSwitch):
+        return of_kernel, "kernel"
+    return unit.parent.unit(unit.parent.regions.index(unit)).warps, "agent"
 
 
 def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
