@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
-from tessera_tools.ir.core import Builder, Operation, OpOperand, OpResult, Value
+from tessera_tools.ir.core import Block, Builder, Operation, OpOperand, OpResult, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
@@ -68,7 +68,7 @@ class AssignLayouts(Pass):
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
             check_tiles(function)
-            assignment = Assignment(function, unit_of(function))
+            assignment = Assignment(function)
             context.count("conversions", assignment.run())
             if context.explains:
                 assignment.explain(context)
@@ -103,9 +103,9 @@ def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
 class Assignment:
     """One function's classes, their layouts, and the rewriting of types."""
 
-    def __init__(self, function: Operation, unit: ExecutionUnit) -> None:
+    def __init__(self, function: Operation) -> None:
         self.function = function
-        self.unit = unit
+        self.units: dict[Block | None, ExecutionUnit] = {}
         self.parent: dict[Value, Value] = {}
         self.layouts: dict[Value, LinearLayout] = {}
         self.conversions = 0
@@ -143,6 +143,13 @@ class Assignment:
                 f"conversion takes {_WAYS[classify(old, new)]}"
             )
             tell(user, value, message, "conversion", "missed")
+
+    def unit(self, op: Operation | None) -> ExecutionUnit:
+        """Who runs an op; the function's whole CTA for None."""
+        block = op.parent if op is not None else None
+        if block not in self.units:
+            self.units[block] = unit_of(op if op is not None else self.function)
+        return self.units[block]
 
     # -- classes
 
@@ -204,7 +211,7 @@ class Assignment:
                 (op, anchor)
                 for op in ops
                 if op.name in ANCHORS
-                for anchor in ANCHORS[op.name](op, self.unit.warps)
+                for anchor in ANCHORS[op.name](op, self.unit(op).warps)
                 if anchor[0].type.encoding is None  # type: ignore[attr-defined]
             )
         ]
@@ -214,7 +221,7 @@ class Assignment:
         for value in free:
             root = self.find(value)
             if root not in self.layouts:
-                default = default_layout(value.type, self.unit.warps)  # type: ignore[arg-type]
+                default = default_layout(value.type, self.unit(_place(value)).warps)  # type: ignore[arg-type]
                 self.spread([(0, 0, root, default, Reason(None))], neighbours)
 
     def spread(
@@ -257,11 +264,12 @@ class Assignment:
         assert isinstance(type, RankedTensorType)
         if type.encoding is not None:
             return
-        elements = type.num_elements // self.unit.threads
+        threads = self.unit(_place(value)).threads
+        elements = type.num_elements // threads
         if elements > MOST_ELEMENTS:
             raise error(
                 value.location,
-                f"a tile of type {type} puts {elements} elements in each of {self.unit.threads} threads; at most "
+                f"a tile of type {type} puts {elements} elements in each of {threads} threads; at most "
                 f"{MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or more warps "
                 '(--convert-tileaa-to-tileas="num-warps=…")',
             )
@@ -279,7 +287,7 @@ class Assignment:
             for group in ties(op):
                 self.agree(op, group)
         if op.name in DEMANDS:
-            self.settle_demands(op, DEMANDS[op.name](op, self.unit.warps))
+            self.settle_demands(op, DEMANDS[op.name](op, self.unit(op).warps))
         if isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
             narrow_atom(op)
         if op.name == "arith.constant" and is_tile(op.results[0]):
@@ -389,6 +397,12 @@ def _outside_loops(use: OpOperand) -> Operation:
             break
         place = loop
     return place
+
+
+def _place(value: Value) -> Operation | None:
+    """An op in the block in which a value is known; None for a parameter of the function."""
+    block = value.owner_block
+    return block.first_op if block is not None else None
 
 
 def _waits_for_layout(value: Value) -> bool:

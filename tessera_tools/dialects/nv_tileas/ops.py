@@ -13,7 +13,6 @@ from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitte
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
     COPY_ATOM,
-    MEM_TOKEN,
     TOKEN,
     VIEW,
     PaddingAttr,
@@ -46,19 +45,16 @@ from tessera_tools.opdef import (
     SYNCHRONIZES,
     UNIT_ATTR,
     Completion,
-    Dialect,
     MemoryEffects,
     Op,
     Reach,
     arrive,
     attribute,
-    by_word,
     enum,
     exactly,
     of,
     of_class,
     operand,
-    ops_of,
     optional_operand,
     read,
     result,
@@ -589,14 +585,3 @@ class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):
         source, res = self.source.type, self.res.type
         if source.shape != res.shape or source.element is not res.element:
             raise self.error(f"converts {source} to {res}: only the layout may differ")
-
-
-DIALECT = Dialect(
-    "nv_tileas",
-    "tile programs with layouts, buffers and pipelines (stage 3)",
-    ops_of(globals()),
-    types=by_word(SmemType),
-    attributes=by_word(LinearAttr, SharedAttr),
-)
-
-__all__ = ["DIALECT", "MEM_TOKEN", "LinearAttr", "SharedAttr", "SmemType", "layout_of", "with_layout"]
