@@ -125,10 +125,10 @@ def _layouts(module: Operation) -> Iterator[DiagnosticError]:
                 yield op.error(f"has a tile of type {type} without a layout; run --tileas-assign-layouts")
                 continue
             layout = type.encoding.layout
-            warps = unit_of(op).warps
-            if layout.in_size("warp") != warps:
+            warps, found = unit_of(op).warps, layout.in_size("warp")
+            if found != warps:
                 yield op.error(
-                    f"has a tile of type {type}, whose layout is of {layout.in_size('warp')} warps; it is run by {warps}"
+                    f"has a tile of type {type}, whose layout is of {found} warps; it is run by {warps}"
                 )
             elif layout.in_size("block") != 1:
                 yield op.error(
