@@ -71,6 +71,23 @@ class DiagnosticError(Exception):
         self.diagnostics = list(diagnostics)
 
 
+class InternalFault(DiagnosticError):
+    """A fault of the compiler, not of its input."""
+
+    @classmethod
+    def of(cls, fault: BaseException, doing: str, location: HasStart | None) -> InternalFault:
+        """The one-line error for an exception that nobody expected; `doing` names the pass or step, and the op."""
+        what = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+        return cls(Diagnostic("error", location, f"internal fault {doing}: {' '.join(what.split())[:300]}"))
+
+
+class Refusal(ValueError):
+    """What the input asks for is not supported, and why; who knows the op makes an error of it.
+
+    Other exceptions, a plain `ValueError` too, are faults of the compiler, and reach the user as such.
+    """
+
+
 def error(location: HasStart | None, message: str, *notes: str) -> DiagnosticError:
     """A `DiagnosticError` with one error; `raise error(op.location, "…")`."""
     diagnostic = Diagnostic("error", location, message)

@@ -15,12 +15,15 @@ left without which there would be no conflict.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+from tessera_tools.analysis.concurrency import Phases, unit_of, units_of
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.core import Block, Builder, Operation
 from tessera_tools.ir.effects import NO_EFFECT, Completion, Effect, Kind, MemoryEffects, Reach, Resource
+from tessera_tools.ir.traits import OneRegionRuns, RegionsRunTogether
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +36,24 @@ class Access:
     first: int = 0
     end: int = 0
     completion: Completion = Completion.AT_ONCE
-    """Of a copy under way: what it is complete by."""
+    """Of a copy under way: what it is complete by.  Of an arrival by groups: it comes when copies are complete."""
     reach: Reach = Reach.TOGETHER
     buffer: Any = None
     """What is accessed, as the level of IR names it; None for scratch and global memory of nv_tileas."""
     barrier: Any = None
-    """Of a copy that completes a phase of an mbarrier: which one."""
+    """The phase that the access arrives at or waits for, or at which a copy is complete: (what names it, which)."""
     loops: frozenset[Operation] = frozenset()
     """The loops around the op in an earlier iteration of which it was made."""
     groups: int = 0
     """Of a copy under way: the groups committed since it began, its own among them; no more than `MOST_GROUPS`."""
 
     @classmethod
-    def of(cls, op: Operation, effect: Effect, first: int, end: int, buffer: Any) -> Access:
-        """The access that an effect of an op is.  Only what is written is under way."""
-        writes = effect.kind is Kind.WRITE
-        completion = effect.completion if writes else Completion.AT_ONCE
-        return cls(op, effect.kind, first, end, completion, effect.reach, buffer)
+    def of(
+        cls, op: Operation, effect: Effect, first: int, end: int, buffer: Any, barrier: Any = None
+    ) -> Access:
+        """The access that an effect of an op is."""
+        phase = (barrier if effect.through is not None else buffer, effect.phase)
+        return cls(op, effect.kind, first, end, effect.completion, effect.reach, buffer, phase)
 
     @property
     def writes(self) -> bool:
@@ -57,7 +61,7 @@ class Access:
 
     @property
     def under_way(self) -> bool:
-        return self.completion is not Completion.AT_ONCE
+        return self.kind is Kind.WRITE and self.completion is not Completion.AT_ONCE
 
     @property
     def is_global(self) -> bool:
@@ -108,7 +112,11 @@ class Step:
     @property
     def commits(self) -> list[Completion]:
         """By what the groups that the op commits are complete."""
-        return [e.completion for e in self.effects.own if e.kind is Kind.ARRIVE and e.completion in GROUPS]
+        return [
+            e.completion
+            for e in self.effects.own
+            if e.kind is Kind.ARRIVE and e.completion in GROUPS and e.on is None
+        ]
 
     @property
     def waits(self) -> dict[Completion, int]:
@@ -160,6 +168,7 @@ class Hazards:
         self.continues: dict[Operation, Pending | None] = {}
         for op in function.walk():
             self.add(op)
+        self.phases = Phases(self.effects)
 
     # -- what a level of IR says
 
@@ -194,7 +203,7 @@ class Hazards:
                 access.under_way and (access.op, access.buffer) in landed for access in before
             ):
                 break
-            if getattr(around, "is_loop", False):
+            if getattr(around, "is_loop", False) or around.has_trait(RegionsRunTogether):
                 place = around
             around = around.parent_op
         return place
@@ -325,7 +334,54 @@ class Hazards:
             pending = self.step(op, pending)
         if op not in self.around:
             return pending
-        return self.loop(op, pending) if getattr(op, "is_loop", False) else self.branch(op, pending)
+        if getattr(op, "is_loop", False):
+            return self.loop(op, pending)
+        if op.has_trait(RegionsRunTogether):
+            return self.together(op, pending)
+        return self.branch(op, pending) if op.has_trait(OneRegionRuns) else self.anyhow(op, pending)
+
+    def anyhow(self, op: Operation, pending: Pending) -> Pending | None:
+        """The regions may run in any order, any number of times: nothing is known of the op."""
+        while True:
+            after = pending
+            for region in op.regions:
+                for block in region.blocks:
+                    after |= self.block(block, pending) or _NONE
+            if after <= pending:
+                return after
+            pending = after
+
+    def together(self, op: Operation, pending: Pending) -> Pending | None:
+        """All regions run at the same time; the op ends when all have."""
+        after = pending
+        for region in op.regions:
+            if region.blocks:
+                after |= self.block(region.blocks[0], pending) or _NONE
+        self.check_units(op)
+        return after
+
+    def check_units(self, op: Operation) -> None:
+        """Errors at accesses of different regions that run at the same time, and that no pipeline orders."""
+        made = [
+            [
+                access
+                for inner in region.walk()
+                if inner in self.effects
+                for access in (*self.effects[inner].accesses, *self.effects[inner].behind)
+            ]
+            for region in op.regions
+        ]
+        for number, mine in enumerate(made):
+            for others in made[number + 1 :]:
+                for a, b in product(mine, others):
+                    if self.conflict(a.landed(), b.landed()) and not self.phases.ordered(a, b):
+                        failure = b.op.error(
+                            "accesses memory that a region accesses which runs at the same time, and no pipeline "
+                            "orders them; expected each to arrive at a barrier after its access, and the other to "
+                            "wait for it before"
+                        )
+                        failure.diagnostics[0].note("see the other access here", a.op.location)
+                        raise failure
 
     def branch(self, op: Operation, pending: Pending) -> Pending | None:
         """One of the regions runs; if there is only one, or one is empty, perhaps none."""
@@ -362,7 +418,7 @@ class Hazards:
         """What is pending behind an op."""
         effects = self.effects[op]
         if effects.is_barrier:
-            return pending if op is self.ignored else after_barrier(pending)
+            return pending if op is self.ignored else after_barrier(op, pending)
         pending = self.completed(op, effects, pending)
         reasons = [
             earlier for access in effects.accesses for earlier in pending if self.conflict(earlier, access)
@@ -373,7 +429,7 @@ class Hazards:
             pending = self.order_behind(op, reasons, pending)
         if not effects.own_barrier:
             return pending | set(effects.accesses)
-        return after_barrier(pending) | set(effects.behind)
+        return after_barrier(op, pending) | set(effects.behind)
 
     def completed(self, op: Operation, step: Step, pending: Pending) -> Pending:
         """What is pending when an op has committed groups and waited."""
@@ -383,12 +439,9 @@ class Hazards:
             return pending
         for by, most in step.waits.items():
             pending = frozenset(a.landed() if a.completion is by and a.groups > most else a for a in pending)
-        phases = {a.buffer for a in step.accesses if a.kind is Kind.WAIT}
-        if phases:
-            pending = frozenset(
-                a.landed() if a.completion is Completion.MBARRIER and a.barrier in phases else a
-                for a in pending
-            )
+        for wait in step.accesses:
+            if wait.kind is Kind.WAIT:
+                pending = frozenset(a for a in pending if not self.phases.is_over(a, wait))
         return pending
 
     def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
@@ -398,7 +451,7 @@ class Hazards:
         self.insert(place, self.new_barrier(place))
         if place is not op:
             raise Restart
-        return after_barrier(pending)
+        return after_barrier(op, pending)
 
 
 def depth(op: Operation) -> int:
@@ -410,9 +463,11 @@ def depth(op: Operation) -> int:
     return found
 
 
-def after_barrier(pending: Pending) -> Pending:
-    """What is pending behind a barrier: copies that are under way stay so."""
-    return frozenset(access for access in pending if access.under_way)
+def after_barrier(op: Operation, pending: Pending) -> Pending:
+    """What is pending behind a barrier that stands before an op: copies that are under way stay so, and so does what
+    threads did that are not at the barrier."""
+    unit = unit_of(op)
+    return frozenset(a for a in pending if a.under_way or (unit is not None and unit not in units_of(a.op)))
 
 
 def _either(a: Pending | None, b: Pending | None) -> Pending | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.bytecode.cursor import Cursor, Writer
 from tessera_tools.bytecode.elements import raw_elements, read_elements
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile.attributes import (
     BoundedAttr,
     DivByAttr,
@@ -144,7 +145,7 @@ def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
             w.byte(value.value)
             return
         if not isinstance(value.type, IntegerType) or value.type.width > 64:
-            raise ValueError(f"attribute '{value}' has no encoding in cuda_tile bytecode")
+            raise Refusal(f"attribute '{value}' has no encoding in cuda_tile bytecode")
         w.byte(TAGS["integer"])
         w.varint(e.types.index(value.type))
         w.varint(value.value & ((1 << value.type.width) - 1))
@@ -159,7 +160,7 @@ def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
             # The sign goes to the lowest bit of 64: a set top bit reads as a negative number.
             w.signed(bits - (1 << 64) if bits >> 63 else bits)
         else:
-            raise ValueError(f"attribute '{value}' has no encoding in cuda_tile bytecode")
+            raise Refusal(f"attribute '{value}' has no encoding in cuda_tile bytecode")
     elif isinstance(value, TypeAttr):
         w.byte(TAGS["type"])
         w.varint(e.types.index(value.value))
@@ -190,7 +191,7 @@ def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
         w.byte(TAGS["bounded"])
         _write_optional(w, value.lower, value.upper)
     else:
-        raise ValueError(f"attribute '{value}' has no encoding in cuda_tile bytecode")
+        raise Refusal(f"attribute '{value}' has no encoding in cuda_tile bytecode")
 
 
 def write_array(e: Encoder, w: Writer, value: ArrayAttr) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
@@ -21,17 +22,27 @@ from tessera_tools.cli.common import (
     write_stderr,
 )
 from tessera_tools.cli.remarks import Remarks
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.diagnostics import (
+    Diagnostic,
+    DiagnosticError,
+    InternalFault,
+    Position,
+    Sources,
+    error,
+    sink,
+)
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
-from tessera_tools.passes.base import OptionError, Pass
-from tessera_tools.passes.manager import InternalFault, PassManager
+from tessera_tools.passes.base import Measured, OptionError, Pass
+from tessera_tools.passes.debug import PassTimes, read_debug_pass
+from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
 from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.statistics import Statistics
 from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
+from tessera_tools.target import Target
 
 __all__ = ["Session"]
 
@@ -279,9 +290,10 @@ class Session:
                 return self._reproduce(before or self._source(), pipeline.text())
             return None
 
+        debug = read_debug_pass(options["debug_pass"])
         printing = PrintOptions(
-            before=self._print_passes("before"),
-            after=self._print_passes("after"),
+            before=self._print_passes("before") | debug.dump,
+            after=self._print_passes("after") | debug.dump,
             before_all=options["mlir_print_ir_before_all"],
             after_all=options["mlir_print_ir_after_all"],
             after_change=options["mlir_print_ir_after_change"],
@@ -295,13 +307,17 @@ class Session:
         observers: list[Any] = [_Doing(self)]
         if printing.wanted:
             observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
+        if debug.time:
+            observers.append(PassTimes(debug.time, write_stderr))
         manager = PassManager(
             pipeline,
+            off=debug.off,
             verify_each=self._bool("verify_each", True),
             observers=tuple(observers),
             timing=self.timing if options["mlir_timing"] else None,
             statistics=self.statistics,
             on_failure=on_failure,
+            measure=_measure,
         )
         manager.run(module)
 
@@ -318,6 +334,13 @@ class Session:
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
         reproducer = Reproducer(pipeline, self._bool("verify_each", True))
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
+
+
+def _measure(module: Operation, target: Target) -> Mapping[str, Measured]:
+    """As compiled; the back end is imported when a pass asks for it."""
+    from tessera_tools.emit.measure import measure
+
+    return measure(module, target)
 
 
 class _Doing:

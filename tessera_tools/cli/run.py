@@ -76,7 +76,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "time-limit": ("SECONDS", "seconds after which a simulated launch ends (none)", None),
     "transport": (
         "NAME",
-        "how ranks reach each other: torch (torch.distributed), sockets, or auto (auto)",
+        "how ranks reach each other: mpi, torch (torch.distributed), or auto (auto)",
         None,
     ),
 }
@@ -88,7 +88,7 @@ CHOICES = {
     "findings": ("errors", "warnings", "strict"),
     "modes": ("late", "early", "both"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
-    "transport": ("auto", "torch", "sockets"),
+    "transport": ("auto", "mpi", "torch"),
 }
 
 _NUMBERS = {

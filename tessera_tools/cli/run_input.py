@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
-from tessera_tools.cli.common import read_input
-from tessera_tools.diagnostics import DiagnosticError, Position, Sources, error
+from tessera_tools.cli.common import read_input, write_reproducer
+from tessera_tools.diagnostics import DiagnosticError, InternalFault, Position, Sources, error
 from tessera_tools.emit.driver import (
     Compiled,
     Options,
     compile_module,
     compile_text,
     declared_target,
+    remaining_pipeline,
+    stage_of,
     target_of_text,
 )
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx
 from tessera_tools.emit.manifest import Kernel, Manifest
+from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 __all__ = ["Loaded", "load_input", "registers"]
@@ -95,6 +98,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         made = compile_text(text, kind, Options(chosen, until))
         return _compiled(made, shown, chosen, kernels_of_ptx(made.text("ptx")), cuda)
     from tessera_tools.cli.convert import parse_input
+    from tessera_tools.ir.printing import print_op
     from tessera_tools.ir.verifier import verify_or_raise
 
     module = parse_input(data, name)
@@ -104,7 +108,13 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     warps = int(options.get("num_warps") or 0)
     plain = options.get("abi") == "plain"
     # Line information costs nothing at run time, and lets findings name the line of the source.
-    made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps, plain_abi=plain))
+    pipeline = remaining_pipeline(chosen, stage_of(module), warps, plain).text()
+    source = text or print_op(module)
+    try:
+        made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps, plain_abi=plain))
+    except InternalFault as failure:
+        failure.diagnostics[-1].note(write_reproducer(None, source, Reproducer(pipeline)))
+        raise
     return _compiled(made, shown, chosen, kernels_of_module(module), cuda)
 
 

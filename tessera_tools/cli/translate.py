@@ -54,6 +54,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "O": ("LEVEL", "effort of LLVM and ptxas, 0 to 3 (3)", None),
     "bytecode-version": ("VERSION", "the version of cuda_tile bytecode to write, 13.1 to 13.5 (13.1)", None),
     "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
+    "debug-pass": (
+        "NAME:WORD",
+        "leave a pass out, dump the IR around it, or time it: off, dump, time; comma-separated, NAME may be all",
+        None,
+    ),
     "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80)", None),
     "llvm-pipeline": (
         "NAME",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
@@ -19,11 +20,10 @@ from tessera_tools.cli.common import (
     write_reproducer,
     write_stderr,
 )
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, error, sink
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault, Sources, error, sink
 from tessera_tools.emit.driver import (
     FORMATS,
     Compiled,
-    OnFailure,
     Options,
     compile_module,
     compile_text,
@@ -36,7 +36,7 @@ from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.worker import Worker
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
-from tessera_tools.passes.manager import InternalFault
+from tessera_tools.passes.debug import PassTimes, read_debug_pass
 from tessera_tools.passes.pipeline import Pipeline
 from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.passes.timing import Timing
@@ -78,6 +78,8 @@ class Session:
         self.doing = "reading"
         self._input: tuple[str, bytes] | None = None
         self.worker: Worker | None = None
+        self._reproduce: Callable[[], str] | None = None
+        """Writes a reproducer of the input; the note that says where. None until the input is read as IR."""
 
     def close(self) -> None:
         """End LLVM's process."""
@@ -100,6 +102,8 @@ class Session:
             self._reports(compiled)
             return 0
         except DiagnosticError as failure:
+            if isinstance(failure, InternalFault) and not failure.diagnostics[-1].notes:
+                self._add_reproducer(failure)
             report(failure.diagnostics, self.sources, self.color)
             return FAILED
         except (RecursionError, MemoryError, OSError):
@@ -108,8 +112,15 @@ class Session:
             if os.environ.get("TESSERA_DEBUG") == "1":
                 raise
             message = internal_fault(fault, f"while {self.doing}")
-            report([Diagnostic("error", None, message)], self.sources, self.color)
+            failure = InternalFault(Diagnostic("error", None, message))
+            self._add_reproducer(failure)
+            report(failure.diagnostics, self.sources, self.color)
             return FAILED
+
+    def _add_reproducer(self, failure: InternalFault) -> None:
+        """Write the input and its pipeline, where the input is IR, and say where."""
+        if self._reproduce is not None:
+            failure.diagnostics[-1].note(self._reproduce())
 
     def _compile(self) -> Compiled:
         options = self._options()
@@ -143,13 +154,18 @@ class Session:
         if self.options["print_pipeline"]:
             self._print_pipeline(options.target, module)
         self.doing = "compiling"
+        text, pipeline = (
+            _text_of(module) if binary else text,
+            self._pipeline(options.target, stage_of(module)),
+        )
+        self._reproduce = lambda: write_reproducer(None, text, Reproducer(pipeline.text()))
         return compile_module(
             module,
             options,
             worker=self.worker,
             timing=self.timing,
             observers=self._observers(),
-            on_failure=self._on_failure(_text_of(module) if binary else text, options.target, module),
+            on_failure=self._on_failure,
             on_stage=self._save,
         )
 
@@ -210,6 +226,7 @@ class Session:
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
             plain_abi=given["abi"] == "plain",
+            off=read_debug_pass(given["debug_pass"]).off,
             all_stages=given["save_temps"] is not None,
         )
 
@@ -239,23 +256,21 @@ class Session:
     def _observers(self) -> tuple[Any, ...]:
         observers: list[Any] = [_Doing(self)]
         before, after = self.options["mlir_print_ir_before_all"], self.options["mlir_print_ir_after_all"]
-        if before or after:
+        debug = read_debug_pass(self.options["debug_pass"])
+        if before or after or debug.dump:
             from tessera_tools.passes.printing import IRPrinting, PrintOptions
 
-            printing = PrintOptions(before_all=before, after_all=after)
+            printing = PrintOptions(debug.dump, debug.dump, before_all=before, after_all=after)
             observers.append(IRPrinting(printing, write_stderr, write_output))
+        if debug.time:
+            observers.append(PassTimes(debug.time, write_stderr))
         return tuple(observers)
 
-    def _on_failure(self, text: str, target: Target, module: Operation) -> OnFailure:
+    def _on_failure(self, failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
         """Writes a reproducer for a fault of a pass: the input and the whole pipeline."""
-        stage = stage_of(module)
-
-        def write(failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
-            if not isinstance(failure, InternalFault):
-                return None
-            return write_reproducer(None, text, Reproducer(self._pipeline(target, stage).text()))
-
-        return write
+        if not isinstance(failure, InternalFault) or self._reproduce is None:
+            return None
+        return self._reproduce()
 
     def _pipeline(self, target: Target, stage: str) -> Pipeline:
         plain = self.options["abi"] == "plain"

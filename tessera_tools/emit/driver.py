@@ -85,6 +85,8 @@ class Options:
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; 0 chooses from its tiles."""
     plain_abi: bool = False
     """Whether kernels have the declared parameters alone: no tensor maps behind them, and so no TMA."""
+    off: frozenset[str] = frozenset()
+    """Passes that are left out."""
     all_stages: bool = False
     """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
 
@@ -225,9 +227,12 @@ class _Run:
                 PassManager(
                     pipeline,
                     verify_each=options.verify_each,
+                    # What enters in the middle may have been written by hand.
+                    verify_stages=options.verify_each or stage in ("nv_tileaa", "nv_tileas"),
                     observers=observers,
                     timing=self.timing,
                     on_failure=on_failure,
+                    off=options.off,
                 ).run(module)
 
     def take_plans(

@@ -102,6 +102,9 @@ class Attribute(metaclass=AttributeMeta):
     def verify(self) -> None:
         """Raise ValueError if the parameters do not go together."""
 
+    def verify_encoding(self, shape: tuple[int, ...], element: Any) -> None:
+        """Raise ValueError if the attribute cannot be the encoding of a tensor of that shape and element type."""
+
     def parameters(self) -> tuple[Any, ...]:
         """The parameters in declaration order."""
         return tuple(getattr(self, field) for field in type(self)._fields)

@@ -590,12 +590,7 @@ class Region:
                 copy.append(op.clone(mapping))
         mapping.depth -= 1
         if mapping.depth == 0:
-            # Graph regions, and blocks not in dominance order, may use a value before its copy exists.
-            for use in mapping.unmapped:
-                use_target = mapping.values.get(use.value)
-                if use_target is not None:
-                    use.set(use_target)
-            mapping.unmapped.clear()
+            mapping.resolve()
 
     def is_ancestor_of(self, other: Region | None) -> bool:
         while other is not None and other is not self:

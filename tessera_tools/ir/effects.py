@@ -95,6 +95,8 @@ class Effect:
     """Of a wait: how many of the latest groups may be incomplete behind it."""
     through: str | None = None
     """Of what completes by an mbarrier: the field that names it."""
+    phase: str = ""
+    """Of what arrives or waits at a pipeline, which has several barriers: which of them."""
 
     def __str__(self) -> str:
         words = [self.kind.value]
@@ -120,9 +122,10 @@ def write(
     by: Completion = Completion.AT_ONCE,
     reach: Reach = Reach.TOGETHER,
     through: str | None = None,
+    phase: str = "",
 ) -> Effect:
-    """Writes what a field names; it is written when `by` says, of the mbarrier that `through` names."""
-    return Effect(Kind.WRITE, on, resource, by, reach, through=through)
+    """Writes what a field names; it is written when `by` says, at the mbarrier that `through` and `phase` name."""
+    return Effect(Kind.WRITE, on, resource, by, reach, through=through, phase=phase)
 
 
 def allocate(resource: Resource | None = None) -> Effect:
@@ -135,17 +138,22 @@ def free(on: str | None = None, resource: Resource | None = None) -> Effect:
     return Effect(Kind.FREE, on, resource)
 
 
-def arrive(by: Completion = Completion.AT_ONCE, on: str | None = None) -> Effect:
-    """Arrives at a barrier, or commits a group."""
-    return Effect(Kind.ARRIVE, on, _phase(by), by)
+def arrive(by: Completion = Completion.AT_ONCE, on: str | None = None, phase: str = "") -> Effect:
+    """Arrives at a barrier, or commits a group: what the thread did before is released to those that wait.
+
+    By groups at an mbarrier, `on`: the arrival comes when the copies so far are complete.
+    """
+    return Effect(Kind.ARRIVE, on, Resource.BARRIER if on is not None else _resource(by), by, phase=phase)
 
 
-def wait(by: Completion = Completion.AT_ONCE, on: str | None = None, pending: int = 0) -> Effect:
-    """Waits for a barrier, or for all groups but the latest `pending`."""
-    return Effect(Kind.WAIT, on, _phase(by), by, pending=pending)
+def wait(
+    by: Completion = Completion.AT_ONCE, on: str | None = None, pending: int = 0, phase: str = ""
+) -> Effect:
+    """Waits for a barrier, or for all groups but the latest `pending`: what others released is acquired."""
+    return Effect(Kind.WAIT, on, _resource(by), by, pending=pending, phase=phase)
 
 
-def _phase(by: Completion) -> Resource:
+def _resource(by: Completion) -> Resource:
     return Resource.BARRIER if by in (Completion.AT_ONCE, Completion.MBARRIER) else Resource.ORDER
 
 

@@ -28,3 +28,12 @@ class IRMapping:
 
     def block(self, block: Block) -> Block:
         return self.blocks.get(block, block)
+
+    def resolve(self) -> None:
+        """Replace the operands of copies whose value has a copy by now."""
+        # Graph regions, and blocks not in dominance order, may use a value before its copy exists.
+        for use in self.unmapped:
+            copy = self.values.get(use.value)
+            if copy is not None:
+                use.set(copy)
+        self.unmapped.clear()

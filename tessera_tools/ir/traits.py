@@ -132,6 +132,14 @@ class Leaves(Trait):
         self.names = names
 
 
+class OneRegionRuns(Trait):
+    """One of the regions runs, once; if there is only one, or one is empty, perhaps none."""
+
+
+class RegionsRunTogether(Trait):
+    """All regions run at the same time, each by threads of its own, which do not wait for those of the others."""
+
+
 class SameOperandsAndResultShape(Trait):
     """Shaped operands and results have one shape."""
 
@@ -153,4 +161,6 @@ OWNS_CONSTANTS = OwnsConstants()
 SINGLE_BLOCK = SingleBlock()
 SYMBOL_TABLE = SymbolTable()
 SYMBOL = Symbol()
+ONE_REGION_RUNS = OneRegionRuns()
+REGIONS_RUN_TOGETHER = RegionsRunTogether()
 SAME_SHAPE = SameOperandsAndResultShape()

@@ -168,6 +168,11 @@ class RankedTensorType(ShapedType, name="builtin.tensor"):
 
     encoding: Attribute | None = None
 
+    def verify(self) -> None:
+        super().verify()
+        if self.encoding is not None:
+            self.encoding.verify_encoding(self.shape, self.element)
+
     @property
     def resource(self) -> Resource | None:
         return self.element.resource

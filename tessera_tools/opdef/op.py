@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.effects import declared
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.traits import Trait
 from tessera_tools.ir.types import I32
@@ -280,6 +281,11 @@ class Op(Operation, metaclass=_OpMeta):
                     setattr(cls, key, copied)
                     fields[key] = copied
         cls.definition = OpDefinition(cls, list(fields.values()))
+        operands = {f.name for f in cls.definition.operands}
+        for effect in effects.own if (effects := declared(cls)) is not None else ():
+            for field in (effect.on, effect.through):
+                if field is not None and field not in operands:
+                    raise TypeError(f"{name}: an effect is on '{field}', which is no operand of the op")
         keys = {f.key for f in cls.definition.attributes}
         if cls.definition.operand_segments:
             keys.add(_SEGMENT_KEYS[0])

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -27,6 +27,7 @@ from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Rem
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
+    from tessera_tools.target import Target
 
 __all__ = ["OptionError", "Pass", "PassContext", "PassFailure", "option"]
 
@@ -102,17 +103,40 @@ class OptionInfo:
         return f"{{{text}}}" if needs_quotes else text
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a kernel takes, as compiled: registers of a thread, bytes of a thread that ptxas spilled, bytes of shared
+    memory of a block."""
+
+    registers: int
+    spilled: int
+    shared: int
+
+
+Measure = Callable[["Operation", "Target"], Mapping[str, Measured]]
+"""Compiles a copy of a module; what its kernels take, by name, as far as they could be compiled."""
+
+
+def measure_nothing(module: Operation, target: Target) -> Mapping[str, Measured]:
+    """Where there is no back end to ask."""
+    return {}
+
+
 class PassContext:
     """What one run of a pass may use beside the operation.
 
     counters: the pass's statistics, by name. `count` adds to one.
+    measure: what kernels take when they are compiled.
     """
 
-    __slots__ = ("_runner", "counters")
+    __slots__ = ("_runner", "counters", "measure")
 
-    def __init__(self, counters: Counter[str] | None = None, runner: Any = None) -> None:
+    def __init__(
+        self, counters: Counter[str] | None = None, runner: Any = None, measure: Measure = measure_nothing
+    ) -> None:
         self.counters: Counter[str] = Counter() if counters is None else counters
         self._runner = runner
+        self.measure = measure
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to one of the statistics that the pass class declares."""

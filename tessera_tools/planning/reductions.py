@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
@@ -40,7 +41,7 @@ def scan_plan(op: nv_tileaa.Scan) -> Scan:
 def _one_layout(op: Operation, values: Sequence[Value]) -> LinearLayout:
     try:
         first, *others = [layout_of(value.type) for value in values]
-    except ValueError as problem:
+    except Refusal as problem:
         raise op.error(f"needs layouts: {problem}") from None
     if any(other != first for other in others):
         raise op.error(f"has tiles in several layouts, such as {others[-1]} beside {first}; expected one")

@@ -10,13 +10,15 @@ copy is under way where a life ends.  Where there is no room for the scratch of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import Any
 
+from tessera_tools.analysis.concurrency import run_together
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
@@ -113,8 +115,8 @@ class _Life:
         return self.offset + self.bytes
 
     def meets(self, other: _Life) -> bool:
-        """Whether both are needed at some position."""
-        return self.first <= other.last and other.first <= self.last
+        """Whether both are needed at some position, or in regions that run at the same time."""
+        return (self.first <= other.last and other.first <= self.last) or run_together(self.op, other.op)
 
 
 @dataclass
@@ -176,6 +178,22 @@ def recorded(function: Any, target: Target) -> Allocation:
             )
         allocation.add(op, offset.value, need.bytes)
     return allocation
+
+
+def overlaps(function: Any, target: Target, allocation: Allocation) -> Iterator[DiagnosticError]:
+    """An error for each op whose bytes are not aligned, or are those of another op while both are needed."""
+    lives = [life for life in _lives(function, target) if life.op in allocation.offsets]
+    for number, life in enumerate(lives):
+        life.offset = allocation.offsets[life.op]
+        if life.offset % life.alignment:
+            yield life.op.error(f"has {OFFSET} = {life.offset}; expected a multiple of {life.alignment}")
+        for other in lives[:number]:
+            if life.meets(other) and life.offset < other.end and other.offset < life.end:
+                yield life.op.error(
+                    f"has {life.bytes} bytes at {OFFSET} = {life.offset}, which overlap the {other.bytes} bytes at "
+                    f"{other.offset} for {other.need.what}, needed at the same time"
+                )
+                break
 
 
 def _lives(function: Any, target: Target) -> list[_Life]:

@@ -14,6 +14,7 @@ import importlib
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -38,7 +39,17 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 if TYPE_CHECKING:
     from tessera_tools.sim.module import Module
 
-__all__ = ["Binder", "Context", "Execute", "Ports", "after_decoding", "decode_all", "instruction"]
+__all__ = [
+    "Binder",
+    "Context",
+    "Execute",
+    "Lanes",
+    "Ports",
+    "after_decoding",
+    "decode_all",
+    "instruction",
+    "lanewise",
+]
 
 Execute = Callable[[Warp, Mask], Any]
 Binder = Callable[[Warp], Any]
@@ -61,6 +72,15 @@ def instruction(*names: str) -> Callable[[Decoder], Decoder]:
         return decoder
 
     return register
+
+
+_LANEWISE: WeakSet[Execute] = WeakSet()
+
+
+def lanewise(execute: Execute) -> Execute:
+    """Mark an instruction that computes registers from registers, lane by lane, for rows of any length."""
+    _LANEWISE.add(execute)
+    return execute
 
 
 Check = Callable[[Program, Function, list[Any]], None]
@@ -88,6 +108,10 @@ class Ports:
         self.base = base
         """The number of the first port: they are numbered through the whole module."""
         self.binders: list[Binder] = []
+        self.keys: list[tuple[Any, ...]] = []
+        """What each port is: its kind, then what tells it from others of that kind."""
+        self.used: set[int] = set()
+        """The ports asked for since somebody emptied this set."""
         self._known: dict[Any, int] = {}
 
     def add(self, key: Any, binder: Binder) -> int:
@@ -96,6 +120,8 @@ class Ports:
         if port is None:
             port = self._known[key] = self.base + len(self.binders)
             self.binders.append(binder)
+            self.keys.append(key)
+        self.used.add(port)
         return port
 
 
@@ -126,6 +152,13 @@ class Context:
         self._left: list[str] = []
         self._needed: Callable[[Warp], int] | None = None
         self.divides = False
+        self.together: Execute | None = None
+        """The instruction for several warps at once (sim/gang.py), if it can be; a decoder may set its own.
+
+        It gives None to go on, the index of the next instruction, or NotImplemented: warp by warp this time.
+        """
+        self.state: dict[str, Any] = {}
+        """What instruction families keep while the function is decoded, by family name."""
 
     # -- modifiers
 
@@ -402,7 +435,13 @@ class Context:
                 Position(self.program.file, inst.line, inst.column), f"unknown instruction '{inst.name}'"
             )
         self._left = list(inst.modifiers[taken:])
+        self.ports.used.clear()
+        self.together = None
         execute = decoder(self)
+        if execute in _LANEWISE:
+            self.together = execute
+        if not self._of_lanes():
+            self.together = None
         if self._left:
             raise self.error(f"has the modifier '.{self._left[0]}', which '{name}' does not know here")
         if self._needed is not None:
@@ -411,7 +450,17 @@ class Context:
         if inst.predicate is not None and inst.opcode != "bra":
             port, negated = self.predicate(inst.predicate)
             execute = (_guarded_control if self.divides else _guarded)(execute, port, negated)
+            if self.together is not None:
+                self.together = _guarded_together(self.together, port, negated)
         return execute
+
+    def _of_lanes(self) -> bool:
+        """Whether the instruction uses only rows that a gang has, too: no scratch rows, no 128 bits."""
+        keys = (self.ports.keys[port - self.ports.base] for port in self.ports.used)
+        return all(
+            key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)
+            for key in keys
+        )
 
 
 def _what(operand: Operand) -> str:
@@ -448,6 +497,30 @@ def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
     return run
 
 
+def _guarded_together(execute: Execute, port: int, negated: bool) -> Execute:
+    """As `_guarded`, for the lanes of several warps."""
+
+    def run(warp: Warp, mask: Mask) -> Any:
+        chosen = warp.ports[port] ^ negated
+        if chosen.all():
+            return execute(warp, mask)
+        if chosen.any():
+            return execute(warp, Lanes(chosen))  # type: ignore[arg-type]
+        return None
+
+    return run
+
+
+class Lanes:
+    """Lanes of several warps, as `lanewise` instructions use a mask."""
+
+    __slots__ = ("array", "full")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.full = bool(array.all())
+
+
 def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
     """As `_guarded`, for instructions that may block: the lanes that skip it become a split of their own."""
     from tessera_tools.sim.warp import CHANGED, Split
@@ -471,10 +544,17 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
     return run
 
 
-def decode_all(module: Module, functions: Iterable[Function]) -> tuple[list[Execute], dict[str, Ports]]:
-    """The closures of every instruction, and each function's ports. Raises for the first bad instruction."""
+def decode_all(
+    module: Module, functions: Iterable[Function]
+) -> tuple[list[Execute], list[Execute | None], dict[str, Ports]]:
+    """The closures of every instruction, those for several warps at once, and each function's ports.
+
+    Raises for the first bad instruction.
+    """
     _load_families()
-    code: list[Any] = [None] * len(module.program.instructions)
+    count = len(module.program.instructions)
+    code: list[Any] = [None] * count
+    together: list[Execute | None] = [None] * count
     ports: dict[str, Ports] = {}
     base = 0
     for function in functions:
@@ -482,7 +562,12 @@ def decode_all(module: Module, functions: Iterable[Function]) -> tuple[list[Exec
         context = Context(module, function, own)
         for pc in range(function.start, function.end):
             code[pc] = context.decode(module.program.instructions[pc], pc)
+            together[pc] = context.together
+        before = code[function.start : function.end]
         for check in _AFTER:
             check(module.program, function, code)
+        for pc, execute in enumerate(before, function.start):
+            if code[pc] is not execute:  # somebody watches it
+                together[pc] = None
         base += len(own.binders)
-    return code, ports
+    return code, together, ports

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.asynchronous import Engine
+from tessera_tools.sim.gang import Gang, muster
 from tessera_tools.sim.memory import Local, Shared
 from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.types import UNSIGNED
@@ -28,6 +29,8 @@ __all__ = ["CTA_ENDS", "DEADLOCKS", "Cluster", "Cta", "StopLaunch"]
 _UNTIL_BLOCKED = 4096
 _EXPIRIES = 200
 """Rounds of expired waits without any progress after which the cluster counts as stuck."""
+_TOGETHER = 0.75
+"""How often warps of a CTA that stand at the same instruction go on together."""
 _LAND_ANYWAY = 20_000
 """Warp instructions after which an operation lands though some warp could still run: it may be spinning."""
 
@@ -59,6 +62,13 @@ class Cta:
         self.stats = launch.stats
         self.state: dict[str, Any] = {}
         count = -(-launch.threads // 32)
+        self.registers: dict[int, Any] = {}
+        """By width: every register of every warp, [slot, warp, lane]."""
+        for bits, number in launch.module.program.register_counts.items():
+            dtype = np.bool_ if bits == 1 else UNSIGNED.get(bits, np.uint64)
+            self.registers[bits] = np.zeros(
+                (number, count, 32, 2) if bits == 128 else (number, count, 32), dtype
+            )
         self.warps = [
             Warp(self, index, rank * count + index, launch.entry.start, launch.threads)
             for index in range(count)
@@ -69,9 +79,7 @@ class Cta:
     def _bind(self, warp: Warp) -> None:
         launch = self.cluster.launch
         module = launch.module
-        for bits, count in module.program.register_counts.items():
-            dtype = np.bool_ if bits == 1 else UNSIGNED.get(bits, np.uint64)
-            warp.registers[bits] = np.zeros((count, 32, 2) if bits == 128 else (count, 32), dtype)
+        warp.registers = {bits: rows[:, warp.index] for bits, rows in self.registers.items()}
         warp.local = Local(module.local_size)
         warp.ports = [None] * module.port_count
         for base, binders in launch.binders:
@@ -130,7 +138,12 @@ class Cluster:
             if split is not None:
                 self.stuck = False
                 patient = self.random.random() < 0.25
-                self.run(warp, split, _UNTIL_BLOCKED if patient else int(self.random.integers(1, 65)))
+                quantum = _UNTIL_BLOCKED if patient else int(self.random.integers(1, 65))
+                gang = muster(warp, split.pc) if self.random.random() < _TOGETHER else None
+                if gang is not None:
+                    self.run_gang(gang, split.pc, _UNTIL_BLOCKED)
+                else:
+                    self.run(warp, split, quantum)
                 if self.engine.pending and self.launch.executed - self._landed_at > _LAND_ANYWAY:
                     self._landed_at = self.launch.executed
                     self.engine.land_one()
@@ -188,10 +201,59 @@ class Cluster:
             split = chosen
         warp.instructions += quantum - left
         launch.executed += quantum - left
+        self._watch_limits(warp)
+
+    def _watch_limits(self, warp: Warp) -> None:
+        launch = self.launch
         if launch.executed > launch.max_instructions:
             self._limit(warp, f"the limit of {launch.max_instructions} warp instructions is reached")
         if launch.deadline is not None and time.monotonic() > launch.deadline:
             self._limit(warp, f"the limit of {launch.time_limit:g} seconds is reached")
+
+    def run_gang(self, gang: Gang, pc: int, quantum: int) -> None:
+        """Run the warps of a gang, which stand at `pc`, until they part, or so many instructions each."""
+        launch = self.launch
+        module, stats, warps = launch.module, launch.stats, gang.warps
+        code, together = module.code, module.together
+        done, mask, full = 0, gang.mask, warps[0].splits[0].mask
+        while done < quantum:
+            execute = together[pc]
+            if execute is not None:
+                gang.pc = pc
+                result = execute(gang, mask)  # type: ignore[arg-type]
+                if result is not NotImplemented:
+                    after = pc + 1 if result is None else result
+                    if stats is not None:
+                        opcode = module.program.instructions[pc].opcode
+                        stats.instructions[opcode] += len(warps) * (after - pc)
+                    done += after - pc
+                    pc = after
+                    continue
+            following: list[int] = [0] * len(warps)
+            parted = False
+            for number in self.random.permutation(len(warps)):
+                warp = warps[number]
+                warp.split = split = warp.splits[0]
+                split.pc = pc
+                if stats is not None:
+                    stats.instructions[module.program.instructions[pc].opcode] += 1
+                result = code[pc](warp, full)
+                if result is None or result.__class__ is int:
+                    split.pc = following[number] = pc + 1 if result is None else result
+                else:
+                    self._control(split, result)
+                    parted = True
+            done += 1
+            if parted or any(after != following[0] for after in following):
+                break
+            pc = following[0]
+        else:
+            for warp in warps:
+                warp.splits[0].pc = pc
+        for warp in warps:
+            warp.instructions += done
+        launch.executed += done * len(warps)
+        self._watch_limits(warps[0])
 
     def end(self) -> None:
         """Every thread has exited: give back what another cluster can use, and end the cycles of references."""

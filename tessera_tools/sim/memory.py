@@ -19,6 +19,7 @@ from tessera_tools.sim.races import History, Race, describe
 from tessera_tools.sim.warp import Mask, mask_of
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.gang import Gang
     from tessera_tools.sim.warp import Warp
 
 __all__ = [
@@ -138,6 +139,21 @@ class Region:
             )
         self.data[self.scratch :] = POISON
         return np.where(outside | askew, np.uint64(self.scratch), offsets)
+
+    def read_together(
+        self, gang: Gang, offsets: Array, width: int, records: Array, history: History
+    ) -> Array | None:
+        """The units of lanes of several warps, and a note of the reads; None if anything is wrong."""
+        if int(_or(offsets)) & (width - 1) or int(offsets.max()) + width > self.size:
+            return None
+        index = (offsets >> _SHIFT[width]).view(np.int64)
+        if self.states:
+            flags = _FILL[min(width, 8)] * (UNINITIALIZED | LANDING | EARLIER)
+            if int(_or(self.states[width].take(index, 0), None)) & flags:
+                return None
+        if not history.load_together(gang, index, width, records):
+            return None
+        return self.views[width].take(index, 0)
 
     def check_load(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
         """Report what may not be read: the `width`-byte units `index` of a memory that keeps flags."""
@@ -307,6 +323,16 @@ class Allocations:
             if self.watched:
                 self._note_store(warp, part, region, index, width, given, strong)
             region.views[width][index] = given
+
+    def load_together(self, gang: Gang, addresses: Array, width: int, records: Array) -> Array | None:
+        """What lanes of several warps read; None if anything is wrong with one of the accesses."""
+        recent = self.recent
+        if recent is None or not self.watched:
+            return None
+        history = self._history(gang.warps[0], recent)
+        if history is None:
+            return None
+        return recent.read_together(gang, addresses - np.uint64(recent.base), width, records, history)
 
     def _history(self, warp: Warp, region: Buffer) -> History | None:
         """Who touched the allocation last, in the warp's cluster: clusters are not ordered with each other."""
@@ -511,6 +537,12 @@ class Shared(_Watched):
         if racing is not None:
             _race(warp, mask, self, index, width, racing, "read", "write")
         return self.views[width].take(index, 0)
+
+    def load_together(self, gang: Gang, addresses: Array, width: int, records: Array) -> Array | None:
+        """What lanes of several warps read; None if anything is wrong with one of the accesses."""
+        if int(addresses.min()) < SHARED_START:
+            return None
+        return self.read_together(gang, addresses, width, records, self.history)
 
     def store(
         self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array, strong: bool = False

@@ -44,7 +44,9 @@ class Module:
         self.defined = [function for function in program.functions.values() if function.is_defined]
         for function in self.defined:
             self._frame(function)
-        self.code, self.ports = decode_all(self, self.defined)
+        self.code, self.together, self.ports = decode_all(self, self.defined)
+        self.keys = [key for ports in self.ports.values() for key in ports.keys]
+        """What each port is (decode.Ports)."""
         self.port_count = sum(len(ports.binders) for ports in self.ports.values())
         self._place_variables()
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.gang import Gang
     from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = [
@@ -63,9 +64,9 @@ def clocks_of(records: Array) -> Array:
     return (records >> np.uint64(_CLOCK_SHIFT)).view(np.int64)
 
 
-def record_at(record: np.uint64, pc: int) -> np.uint64:
-    """The record, of an access by the instruction `pc`."""
-    return np.uint64(int(record) | (pc & _CODE_MASK) << _CODE_SHIFT)
+def record_at(record: Any, pc: int) -> Any:
+    """The record or records (uint64), of an access by the instruction `pc`."""
+    return record | np.uint64((pc & _CODE_MASK) << _CODE_SHIFT)
 
 
 class Clocks:
@@ -223,6 +224,21 @@ class History:
                 late = self._late(warp, seen, mine, strong)
         written[index] = mine if found.ndim == 1 else mine[:, None]
         return late
+
+    def load_together(self, gang: Gang, index: Array, width: int, mine: Array) -> bool:
+        """Note a read of the units `index` by lanes of several warps with the records `mine`; False if some race."""
+        if width < self.grain:
+            return False
+        written, read = self._tables[width]
+        found = written.take(index, 0)
+        if _newest(found) >= gang.limit:
+            records = found.reshape(len(found), -1)
+            own, threads = threads_of(mine)[:, None], threads_of(records)
+            known = gang.cta.cluster.clocks.known[own >> 5, threads >> 5]
+            if ((clocks_of(records) > known) & (threads != own)).any():
+                return False
+        read[index] = mine if found.ndim == 1 else mine[:, None]
+        return True
 
     def _mine(self, warp: Warp, mask: Mask, strong: bool) -> Array:
         mark = (warp.split.pc & _CODE_MASK) << _CODE_SHIFT | (int(_STRONG) if strong else 0)

@@ -10,7 +10,7 @@ from runtime.plans import compiled
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime.ranks import PlanResult, run_plan
 
-TRANSPORT = "sockets"
+TRANSPORT = "mpi"
 Array = np.ndarray
 
 
@@ -53,7 +53,7 @@ module attributes {{tile.mesh = #tile.mesh<x = {ranks}>}} {{
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
     "cuts",
     [
@@ -76,12 +76,19 @@ def test_elementwise_ops_between_products(cuts: tuple[str, ...], ranks: int) -> 
     np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), rtol=0.2, atol=0.02)
 
 
-@pytest.mark.parametrize("element", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("result", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("turned", ["", "transpose_a = true", "transpose_b = true"])
+@pytest.mark.parametrize(
+    "element, result, turned",
+    [
+        ("f16", "f16", ""), ("bf16", "bf16", "transpose_b = true"), ("f32", "f32", "transpose_a = true"),
+        ("f16", "bf16", "transpose_a = true, transpose_b = true"), ("f32", "f16", "transpose_b = true"),
+    ],
+)  # fmt: skip
 def test_products_of_every_type(element: str, result: str, turned: str) -> None:
     m, n, k = 72, 40, 64
-    a_shape, b_shape = (k, m) if "_a" in turned else (m, k), (n, k) if "_b" in turned else (k, n)
+    a_shape, b_shape = (
+        (k, m) if "transpose_a" in turned else (m, k),
+        (n, k) if "transpose_b" in turned else (k, n),
+    )
     a_type, b_type, d_type = (
         f"memref<{'x'.join(map(str, s))}x{e}{space}>"
         for s, e, space in ((a_shape, element, ""), (b_shape, element, ""), ((m, n), result, ", 5"))
@@ -95,7 +102,7 @@ func.func @main(%A: {a_type}, %B: {b_type}) -> {d_type} {{
     rng = np.random.default_rng(fresh_seed())
     a, b = (rng.integers(-4, 5, shape).astype(np.float64) for shape in (a_shape, b_shape))
     (found,) = run(text, encode(element, a), encode(element, b))
-    expected = (a.T if "_a" in turned else a) @ (b.T if "_b" in turned else b)
+    expected = (a.T if "transpose_a" in turned else a) @ (b.T if "transpose_b" in turned else b)
     np.testing.assert_array_equal(decode(result, found), decode(result, encode(result, expected)))
 
 

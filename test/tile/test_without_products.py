@@ -16,13 +16,16 @@ def random() -> np.random.Generator:
     return np.random.default_rng(fresh_seed())
 
 
-@pytest.mark.parametrize("columns", [512, 500, 3, 1])
-def test_softmax(columns: int) -> None:
+@pytest.mark.parametrize(
+    "columns, passes",
+    [(512, ()), (500, ()), (3, ()), (1, ()), (70, ("tile-register-coalescing", "tile-memory-management"))],
+)
+def test_softmax(columns: int, passes: tuple[str, ...]) -> None:
     rng = random()
     rows = int(rng.integers(1, 20))
     x = (rng.standard_normal((rows, columns)) * 8).astype(np.float32)
     arrays, result = launch(
-        example("softmax"), *strided(x), *strided(np.zeros_like(x)), grid=(-(-rows // 8),),
+        example("softmax"), *strided(x), *strided(np.zeros_like(x)), grid=(-(-rows // 8),), passes=passes,
         target=str(rng.choice(TARGETS)),
     )  # fmt: skip
     assert not result.findings, result.findings.text("softmax")
@@ -93,12 +96,17 @@ def test_bounds_by_thread_are_predicates() -> None:
     assert ptx.count("@%p") == 2
 
 
-@pytest.mark.parametrize("length", [1, 100, 128, 1000])
-def test_a_histogram(length: int) -> None:
+@pytest.mark.parametrize("passes", [(), ("tile-memory-management", "tile-barrier-optimization")])
+@pytest.mark.parametrize("length", [1, 100, 1000])
+def test_a_histogram(length: int, passes: tuple[str, ...]) -> None:
     rng = random()
     a = rng.integers(-128, 128, length, dtype=np.int8)
     arrays, result = launch(
-        example("histogram"), *strided(a), *strided(np.zeros(32, np.int32)), target=str(rng.choice(TARGETS))
+        example("histogram"),
+        *strided(a),
+        *strided(np.zeros(32, np.int32)),
+        target=str(rng.choice(TARGETS)),
+        passes=passes,
     )
     assert not result.findings, result.findings.text("histogram")
     np.testing.assert_array_equal(arrays[1], np.bincount(a.astype(np.uint8) & 31, minlength=32))
@@ -299,14 +307,20 @@ func.func @kernel(%A: memref<?x?xf32>) attributes {tessera.kernel} {
         compiled(text)
 
 
+PASSES = (
+    "tile-register-coalescing", "tile-memory-management", "tile-barrier-optimization", "tile-performance-annotation",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("passes", [(), PASSES], ids=["plain", "passes"])
 @pytest.mark.parametrize("shape", [(32, 32), (100, 37), (1, 70)])
-def test_a_transposition(shape: tuple[int, int]) -> None:
+def test_a_transposition(shape: tuple[int, int], passes: tuple[str, ...]) -> None:
     rng = random()
     a = rng.standard_normal(shape).astype(np.float32)
     grid = (-(-shape[0] // 32), -(-shape[1] // 32))
     arrays, result = launch(
         example("transpose"), *strided(a), *strided(np.zeros(shape[::-1], np.float32)), grid=grid,
-        target=str(rng.choice(TARGETS)),
+        target=str(rng.choice(TARGETS)), passes=passes,
     )  # fmt: skip
     assert not result.findings, result.findings.text("transpose")
     np.testing.assert_array_equal(arrays[1], a.T)

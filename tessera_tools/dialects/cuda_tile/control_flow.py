@@ -34,6 +34,7 @@ from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     BOOL_ATTR,
+    ONE_REGION_RUNS,
     PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
@@ -344,7 +345,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
         p.attr_dict(op)
 
 
-class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS)):
     """One of two regions, by a scalar condition."""
 
     condition = operand(SCALAR_I1)

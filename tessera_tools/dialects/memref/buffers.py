@@ -171,7 +171,7 @@ class MemorySpaceCast(ViewLike, name="memref.memory_space_cast"):
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
 
-class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("dest")),)):
+class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("target")),)):
     """Copies the elements of one buffer to another of the same shape."""
 
     source = operand(ANY_BUFFER)

@@ -6,6 +6,7 @@ import math
 from contextlib import suppress
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir import floats
@@ -100,7 +101,7 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
     cases = ("undef", "zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 
     def bits(self, element: Type) -> int | None:
-        """The padding as bits of an element type; None if any will do.  ValueError where the type has no such value.
+        """The padding as bits of an element type; None if any will do.  Refusal where the type has no such value.
 
         Zero is the element whose bits are 0, also in f8E8M0FNU, where that is 2^-127: the reference compiler pads so.
         """
@@ -117,7 +118,7 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
                 # Formats without infinity round it to something else.
                 if math.isinf(floats.decode(bits, element.keyword)) == math.isinf(number):
                     return bits
-        raise ValueError(f"no padding with {self.value} of elements that have none ('{element}')")
+        raise Refusal(f"no padding with {self.value} of elements that have none ('{element}')")
 
 
 class OrderingAttr(EnumAttr, name="nv_tileaa.ordering"):

@@ -22,6 +22,7 @@ from tessera_tools.opdef import (
     ANY_INDEX,
     I64_ARRAY,
     INTEGER_OR_INDEX,
+    ONE_REGION_RUNS,
     PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
@@ -395,7 +396,7 @@ class IfSyntax(CustomDirective, name="If"):
             p.region(op.otherwise, arguments=False, terminator=bool(op.results))
 
 
-class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
     """Runs one region if an i1 is true and the other, if there is one, if it is false."""
 
     condition = operand(exactly(I1))
@@ -501,7 +502,9 @@ custom_case: "case" INTEGER region
         p.region(op.default_region, arguments=False, terminator=bool(op.results))
 
 
-class IndexSwitch(Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class IndexSwitch(
+    Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)
+):
     """Runs the region of the case that an index equals, or the default one."""
 
     arg = operand(ANY_INDEX)

@@ -12,6 +12,7 @@ from typing import Any
 
 from tessera_tools.dialects import func, tile
 from tessera_tools.dialects.tile.compute import ByRow, Elementwise, Product, RowReduction
+from tessera_tools.emit.host_kernels.attention import attention, divide, iota, rescale
 from tessera_tools.emit.host_kernels.elementwise import elementwise, fill, row_reduction
 from tessera_tools.emit.host_kernels.kernel import HostKernel
 from tessera_tools.emit.host_kernels.products import product
@@ -24,6 +25,10 @@ __all__ = ["launch_ops"]
 _MAKERS: tuple[tuple[Any, Callable[[Any], HostKernel]], ...] = (
     (Product, product),
     (RowReduction, row_reduction),
+    (tile.FlashAttention, attention),
+    (tile.AttentionRescale, rescale),
+    (tile.AttentionDivide, divide),
+    (tile.Iota, iota),
     (Elementwise | ByRow | tile.Broadcast | tile.Fma | tile.Cast | tile.Apply, elementwise),
 )
 """Classes of ops, and what writes their kernels."""

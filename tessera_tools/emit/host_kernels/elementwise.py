@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects import arith, tile
-from tessera_tools.emit.host_kernels.kernel import HostKernel, alignment, divided, dynamic, tensors
+from tessera_tools.emit.host_kernels.kernel import HostKernel, alignment, divided, dynamic, named, tensors
 from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import FloatType, MemRefType
@@ -121,15 +121,7 @@ def _kernel(
   return
 }}
 """
-    name = f"tile_{word or op.name.removeprefix('tile.')}_{_digest(text)}"
-    return HostKernel(name, text.replace("NAME", name), grid, operands)
-
-
-def _digest(text: str) -> str:
-    """A few characters that tell kernels of one op apart."""
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return named(word or op.name.removeprefix("tile."), text, grid, operands)
 
 
 def _check(op: Any, values: list[Value]) -> None:

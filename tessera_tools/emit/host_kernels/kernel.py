@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,12 @@ class HostKernel:
     text: str
     grid: tuple[int, ...]
     operands: Sequence[Value]
+
+
+def named(word: str, text: str, grid: tuple[int, ...], operands: Sequence[Value]) -> HostKernel:
+    """A kernel whose text has NAME for its name: a word, and a few characters that tell kernels of one word apart."""
+    name = f"tile_{word}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return HostKernel(name, text.replace("NAME", name), grid, operands)
 
 
 def tensors(op: Any, values: Sequence[Value]) -> None:

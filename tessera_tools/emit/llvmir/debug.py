@@ -17,6 +17,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile import debug_info as ct
 from tessera_tools.dialects.llvm.debug_info import (
     DIBasicTypeAttr,
@@ -205,7 +206,7 @@ class DebugInfo:
         if isinstance(value, DILexicalBlockFileAttr):
             where = f"file: {self.attribute(value.file)}, discriminator: {value.discriminator}"
             return f"!DILexicalBlockFile(scope: {self.attribute(value.scope)}, {where})", False
-        raise ValueError(f"debug-information attribute '{value}' is not translated")
+        raise Refusal(f"debug-information attribute '{value}' is not translated")
 
     def _subprogram_text(self, value: DISubprogramAttr) -> str:
         parts = [f"name: {quoted(value.label.value)}"] if value.label is not None else []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 # The families register their lowerings when they are imported.
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import func, llvm
 from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, VoidType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr, TypeAttr, i32, i64
@@ -152,7 +153,7 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     allocation = recorded(function, target)
     try:
         types = [converted(t) for t in function.signature.inputs]
-    except ValueError as problem:
+    except Refusal as problem:
         raise function.error(f"region types conversion failed: {problem}") from None
     entry = Block(types, [a.location for a in function.arguments])
     region = Region([entry])

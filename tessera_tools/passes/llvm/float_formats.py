@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES
 from tessera_tools.ir import floats
@@ -91,9 +92,9 @@ _D2F = {"toward_zero": "rz", "upward": "rp", "downward": "rm"}
 
 
 def double_to_single(e: Emitter, value: Value, mode: str) -> Value:
-    """An f64 as f32, rounded in a direction.  ValueError for other modes."""
+    """An f64 as f32, rounded in a direction.  Refusal for other modes."""
     if mode not in _D2F:
-        raise ValueError(f"has no lowering from f64 to f32 with rounding mode {mode}")
+        raise Refusal(f"has no lowering from f64 to f32 with rounding mode {mode}")
     return intrinsic(e, f"llvm.nvvm.d2f.{_D2F[mode]}", [value], F32)
 
 
@@ -130,7 +131,7 @@ def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: 
 
     mode: to_nearest_even, toward_zero, to_nearest_away (tf32 alone), or upward (f8E8M0FNU alone).  Beyond the largest
     number the result is that number with `saturate` and in formats that have numbers only, else infinity, else NaN;
-    towards zero, infinity alone is beyond.  ValueError for modes and formats that have no rule here.
+    towards zero, infinity alone is beyond.  Refusal for modes and formats that have no rule here.
     """
     if type is F32:
         return value
@@ -144,7 +145,7 @@ def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: 
     elif mode in ("to_nearest_even", "toward_zero") and form.signed:
         code = _rounded(e, magnitude, form, mode)
     else:
-        raise ValueError(f"has no lowering from f32 to {type} with rounding mode {mode}")
+        raise Refusal(f"has no lowering from f32 to {type} with rounding mode {mode}")
     beyond = _beyond(form, saturate)
     if mode == "toward_zero" and not saturate:
         code = e.select(e.icmp("ugt", code, form.largest), form.largest, code)
@@ -204,13 +205,13 @@ def _power_of_two(e: Emitter, magnitude: Value, mode: str) -> Int:
     if mode == "upward":
         up = e.lshr(e.add(magnitude, (1 << F32_FRACTION) - 1), F32_FRACTION)
         return e.select(e.icmp("ule", magnitude, 1 << F32_FRACTION - 1), 0, up)
-    raise ValueError(f"has no lowering to f8E8M0FNU with rounding mode {mode}; toward_zero and upward have")
+    raise Refusal(f"has no lowering to f8E8M0FNU with rounding mode {mode}; toward_zero and upward have")
 
 
 def _to_tf32(e: Emitter, value: Value, mode: str) -> Value:
     """An f32 whose dropped bits are 0."""
     if mode not in ("to_nearest_even", "to_nearest_away", "toward_zero"):
-        raise ValueError(
+        raise Refusal(
             f"has no lowering to tf32 with rounding mode {mode}; to_nearest_even, to_nearest_away and toward_zero have"
         )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
 from tessera_tools.ir.builtin_attributes import element_attribute, i32
@@ -75,7 +76,7 @@ def _at_least_32(low: Lowering, value: Value) -> Value:
     if isinstance(type, IntegerType) and type.width < 32:
         return low.e.resized(lowered, I32)
     if type not in (I32, I64):
-        raise ValueError(f"an extent or stride of type {value.type}; at most 64 bits are supported")
+        raise Refusal(f"an extent or stride of type {value.type}; at most 64 bits are supported")
     return lowered
 
 
@@ -198,7 +199,7 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     register_type = converted(element)
     try:
         bits = op.padding.bits(element)
-    except ValueError as problem:
+    except Refusal as problem:
         raise op.error(f"is not supported by convert-tileas-to-llvm in this version: {problem}") from None
     filler = (
         e.constant_of(scalar_attribute(element_attribute(bits, element)), register_type)

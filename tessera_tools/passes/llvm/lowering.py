@@ -12,6 +12,7 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.tensor_maps import TensorMap
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import MemTokenType
 from tessera_tools.dialects.nv_tileas import ConsumerTokenType, PipelineIterType, layout_of
@@ -180,7 +181,7 @@ class Lowering:
         if function is not None:
             try:
                 function(self, op)
-            except (LayoutError, ValueError) as problem:
+            except (LayoutError, Refusal) as problem:
                 raise op.error(f"failed to legalize operation: {problem}") from None
         elif op.name.startswith(("llvm.", "nvvm.")) and not op.regions and not op.successors:
             mapping = IRMapping({value: self.scalar(value) for value in op.operands})

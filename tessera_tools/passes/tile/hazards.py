@@ -101,7 +101,9 @@ class TileHazards(Hazards):
     def conflict(self, earlier: Access, later: Access) -> bool:
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
-        if not earlier.under_way and self._by_one_thread(earlier, later):
+        if not earlier.under_way and (
+            self._by_one_thread(earlier, later) or self._in_own_iterations(earlier, later)
+        ):
             return False
         if not earlier.is_global:
             if earlier.buffer is not later.buffer and (
@@ -136,6 +138,13 @@ class TileHazards(Hazards):
             if _same_each_time(x, y, earlier)
         ]
         return _is_own(shared, self.divergent)
+
+    def _in_own_iterations(self, earlier: Access, later: Access) -> bool:
+        """Whether single elements are accessed in iterations of a loop whose bounds differ by thread, and of none
+        around it: no barrier may stand between them, and the program knows what its threads reach."""
+        if not hasattr(earlier.op, "indices") or not hasattr(later.op, "indices"):
+            return False
+        return any(self.differs(loop) and not _is_around(loop, earlier.loops) for loop in earlier.loops)
 
     def _find_ends(self) -> None:
         """Where copies must have landed because nobody uses their buffer any more: its bytes may become another's.
@@ -202,7 +211,9 @@ class TileHazards(Hazards):
         around = place.parent_op
         while around is not None and around is not self.function:
             if self.differs(around):
-                if any(around.is_ancestor_of(access.op) for access in reasons):
+                inside = [access for access in reasons if around.is_ancestor_of(access.op)]
+                # What an earlier iteration of a loop around did is before the branch, too.
+                if not all(_is_around(around, access.loops) for access in inside):
                     raise op.error(
                         "meets an access by other threads under a condition that differs by thread, where no barrier "
                         "may stand; move one of them out"
@@ -282,6 +293,11 @@ class TileHazards(Hazards):
                 if self.walk():
                     break
                 self._leave(wait, allowed)
+
+
+def _is_around(op: Operation, loops: frozenset[Operation]) -> bool:
+    """Whether one of some loops stands around an op."""
+    return any(loop is not op and loop.is_ancestor_of(op) for loop in loops)
 
 
 def _is_allocated(buffer: Value) -> bool:

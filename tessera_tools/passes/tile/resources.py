@@ -3,8 +3,8 @@
     func.func @k attributes {tessera.kernel} ──resources_of(function, target)──▶ Resources: numbers only
                                                                               ──▶ strategy.py: what follows from them
 
-Nothing is compiled: shared memory and copies are counted, registers estimated from the liveness of fragments, and
-instructions are those that tile-intrinsic-lowering would name.
+Shared memory and copies are counted, and instructions are those that tile-intrinsic-lowering would name.  Registers are
+ptxas's where the kernel was compiled, else estimated: fragments by liveness, operands of products by their layouts.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.passes.base import Measured
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.barrier_optimization import needed
 from tessera_tools.passes.tile.intrinsic_lowering import (
@@ -28,7 +29,7 @@ from tessera_tools.passes.tile.intrinsic_lowering import (
     warpgroup_instruction,
 )
 from tessera_tools.passes.tile.liveness import Liveness
-from tessera_tools.passes.tile.registers import RESERVED
+from tessera_tools.passes.tile.registers import RESERVED, operand_registers
 from tessera_tools.target import Feature, Occupancy, Target, max_registers_for, occupancy
 
 
@@ -91,8 +92,14 @@ class Resources:
     """The most that the fragments of a thread take at once."""
     peak_line: int
     """Where that is."""
+    operand_registers: int
+    """Of operands of products that ptxas reads ahead there, if it has the registers."""
+    estimate: int
+    """For a thread: those, and `RESERVED` for addresses and numbers; no more than the target has."""
     registers: int
-    """Estimate for a thread: those, and `RESERVED` for addresses and operands; no more than the target has."""
+    """As ptxas says, where the kernel was compiled; else the estimate."""
+    measured: Measured | None
+    """What the kernel takes as compiled; None where it was not."""
     register_limit: int
     """The most that a thread may have, so that a block of so many threads runs at all."""
     products: tuple[ProductUse, ...]
@@ -109,7 +116,7 @@ class Resources:
 
     @property
     def wants_registers(self) -> int:
-        """What a thread would take if it could."""
+        """What a thread cannot do without."""
         return self.fragment_registers + RESERVED
 
     @property
@@ -149,21 +156,28 @@ class Resources:
         return flops / copied if copied else None
 
 
-def resources_of(function: Any, target: Target) -> Resources:
-    """Count what a kernel takes.  Errors as those of the passes that it asks: fragments of unknown tiles, barriers
-    that not all threads come to."""
+def resources_of(function: Any, target: Target, measured: Measured | None = None) -> Resources:
+    """Count what a kernel takes; occupancy follows from what was measured, if it was compiled.
+
+    Errors as those of the passes that it asks: fragments of unknown tiles, barriers that not all threads come to.
+    """
     ops = [op for op in function.walk() if op.name.startswith("tile.")]
     has_fragments = any(is_fragment(v) for op in ops for v in (*op.operands, *op.results))
     fragments = fragments_of(function) if has_fragments else Fragments(threads=declared_threads(function))
     buffers = tuple(_buffer(op) for op in ops if isinstance(op, tile.AllocShared))
     shared = sum(b.bytes for b in buffers)
     liveness = Liveness(function)
-    peak, place = 0, function
+    peak, place, ahead = 0, function, 0
     for op in liveness.before:
-        if not op.regions and (found := liveness.pressure(op)) > peak:
+        if op.regions:
+            continue
+        found, operands = liveness.pressure(op), operand_registers(op, fragments, target)[1]
+        if found > peak:
             peak, place = found, op
+        ahead = max(ahead, found + operands)
     limit = min(target.max_registers_per_thread, max_registers_for(target, threads=fragments.threads))
-    registers = min(limit, peak + RESERVED)
+    estimate = min(limit, ahead + RESERVED)
+    registers = measured.registers if measured is not None else estimate
     products = [op for op in ops if isinstance(op, Product)]
     optimized = needed(function)
     return Resources(
@@ -174,7 +188,10 @@ def resources_of(function: Any, target: Target) -> Resources:
         shared=shared,
         fragment_registers=peak,
         peak_line=_line(place),
+        operand_registers=ahead - peak,
+        estimate=estimate,
         registers=registers,
+        measured=measured,
         register_limit=limit,
         products=tuple(_product(op, fragments, target) for op in products),
         reductions=sum(isinstance(op, RowReduction) for op in ops),
@@ -182,7 +199,12 @@ def resources_of(function: Any, target: Target) -> Resources:
         barriers=_barriers(function),
         barriers_needed=_barriers(optimized),
         waits=sum(isinstance(op, WaitLike | tile.AsyncWait) for op in ops),
-        occupancy=occupancy(target, threads=fragments.threads, registers=registers, shared=shared),
+        occupancy=occupancy(
+            target,
+            threads=fragments.threads,
+            registers=registers,
+            shared=measured.shared if measured is not None else shared,
+        ),
         swizzled_away=_conflicting(products),
     )
 

@@ -95,24 +95,11 @@ class Accesses:
 
     def _operand(self, op: Any, buffer: Value, side: int) -> Cost | None:
         """The slices of an operand of a product, as `compute.product` reads them."""
-        if op.res not in self.fragments.shapes:
-            return None
-        m, n = self.fragments.shape(op.res)
-        turned = op.transposes_b if side else op.transposes_a
+        slices = operand_slices(op, side, self.fragments, self.target)
         type: Any = buffer.type
-        k = type.shape[(0 if side else 1) ^ turned]
-        try:
-            atom = product_atom(op, self.target)
-            grid = warp_grid((m, n), self.fragments.threads // WARP, along_rows=wants_rows(op))
-            step = k if is_fragment(op.lhs) or is_fragment(op.rhs) else max(atom.mnk[2], 1)
-            slices: list[LinearLayout] = []
-            for _ in range(0, k, step):
-                layout = operand_layouts((m, n), min(step, k), atom, grid)[side]
-                layout = transpose(layout, (1, 0)) if turned else layout
-                slices.append(full_tile_registers(layout, type.shape))
-        except (DiagnosticError, LayoutError):
+        if slices is None:
             return None
-        return _Slices(tuple(slices), memory_bits(type.element), self.fragments.threads // WARP, self.target)
+        return _Slices(slices, memory_bits(type.element), self.fragments.threads // WARP, self.target)
 
     def _copy(self, op: Any) -> Cost | None:
         """The pieces that the threads copy."""
@@ -143,6 +130,31 @@ class Accesses:
         ):
             count *= 2
         return count
+
+
+def operand_slices(
+    op: Any, side: int, fragments: Fragments, target: Target
+) -> tuple[LinearLayout, ...] | None:
+    """The layouts in which a product reads operand 0 or 1 from shared memory, slice by slice along K; None where that
+    cannot be told."""
+    if op.res not in fragments.shapes:
+        return None
+    m, n = fragments.shape(op.res)
+    turned = op.transposes_b if side else op.transposes_a
+    type: Any = op.operand(side).type
+    k = type.shape[(0 if side else 1) ^ turned]
+    try:
+        atom = product_atom(op, target)
+        grid = warp_grid((m, n), fragments.threads // WARP, along_rows=wants_rows(op))
+        step = k if is_fragment(op.lhs) or is_fragment(op.rhs) else max(atom.mnk[2], 1)
+        slices: list[LinearLayout] = []
+        for _ in range(0, k, step):
+            layout = operand_layouts((m, n), min(step, k), atom, grid)[side]
+            layout = transpose(layout, (1, 0)) if turned else layout
+            slices.append(full_tile_registers(layout, type.shape))
+    except (DiagnosticError, LayoutError):
+        return None
+    return tuple(slices)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
@@ -336,7 +337,7 @@ def padding_of(op: Any, view: TileView, element: Type, to: Lowering) -> tuple[aa
     attribute = aa.PaddingAttr(padding.value)
     try:
         bits = attribute.bits(element)
-    except ValueError as problem:
+    except Refusal as problem:
         raise to.refuse(op, str(problem)) from None
     assert bits is not None
     return attribute, bits

@@ -76,7 +76,8 @@ class _Analysis(Hazards):
             raise op.error("uses shared memory that no nv_tileas.alloc_tensor gives")
         assert buffer is not None
         first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
-        return Access.of(op, effect, first, first + size, buffer)
+        barrier = getattr(op, effect.through).defining_op if effect.through is not None else None
+        return Access.of(op, effect, first, first + size, buffer, barrier)
 
     def step_of(self, op: Operation) -> Step | None:
         if (

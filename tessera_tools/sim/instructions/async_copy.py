@@ -213,7 +213,7 @@ def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, 
     if whole.count:
         octets[whole.array] = load(warp, whole, "global", addresses, width).view(np.uint8).reshape(-1, width)
     partial = (sizes > 0) & (sizes < width) & mask.array
-    for byte in range(width):
+    for byte in range(width if partial.any() else 0):
         some = mask_of(partial & (sizes > byte))
         if some.count:
             octets[some.array, byte] = load(warp, some, "global", addresses + np.uint64(byte), 1)

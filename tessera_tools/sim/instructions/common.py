@@ -1,4 +1,8 @@
-"""What instruction families share: closures over rows, for full and partial masks."""
+"""What instruction families share: closures over rows, for full and partial masks.
+
+Those made here touch nothing but registers, lane by lane: warps that stand at the same instruction may run them at
+once, on rows of all their lanes (sim/gang.py).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.decode import Execute
+from tessera_tools.sim.decode import Execute, lanewise
 from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = ["computed", "elementwise", "put"]
@@ -28,7 +32,7 @@ def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
             else:
                 ufunc(ports[a], out=ports[destination], where=mask.array)
 
-        return unary
+        return lanewise(unary)
     a, b = sources
 
     def binary(warp: Warp, mask: Mask) -> None:
@@ -38,23 +42,29 @@ def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
         else:
             ufunc(ports[a], ports[b], out=ports[destination], where=mask.array)
 
-    return binary
+    return lanewise(binary)
 
 
 def computed(function: Callable[..., Any], destination: int, *sources: int) -> Execute:
     """`destination = function(*rows)`, for any function of whole rows; the result is cast as by assignment."""
     if len(sources) == 1:
         (a,) = sources
-        return lambda warp, mask: put(warp, mask, destination, function(warp.ports[a]))
+        return lanewise(lambda warp, mask: put(warp, mask, destination, function(warp.ports[a])))
     if len(sources) == 2:
         a, b = sources
-        return lambda warp, mask: put(warp, mask, destination, function(warp.ports[a], warp.ports[b]))
+        return lanewise(
+            lambda warp, mask: put(warp, mask, destination, function(warp.ports[a], warp.ports[b]))
+        )
     if len(sources) == 3:
         a, b, c = sources
-        return lambda warp, mask: put(
-            warp, mask, destination, function(warp.ports[a], warp.ports[b], warp.ports[c])
+        return lanewise(
+            lambda warp, mask: put(
+                warp, mask, destination, function(warp.ports[a], warp.ports[b], warp.ports[c])
+            )
         )
-    return lambda warp, mask: put(warp, mask, destination, function(*[warp.ports[s] for s in sources]))
+    return lanewise(
+        lambda warp, mask: put(warp, mask, destination, function(*[warp.ports[s] for s in sources]))
+    )
 
 
 def put(warp: Warp, mask: Mask, destination: int, row: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
 from tessera_tools.sim.instructions.floating import element_of
 from tessera_tools.sim.types import TYPES, Type
@@ -105,7 +105,7 @@ def setp(ctx: Context) -> Execute:
         if e is not None:
             put(warp, mask, e, other)
 
-    return execute
+    return lanewise(execute)
 
 
 _ONES: dict[str, int] = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
@@ -142,7 +142,7 @@ def set_(ctx: Context) -> Execute:
             result = both(result, np.repeat(third, 2) if packed else third)
         put(warp, mask, d, np.where(result, true, part.type(0)).view(to.dtype))
 
-    return execute
+    return lanewise(execute)
 
 
 @instruction("slct")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim import wide
-from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, put
 from tessera_tools.sim.rounding import FORMATS, Format, decode, encode, odd_integer
 from tessera_tools.sim.types import TYPES, Type
@@ -273,7 +273,7 @@ def _packed(ctx: Context, to: Type, source: Type, how: _How) -> Execute:
             high, low = (encode(_limited(v, how), format, how.rounding, finite=how.finite) for v in values)
         put(warp, mask, d, join(high, low))
 
-    return execute
+    return lanewise(execute)
 
 
 def _joiner(to: Type) -> Callable[[Array, Array], Array]:

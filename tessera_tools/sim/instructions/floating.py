@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim import rounding, wide
-from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.program import Name, Operand
 from tessera_tools.sim.rounding import FORMATS, Format, decode, encode
@@ -28,7 +28,8 @@ __all__ = ["Element", "arithmetic", "destination", "element_of", "extreme", "fma
 Array = Any
 MODES = ("rn", "rz", "rm", "rp")
 NAN32 = np.uint32(0x7FFFFFFF)
-_ZERO32 = np.zeros(32, np.float32)
+_ZEROS = {32 * warps: np.zeros(32 * warps, np.float32) for warps in range(1, 33)}
+"""By number of lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _general(element: Element, finish: Finish, compute: Values, d: int, sources:
         values = compute(*finish.inputs(element, rows))
         put(warp, mask, d, element.row(finish.encode(element, values)))
 
-    return execute
+    return lanewise(execute)
 
 
 def _canonical(row: Array, mask: Mask) -> None:
@@ -159,11 +160,11 @@ def _native(ufunc: Any, d: int, a: int, b: int) -> Execute:
         else:
             ufunc(ports[a], ports[b], out, where=mask.array)
         # 0·x is NaN for an infinity or a NaN only.
-        total = out.dot(_ZERO32)
+        total = out.dot(_ZEROS[len(out)])
         if total != total:
             _canonical(out, mask)
 
-    return execute
+    return lanewise(execute)
 
 
 _NATIVE = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
@@ -260,7 +261,7 @@ def _mixed(
         values = compute(*[narrow.values(ports[port]) for port in few], element.values(ports[last]))
         put(warp, mask, d, element.row(finish.encode(element, values)))
 
-    return execute
+    return lanewise(execute)
 
 
 @instruction("fma")
@@ -309,17 +310,18 @@ def _fma32(d: int, a: int, b: int, c: int) -> Execute:
         row = total.astype(np.float32)
         low = total.view(np.int64) & _LOW
         low ^= _HALF
-        if count_nonzero(low) != 32 or count_nonzero(row.view(np.uint32) & _EXPONENT) != 32:
+        lanes = len(row)
+        if count_nonzero(low) != lanes or count_nonzero(row.view(np.uint32) & _EXPONENT) != lanes:
             row = fused_f32(x, y, z)
         if mask.full:
             ports[d][...] = row
         else:
             np.copyto(ports[d], row, where=mask.array)
-        check = row.dot(_ZERO32)
+        check = row.dot(_ZEROS[len(row)])
         if check != check:
             _canonical(ports[d], mask)
 
-    return execute
+    return lanewise(execute)
 
 
 def fused_f32(x: Array, y: Array, z: Array) -> Array:
@@ -364,19 +366,19 @@ def minimum(ctx: Context) -> Execute:
         return element.row(result)
 
     if type.name != "f32" or ftz or propagate or magnitudes or len(sources) != 2:
-        return lambda warp, mask: put(warp, mask, d, exact([warp.ports[port] for port in sources]))
+        return lanewise(lambda warp, mask: put(warp, mask, d, exact([warp.ports[port] for port in sources])))
     a, b = sources
     ufunc = np.fmax if largest else np.fmin
 
     def fast(warp: Warp, mask: Mask) -> None:
         ports = warp.ports
         row = ufunc(ports[a], ports[b])
-        check = row.dot(_ZERO32)
-        if np.count_nonzero(row) != 32 or check != check:
+        check = row.dot(_ZEROS[len(row)])
+        if np.count_nonzero(row) != len(row) or check != check:
             row = exact([ports[a], ports[b]])
         put(warp, mask, d, row)
 
-    return fast
+    return lanewise(fast)
 
 
 def extreme(element: Element, largest: bool, propagate: bool) -> Callable[[Array, Array], Array]:
@@ -419,7 +421,7 @@ def sign_change(ctx: Context) -> Execute:
             patterns = element.flush(patterns)
         put(warp, mask, d, element.row(patterns ^ element.sign if negates else patterns & ~element.sign))
 
-    return execute
+    return lanewise(execute)
 
 
 @instruction("copysign")
@@ -434,7 +436,7 @@ def copysign(ctx: Context) -> Execute:
         x, y = element.patterns(warp.ports[a]), element.patterns(warp.ports[b])
         put(warp, mask, d, element.row((x & element.sign) | (y & ~element.sign)))
 
-    return execute
+    return lanewise(execute)
 
 
 @instruction("testp")
@@ -454,4 +456,4 @@ def testp(ctx: Context) -> Execute:
         "subnormal": lambda x: (x != 0) & (np.abs(x) < least),
     }
     test = tests[op]
-    return lambda warp, mask: put(warp, mask, d, test(warp.ports[a]))
+    return lanewise(lambda warp, mask: put(warp, mask, d, test(warp.ports[a])))

@@ -168,8 +168,8 @@ def dp4a(ctx: Context) -> Execute:
     offset = 2 if part == "hi" else 0
 
     def compute(x: Array, y: Array, z: Array) -> Array:
-        a = np.ascontiguousarray(x).view(first_type).reshape(32, -1).astype(np.int64)
-        b = np.ascontiguousarray(y).view(second_type).reshape(32, 4).astype(np.int64)
+        a = np.ascontiguousarray(x).view(first_type).reshape(len(x), -1).astype(np.int64)
+        b = np.ascontiguousarray(y).view(second_type).reshape(len(y), 4).astype(np.int64)
         b = b[:, offset : offset + a.shape[1]]
         return (z.astype(np.int64) + (a * b).sum(axis=1)).astype(np.uint32)
 
@@ -230,7 +230,7 @@ def brev(ctx: Context) -> Execute:
 
     def compute(x: Array) -> Array:
         bits = np.unpackbits(
-            np.ascontiguousarray(x).view(np.uint8).reshape(32, -1), axis=1, bitorder="little"
+            np.ascontiguousarray(x).view(np.uint8).reshape(len(x), -1), axis=1, bitorder="little"
         )
         return np.packbits(bits[:, ::-1], axis=1, bitorder="little").view(type.dtype)[:, 0]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
 from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.types import TYPES
@@ -143,7 +143,7 @@ def lop3(ctx: Context) -> Execute:
         put(warp, mask, p, (row != 0) | given if either else (row != 0) & given)
         put(warp, mask, d, row)
 
-    return execute
+    return lanewise(execute)
 
 
 @instruction("shf")
@@ -186,7 +186,7 @@ def prmt(ctx: Context) -> Execute:
         table = np.array([_PERMUTATIONS[mode](n) for n in range(4)], np.intp)
 
     def compute(a: Any, b: Any, c: Any) -> Any:
-        pair = np.empty((32, 2), np.uint32)
+        pair = np.empty((len(a), 2), np.uint32)
         pair[:, 0], pair[:, 1] = a, b
         pool = pair.view(np.uint8)
         if table is not None:

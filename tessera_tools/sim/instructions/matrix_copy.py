@@ -14,6 +14,7 @@ import numpy as np
 
 from tessera_tools.sim.access import load, store
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.instructions.mma import ports_of, whole_warp
 from tessera_tools.sim.types import TYPES
@@ -107,6 +108,21 @@ def ldmatrix(ctx: Context) -> Execute:
         for index, port in ports:
             warp.ports[port][...] = words[index]
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        if gang.stats is not None or not mask.full:
+            return NotImplemented
+        places = address(gang).reshape(-1, 32)[:, : tall * count].reshape(-1)
+        records = gang.records().reshape(-1, 32)[:, : tall * count].reshape(-1)
+        found = gang.cta.shared.load_together(gang, places, _ROW, records)
+        if found is None:
+            return NotImplemented
+        words = arrange(found.view(np.uint8).reshape(-1, tall, _ROW)).reshape(-1, registers, 32)
+        for index, port in ports:
+            gang.ports[port][...] = words[:, index].reshape(-1)
+        return None
+
+    if space == "shared" and expand is None:
+        ctx.together = together
     return execute
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tessera_tools.sim.access import SPACES, load, memory_of, store
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.order import fence, strong_read, strong_write
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES, Type
@@ -85,6 +86,20 @@ def ld(ctx: Context) -> Execute:
             return memory_of(warp, space).load(warp, mask, addresses, width)
         return load(warp, mask, space, addresses, width)
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        if gang.stats is not None or not mask.full:
+            return NotImplemented
+        memory = memory_of(gang, space)  # type: ignore[arg-type]
+        values = memory.load_together(gang, address(gang), width, gang.records())  # type: ignore[arg-type]
+        if values is None:
+            return NotImplemented
+        rows = values.view(dtype).reshape(-1, count)
+        for column, port in destinations:
+            gang.ports[port][...] = rows[:, column]
+        return None
+
+    if space in ("shared", "global") and not strong and type.bits <= 64:
+        ctx.together = together
     if type.bits == 128:
         ((_, whole),) = destinations
 

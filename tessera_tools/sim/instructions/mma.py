@@ -16,6 +16,8 @@ from tessera_tools.sim import fragments
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.fragments import Fragment
+from tessera_tools.sim.gang import Gang
+from tessera_tools.sim.instructions.mma_runs import Recipe, Run, join
 from tessera_tools.sim.products import (
     ACCUMULATORS,
     fma_chain,
@@ -163,13 +165,43 @@ def multiply(
     take_c = load_matrix(c_ports, ct, c_type.bits, c_type.values, None)
     give = emit(d_ports, dt)
     pack = saturate_s32 if saturate else d_type.pack
+    run: Run | None = None
+    if len(at.shape) == 2 and unit == "mma.sync":
+        recipe = Recipe(
+            (ctx.inst.modifiers,),
+            (at, a_type.bits, a_type.values),
+            (bt, b_type.bits, b_type.values),
+            (ct, c_type.bits, c_type.values),
+            dt,
+            product,
+            pack,
+        )
+        run = join(ctx, recipe, operands)
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def together(gang: Gang, mask: Mask) -> Any:
+        assert run is not None
+        if gang.stats is not None:
+            return NotImplemented
+        return run.execute(gang.registers)
+
+    if run is not None:
+        ctx.together = together
+
+    def execute(warp: Warp, mask: Mask) -> int | None:
         if not whole_warp(warp, mask):
-            return
+            return None
+        if run is not None and run.end > run.start + 1:
+            count = len(run)
+            if warp.stats is not None:
+                warp.stats.flops[unit] += flops * count
+                warp.stats.instructions["mma"] += count - 1
+            warp.instructions += count - 1
+            warp.cta.cluster.launch.executed += count - 1
+            return run.execute(warp.cta.registers[32][:, warp.index : warp.index + 1])
         if warp.stats is not None:
             warp.stats.flops[unit] += flops
         give(warp, pack(product(take_a(warp), take_b(warp), take_c(warp))))
+        return None
 
     return execute
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import SPACES
-from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
 from tessera_tools.sim.memory import BASE
 from tessera_tools.sim.program import Name, Vector
@@ -50,7 +50,7 @@ def _copy(destination: int, source: int) -> Execute:
         else:
             warp.ports[destination][mask.array] = warp.ports[source][mask.array]
 
-    return execute
+    return lanewise(execute)
 
 
 def _part(ctx: Context, type: Type, count: int) -> Type:
@@ -68,13 +68,13 @@ def _pack(ctx: Context, type: Type, target: Any, source: Vector) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> None:
         ports = warp.ports
-        rows = np.empty((32, count), part.dtype)
+        rows = np.empty((len(mask.array), count), part.dtype)
         for column, port in enumerate(sources):
             rows[:, column] = ports[port]
         whole = rows.view(np.uint64) if type.bits == 128 else rows.view(f"<u{type.bytes}")[:, 0]
         ports[destination][mask.array] = whole[mask.array]
 
-    return execute
+    return lanewise(execute)
 
 
 def _unpack(ctx: Context, type: Type, target: Vector, source: Any) -> Execute:
@@ -87,11 +87,11 @@ def _unpack(ctx: Context, type: Type, target: Vector, source: Any) -> Execute:
     ]
 
     def execute(warp: Warp, mask: Mask) -> None:
-        whole = np.ascontiguousarray(warp.ports[port]).reshape(32, -1).view(part.dtype).copy()
+        whole = np.ascontiguousarray(warp.ports[port]).reshape(len(mask.array), -1).view(part.dtype).copy()
         for column, destination in destinations:
             put(warp, mask, destination, whole[:, column])
 
-    return execute
+    return lanewise(execute)
 
 
 @instruction("selp")

@@ -1,0 +1,111 @@
+"""Warps of a CTA that stand at the same instruction, run at once where nobody can see an order between them.
+
+    warps 4 to 7 at pc 30 ──▶ Gang(4, 8): rows of 128 lanes ──▶ add, cvt, mma, ld: once for all
+                                                            ──▶ st, atom, bar: warp by warp, in a random order
+
+A gang is a choice of the scheduler like any other: what touches registers alone, and loads in which nothing is wrong,
+commute between warps; all others run one warp after the other. It ends when its warps part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.sim.decode import Lanes
+from tessera_tools.sim.races import record_at
+from tessera_tools.sim.warp import Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.machine import Cta
+
+__all__ = ["Gang", "muster"]
+
+
+class _Rows(dict[int, Any]):
+    """The rows of a gang by port, made when they are first used."""
+
+    def __init__(self, gang: Gang) -> None:
+        super().__init__()
+        self.gang = gang
+
+    def __missing__(self, port: int) -> Any:
+        row = self[port] = self.gang.row(port)
+        return row
+
+
+class Gang:
+    """The warps `first` to `last` of a CTA, as `lanewise` instructions use a warp: `ports` are rows of all lanes."""
+
+    def __init__(self, cta: Cta, first: int, last: int) -> None:
+        self.cta = cta
+        self.first, self.last = first, last
+        self.warps = cta.warps[first:last]
+        self.ports = _Rows(self)
+        self.mask = Lanes(np.ones(32 * (last - first), np.bool_))
+        self.pc = 0
+        """The instruction that runs."""
+
+    @property
+    def registers(self) -> Any:
+        """The 32-bit registers of the warps, [slot, warp, lane]."""
+        return self.cta.registers[32][:, self.first : self.last]
+
+    @property
+    def stats(self) -> Any:
+        return self.cta.stats
+
+    def records(self) -> Any:
+        """Each lane's access record (sim/races.py)."""
+        return record_at(np.concatenate([warp.records for warp in self.warps]), self.pc)
+
+    @property
+    def limit(self) -> int:
+        """The least of the warps' limits (sim/races.py)."""
+        return min(warp.limit for warp in self.warps)
+
+    def row(self, port: int) -> Any:
+        key = self.cta.cluster.launch.module.keys[port]
+        if key[0] != "register":
+            return np.concatenate([warp.ports[port] for warp in self.warps])
+        _, bits, slot, dtype = key
+        whole = self.cta.registers[bits][slot, self.first : self.last].reshape(-1)
+        if bits == 1:
+            return whole
+        return whole.view(dtype)[:: bits // (8 * dtype.itemsize)]
+
+
+def _stands(warp: Warp, pc: int) -> bool:
+    """Whether the whole warp stands at `pc`, and may go on; one whose wait is over comes there."""
+    if len(warp.splits) != 1:
+        return False
+    split = warp.splits[0]
+    if not split.mask.full or split.needed or split.stack:
+        return False
+    if split.wait is None:
+        return split.pc == pc
+    if split.pc + 1 != pc or not split.wait.ready():
+        return False
+    warp.wake(split)
+    return True
+
+
+def muster(warp: Warp, pc: int) -> Gang | None:
+    """The gang of the warps next to `warp` that stand at `pc` as well; None if it would be alone."""
+    cta = warp.cta
+    if not _stands(warp, pc):
+        return None
+    warps = cta.warps
+    first = last = warp.index
+    while first and _stands(warps[first - 1], pc):
+        first -= 1
+    while last + 1 < len(warps) and _stands(warps[last + 1], pc):
+        last += 1
+    if first == last:
+        return None
+    known = cta.state.setdefault("gangs", {})
+    found = known.get((first, last))
+    if found is None:
+        found = known[first, last] = Gang(cta, first, last + 1)
+    return found
