@@ -320,7 +320,7 @@ def _verify_once(op: Op, token: Value, by: tuple[type[Op], ...], found: str) -> 
 class AgentSwitch(
     Op,
     name="nv_tileas.async.pipeline.agent_switch",
-    traits=(SINGLE_BLOCK, OWNS_CONSTANTS, READ_WRITE, REGIONS_RUN_TOGETHER),
+    traits=(SINGLE_BLOCK, OWNS_CONSTANTS, REGIONS_RUN_TOGETHER, READ_WRITE),
 ):
     """Runs each region in warps of its own, at the same time: region i in `num_warps[i]` warps from `warp_id[i]` on.
 

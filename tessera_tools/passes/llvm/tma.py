@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ProxyKindAttr, SharedSpaceAttr
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
@@ -41,7 +42,7 @@ def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
 
 
 def check_boxes(op: Any, buffer: Buffer, box: tuple[int, ...], swizzle: int) -> None:
-    """ValueError unless the boxes of a tile lie in a buffer as TMA writes them."""
+    """Refusal unless the boxes of a tile lie in a buffer as TMA writes them."""
     bits = 8 * element_bytes(buffer.type.element)
     tile = buffer.type.tile
     rank = len(tile)
@@ -49,19 +50,19 @@ def check_boxes(op: Any, buffer: Buffer, box: tuple[int, ...], swizzle: int) -> 
     part = swizzled(box, bits, None, swizzle)
     size = prod(box)
     if buffer.layout != whole or (swizzle and box[-1] * bits != 8 * swizzle):
-        raise ValueError(
+        raise Refusal(
             f"the buffer's layout is not the one of boxes {list(box)} with a swizzle of {swizzle} bytes"
         )
     for corner in _corners(tile, box):
         start = memory_offset(whole, corner)
         if start % size or not _lies_as(whole, part, corner, start, rank):
-            raise ValueError(
+            raise Refusal(
                 f"the box at {list(corner)} of the tile {list(tile)} does not lie in the buffer as one piece"
             )
     stage = prod(tile) * bits // 8
     alignment = SWIZZLE_ALIGNMENT[swizzle]
     if buffer.offset % alignment or (buffer.type.stages > 1 and stage % alignment):
-        raise ValueError(f"the buffer does not lie at multiples of {alignment} bytes, as its swizzle needs")
+        raise Refusal(f"the buffer does not lie at multiples of {alignment} bytes, as its swizzle needs")
 
 
 def _lies_as(whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int) -> bool:
