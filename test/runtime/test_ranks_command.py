@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from programs import fresh_seed
-from runtime.plans import CUTS, matmul
+from runtime.plans import CUTS, EXAMPLES, matmul
 
 from tessera_tools.cli.run import run
 from tessera_tools.cli.translate import run as translate
@@ -190,3 +190,24 @@ def test_a_rank_that_fails_under_mpiexec_is_named(module: Path, tmp_path: Path) 
     assert done.returncode == 1
     assert "'gemm' does not end" in done.stderr
     assert "on rank " in done.stderr
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_example_of_attention(ranks: int, tmp_path: Path) -> None:
+    text = (EXAMPLES / "distributed_attention.mlir").read_text()
+    module = tmp_path / "attention.mlir"
+    module.write_text(text.replace("sequence = 2", f"sequence = {ranks}"))
+    rng = np.random.default_rng(fresh_seed())
+    q, k, v = (rng.standard_normal((4, 128, 64)).astype(np.float16) for _ in range(3))
+    scores = q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), 1, 2) / 8
+    weights = np.exp(np.where(np.tri(128, dtype=bool), scores, -np.inf))
+    np.save(tmp_path / "o.npy", (weights / weights.sum(-1, keepdims=True) @ v).astype(np.float16))
+    arguments: list[str] = []
+    for name, array in zip("QKV", (q, k, v), strict=True):
+        np.save(tmp_path / f"{name}.npy", array)
+        arguments.append(f"--arg={name}=@{tmp_path}/{name}.npy")
+    expect = f"--expect=result0=@{tmp_path}/o.npy:rtol=1e-2:atol=4e-3"
+    made = run([str(module), f"--ranks={ranks}", *arguments, expect, *COMMON])
+    assert made.exit_code == 0, made.stderr.decode()
+    assert f"attention: {ranks} ranks over MPI" in made.stderr.decode()
+    assert "no findings" in made.stderr.decode()
