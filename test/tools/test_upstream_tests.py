@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from oracles import require_tool
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-import upstream_tests as tool  # noqa: E402
+tool = importlib.import_module("upstream_tests")
 
 FILE = """\
 // RUN: mlir-opt %s -split-input-file -canonicalize | FileCheck %s
