@@ -17,7 +17,7 @@ from tessera_tools.sim.memory import POISON, UNINITIALIZED, Buffer
 from tessera_tools.sim.program import Variable
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
-__all__ = ["BUILTINS"]
+__all__ = ["BUILTINS", "bounded"]
 
 Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Any]
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
@@ -59,6 +59,19 @@ def _number(warp: Warp, lane: int, address: int, width: int) -> bytes:
     return bytes(_byte(warp, lane, address + at) for at in range(width))
 
 
+_WIDEST = 1 << 16
+"""Characters that a width or precision may ask for; the device's buffer holds no more than a MiB in all."""
+
+
+def bounded(text: str | None) -> str | None:
+    """A width or precision, no larger than _WIDEST; the sign stays."""
+    if not text:
+        return text
+    digits = text.lstrip("-")
+    value = _WIDEST if len(digits) > 6 else min(int(digits), _WIDEST)
+    return f"-{value}" if text.startswith("-") else str(value)
+
+
 def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
     """C's printf, and how many arguments it took; they lie one after the other, aligned to their size."""
     at, taken = address, 0
@@ -79,6 +92,7 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
             width = str(int.from_bytes(take(4), "little", signed=True))
         if precision == "*":
             precision = str(int.from_bytes(take(4), "little", signed=True))
+        width, precision = bounded(width), bounded(precision)
         spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", take(8))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sim.kernels import kernel, run
 
-from tessera_tools.sim.builtins import HEAP_BYTES, MOST_OUTPUT
+from tessera_tools.sim.builtins import HEAP_BYTES, MOST_OUTPUT, bounded
 
 HEAP = """
 .extern .func (.param .b64 found) malloc (.param .b64 bytes);
@@ -101,3 +102,11 @@ def test_what_a_launch_prints_is_bounded() -> None:
     assert result.output.startswith(" " * 64_999 + "7\n")
     assert result.output.endswith("[what is printed beyond 1 MiB is left out]\n")
     assert len(result.output) <= MOST_OUTPUT + 100
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [("1000000000", "65536"), ("-99999", "-65536"), ("9" * 10_000, "65536"), ("12", "12"), (None, None)],
+)
+def test_a_width_has_a_limit(given: str | None, wanted: str | None) -> None:
+    assert bounded(given) == wanted
