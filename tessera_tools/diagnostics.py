@@ -9,7 +9,7 @@ outermost loop catches it, prints, and exits with status 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -71,6 +71,23 @@ class DiagnosticError(Exception):
         self.diagnostics = list(diagnostics)
 
 
+class InternalFault(DiagnosticError):
+    """A fault of the compiler, not of its input."""
+
+    @classmethod
+    def of(cls, fault: BaseException, doing: str, location: HasStart | None) -> InternalFault:
+        """The one-line error for an exception that nobody expected; `doing` names the pass or step, and the op."""
+        what = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+        return cls(Diagnostic("error", location, f"internal fault {doing}: {' '.join(what.split())[:300]}"))
+
+
+class Refusal(ValueError):
+    """What the input asks for is not supported, and why; who knows the op makes an error of it.
+
+    Other exceptions, a plain `ValueError` too, are faults of the compiler, and reach the user as such.
+    """
+
+
 def error(location: HasStart | None, message: str, *notes: str) -> DiagnosticError:
     """A `DiagnosticError` with one error; `raise error(op.location, "…")`."""
     diagnostic = Diagnostic("error", location, message)
@@ -108,6 +125,20 @@ def collect() -> Iterator[list[Diagnostic]]:
         yield gathered
 
 
+def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The one of `known` that `word` was probably meant to be, or None; of equals, the one that begins alike longest.
+
+    `cutoff` is the least share of characters in common, as difflib counts them.
+    """
+    import difflib  # only on the way to an error
+
+    def likeness(name: str) -> tuple[float, int]:
+        prefix = next((n for n, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), len(word))
+        return difflib.SequenceMatcher(None, name, word).ratio(), prefix
+
+    return max(difflib.get_close_matches(word, list(known), n=5, cutoff=cutoff), key=likeness, default=None)
+
+
 class Sources:
     """The text of the files that diagnostics point into, so that the line can be shown under the message."""
 
@@ -128,15 +159,28 @@ _STYLES = {"error": "1;31", "warning": "1;35", "remark": "1;34", "note": "1;36"}
 _WIDEST = 160
 
 
+_HIDDEN = (
+    {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
+    | {0x7F: 0x2421}
+    | dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+)
+"""Control characters, and those that turn the direction of text → a picture of each."""
+
+
+def visible(text: str) -> str:
+    """The text without characters that a terminal obeys, each replaced by one that it shows."""
+    return text.translate(_HIDDEN)
+
+
 def render(diagnostic: Diagnostic, sources: Sources | None = None, *, color: bool = False) -> str:
     """`file:line:col: error: message`, the source line and a caret, then the notes; ends with a newline."""
     place = diagnostic.location.start() if diagnostic.location is not None else None
-    where = f"{place[0]}:{place[1]}:{place[2]}: " if place else "<unknown>:0: "
+    where = f"{visible(place[0].replace(chr(10), ' '))}:{place[1]}:{place[2]}: " if place else "<unknown>:0: "
     severity = diagnostic.severity + ":"
     if color:
         severity = f"\x1b[{_STYLES[diagnostic.severity]}m{severity}\x1b[0m"
     rule = f" [{diagnostic.rule}]" if isinstance(diagnostic, Remark) and diagnostic.rule else ""
-    text = f"{where}{severity} {diagnostic.message}{rule}\n"
+    text = f"{where}{severity} {visible(diagnostic.message)}{rule}\n"
     if place and sources is not None:
         line = sources.line(place[0], place[1])
         if line is not None:
@@ -150,4 +194,4 @@ def _excerpt(line: str, column: int) -> str:
     offset = max(0, column - 1 - _WIDEST // 2) if len(line) > _WIDEST else 0
     shown = line[offset : offset + _WIDEST]
     pad = "".join("\t" if char == "\t" else " " for char in shown[: column - 1 - offset])
-    return f"{shown}\n{pad}^\n"
+    return f"{visible(shown)}\n{pad}^\n"

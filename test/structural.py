@@ -41,7 +41,7 @@ class _Comparison:
             return f"'{a.name}': attributes {a.attributes} and {b.attributes}"
         if isinstance(a, UnregisteredOp) and isinstance(b, UnregisteredOp) and a.properties != b.properties:
             return f"'{a.name}': properties {a.properties} and {b.properties}"
-        if [self.blocks.get(s, s) for s in a.successors] != b.successors:
+        if [self.blocks.get(s, s) for s in a.successors] != list(b.successors):
             return f"'{a.name}': successors differ"
         self.operands += [(x, y, f"'{a.name}'") for x, y in zip(a.operands, b.operands, strict=True)]
         self.values.update(zip(a.results, b.results, strict=True))

@@ -18,6 +18,7 @@ LAYERS = [
     {"opdef"},
     {"dialects"},
     {"parser", "bytecode", "analysis"},
+    {"planning"},
     {"passes"},
     {"emit"},
     {"cli"},
@@ -47,6 +48,12 @@ def allowed(package: str) -> set[str]:
     return below | extra | {package}
 
 
+def family_of(path: Path) -> str | None:
+    """`tessera_tools/passes/llvm/tiles.py` → `llvm`; None for what all families of passes share."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[1] if parts[0] == "passes" and len(parts) > 2 else None
+
+
 def package_of(path: Path) -> str:
     """`tessera_tools/ir/core.py` → `ir`; a module directly in tessera_tools is a package of its own."""
     first = path.relative_to(PACKAGE).parts[0]
@@ -55,6 +62,11 @@ def package_of(path: Path) -> str:
 
 def imports(path: Path) -> list[tuple[int, str]]:
     """Line and package of each import of tessera_tools in the module, those inside functions included."""
+    return [(line, name.split(".")[1]) for line, name in imported(path)]
+
+
+def imported(path: Path) -> list[tuple[int, str]]:
+    """Line and full name of each import of tessera_tools in the module, those inside functions included."""
     inside = path.relative_to(ROOT).with_suffix("").parts
     found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
@@ -71,7 +83,7 @@ def imports(path: Path) -> list[tuple[int, str]]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "tessera_tools" and len(parts) > 1:
-                found.append((node.lineno, parts[1]))
+                found.append((node.lineno, name))
     return found
 
 
@@ -89,6 +101,18 @@ def test_imports_point_downwards(path: Path) -> None:
         if target in known and target not in may
     ]
     assert not bad, "\n".join(bad)
+
+
+def test_families_of_passes_share_by_the_layers_below() -> None:
+    bad: list[str] = []
+    for path in MODULES:
+        family = family_of(path)
+        for line, name in imported(path) if family is not None else ():
+            _, package, *rest = name.split(".")
+            other = rest[0] if package == "passes" and rest else family
+            if other != family and (PACKAGE / "passes" / other).is_dir():
+                bad.append(f"{path.relative_to(ROOT)}:{line}: '{family}' imports '{name}'")
+    assert not bad, "what two families need belongs in planning/ or analysis/:\n" + "\n".join(bad)
 
 
 def test_only_tests_import_the_commands() -> None:
@@ -124,6 +148,83 @@ def test_processes_are_started_by_one_module() -> None:
             wrong = {"subprocess", "multiprocessing"} | {f"os.{name}" for name in STARTS_PROCESSES}
             bad += [f"{path.relative_to(ROOT)}:{node.lineno}: {name}" for name in names if name in wrong]
     assert not bad
+
+
+CIRCLES = {
+    "ir.types": {"ir.builtin_attributes"},
+    "ir.core": {"ir.printing", "ir.location_aliases", "ir.resources"},
+    "parser.attributes": {"parser.affine", "parser.dense", "parser.locations"},
+    "parser.scanner": {"parser.aliases"},
+    "dialects.arith.integers": {"dialects.arith.casts", "dialects.arith.floats"},
+    "dialects.cuda_tile.legacy": {
+        "dialects.cuda_tile.control_flow",
+        "dialects.cuda_tile.core_ops",
+        "dialects.cuda_tile.structure",
+        "dialects.cuda_tile.views",
+    },
+    "passes.base": {"passes.manager", "passes.pipeline", "passes.statistics"},
+}
+"""Modules that import each other, by imports inside functions: each circle by one of its modules.  A circle that is
+opened leaves the table; none is added."""
+
+
+def dependencies(path: Path, inside_functions: bool) -> set[str]:
+    """The modules of the package that a module imports when it runs, without `tessera_tools.`."""
+    found: set[str] = set()
+    work: list[ast.AST] = [ast.parse(path.read_text(), str(path))]
+    while work:
+        for node in ast.iter_child_nodes(work.pop()):
+            checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            if checked or (isinstance(node, ast.FunctionDef) and not inside_functions):
+                continue
+            work.append(node)
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                while name not in BY_NAME and "." in name:
+                    name = name.rpartition(".")[0]
+                if name in BY_NAME and BY_NAME[name] != path:
+                    found.add(name)
+    return found
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+BY_NAME = {_name(path): path for path in MODULES}
+
+
+def circles(inside_functions: bool) -> set[frozenset[str]]:
+    """The sets of modules that reach each other by imports."""
+    direct = {name: dependencies(path, inside_functions) for name, path in BY_NAME.items()}
+    reached: dict[str, set[str]] = {}
+    for name in direct:
+        work, seen = [name], set[str]()
+        while work:
+            for other in direct[work.pop()] - seen:
+                seen.add(other)
+                work.append(other)
+        reached[name] = seen
+    return {
+        frozenset(other.removeprefix("tessera_tools.") for other in found if name in reached[other])
+        for name, found in reached.items()
+        if name in found
+    }
+
+
+def test_modules_are_imported_in_one_order() -> None:
+    assert not circles(inside_functions=False)
+
+
+def test_imports_inside_functions_close_no_further_circle() -> None:
+    known = [{one, *others} for one, others in CIRCLES.items()]
+    assert not [
+        sorted(found) for found in circles(inside_functions=True) if not any(found <= k for k in known)
+    ]
 
 
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:

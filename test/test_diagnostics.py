@@ -9,6 +9,7 @@ from tessera_tools.diagnostics import (
     DiagnosticError,
     Position,
     Sources,
+    closest,
     collect,
     emit,
     error,
@@ -95,3 +96,19 @@ def test_a_sink_is_removed_when_the_work_fails() -> None:
         raise ValueError
     emit(Diagnostic("warning", None, "lost"))
     assert seen == []
+
+
+def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+    sources = Sources()
+    sources.add("a\x1b[2Jb", "x\t\x1b[31m\x07 \x9b1m \u202e y")
+    text = render(Diagnostic("error", Position("a\x1b[2Jb", 1, 3), "found '\x1b]0;title\x07'"), sources)
+    assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
+    where, line, caret = text.splitlines()
+    assert where == "a␛[2Jb:1:3: error: found '␛]0;title␇'"
+    assert line == "x\t␛[31m␇ �1m � y"
+    assert caret == " \t^"
+
+
+def test_the_nearest_name_is_the_one_that_begins_alike() -> None:
+    assert closest("adi", ["andi", "addi", "muli"]) == "addi"
+    assert closest("qqq", ["andi", "addi"]) is None

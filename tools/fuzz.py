@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Fuzzer of `tessera-opt`: valid files, mutated, through random passes; no input may show a traceback.
+"""Fuzzer of the commands: valid files, mutated, through random passes; no input may show a traceback.
 
-    corpus ─mutate(seed, number)─▶ case ─▶ worker process: tessera-opt in-process, memory limit
+    IR of tests and examples, and of every stage ─┐
+    PTX, launch files ─────────────────────────mutate(seed, number)─▶ case ─▶ worker process: the command, memory limit
                                              │ one line a case: started, done, found
                                            this process: time limit, restarts, findings under build/fuzz/
 
@@ -20,9 +21,11 @@ import resource
 import selectors
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,12 +51,139 @@ class Case:
 
     data: bytes
     argv: tuple[str, ...]
+    command: str = "tessera-opt"
+    beside: tuple[tuple[str, bytes], ...] = ()
+    """Files of the folder that the command runs in: name, content."""
 
 
+LAUNCHED = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u32 n, .param .f32 by)
+.reqntid 64, 1, 1
+{
+  .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .f32 %f<4>;
+  .shared .align 16 .b8 buffer[256];
+  ld.param.u64 %rd0, [x]; ld.param.u32 %r0, [n]; ld.param.f32 %f0, [by];
+  mov.u32 %r2, %tid.x; setp.ge.u32 %p0, %r2, %r0;
+  @%p0 bra done;
+  mul.wide.u32 %rd1, %r2, 4; add.u64 %rd2, %rd0, %rd1;
+  ld.global.f32 %f1, [%rd2]; mul.f32 %f2, %f1, %f0; st.global.f32 [%rd2], %f2;
+done:
+  bar.sync 0;
+  ret;
+}
+"""
+LAUNCH = {
+    "entry": "scale",
+    "grid": [1, 1, 1],
+    "block": [64, 1, 1],
+    "shared": 0,
+    "buffers": {
+        "A": {"file": "image", "out": "after"},
+        "B": {"size": 256, "pointers": [{"at": 0, "to": "A", "offset": 0}]},
+    },
+    "args": [{"pointer": "A", "offset": 0}, {"i32": 64}, {"f32": 0.5}],
+}
+PATHS = [
+    b'"../secret"',
+    b'"/dev/zero"',
+    b'"/etc/passwd"',
+    b'"\\u0000"',
+    b'"\\ud800"',
+    b'"\x1b[31m"',
+    b'"\xff"',
+    b"null",
+]
+"""What a launch file's texts become."""
+
+
+@cache
 def corpus() -> list[bytes]:
-    """Every `.mlir` file of test/ and examples/ up to 64 KB; one built-in file when there is none."""
+    """Every `.mlir` file of test/ and examples/ up to 64 KB, and examples at each stage; one file if there is none."""
     files = sorted(path for folder in ("test", "examples") for path in (ROOT / folder).rglob("*.mlir"))
-    return [path.read_bytes() for path in files if path.stat().st_size <= 1 << 16] or [SMALL]
+    return [path.read_bytes() for path in files if path.stat().st_size <= 1 << 16] + stages()[0] or [SMALL]
+
+
+@cache
+def stages() -> tuple[list[bytes], list[bytes]]:
+    """The examples as they are at every stage of IR, layouts and barriers included; and their PTX."""
+    from tessera_tools.cli import opt, translate
+
+    passes = [
+        "--tileas-assign-layouts",
+        "--tileas-remove-layout-conversions",
+        "--tileas-materialize-pipeline",
+    ]
+    passes.append("--tileas-insert-barriers")
+    found: list[bytes] = []
+    ptx = [LAUNCHED.encode()]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, gpu in (
+            ("vector_add", "sm_80"),
+            ("gemm", "sm_80"),
+            ("gemm", "sm_90a"),
+            ("softmax", "sm_90a"),
+        ):
+            source = ROOT / "examples" / f"{name}.mlir"
+            if not source.exists():
+                continue
+            options = ["--mlir-to-ptx", f"--gpu-name={gpu}", f"--save-temps={folder}", str(source)]
+            if translate.run(options).exit_code:
+                continue
+            for path in sorted(Path(folder).glob("[2-4]-*.mlir")):
+                found.append(path.read_bytes())
+                if path.name.startswith("3-"):
+                    for count in range(1, len(passes) + 1):
+                        found.append(opt.run(passes[:count], stdin=path.read_bytes()).stdout)
+            ptx.append((Path(folder) / "6-ptx.ptx").read_bytes())
+    return [text for text in found if text and len(text) <= 1 << 16], ptx
+
+
+def pass_option(name: str, rng: random.Random) -> str:
+    """The flag of a pass with a random option: a right value, or one that is none."""
+    from tessera_tools.passes.table import find_pass
+
+    cls = find_pass(name)
+    entries = list(cls.options()) if cls is not None else []
+    if not entries or rng.random() < 0.5:
+        return f"--{name}"
+    entry = rng.choice(entries)
+    values = [
+        *entry.choices,
+        entry.write(entry.default),
+        "0",
+        "-1",
+        "true",
+        "sm_90",
+        "9" * 40,
+        "",
+        "{",
+        "a=b,c",
+    ]
+    return f"--{name}={entry.name}={rng.choice(values)}"
+
+
+def run_case(number: int, rng: random.Random) -> Case:
+    """A case of tessera-run: mutated PTX, or a mutated launch file beside PTX."""
+    if number % 8 == 3:
+        ptx = rng.choice(stages()[1])
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            ptx = mutate(ptx, rng.choice(stages()[1]), rng)
+        count = rng.randrange(6)
+        argv = ["--max-instructions=3000", "--grid=1", "--block=32", *["--arg=zeros:f32:64"] * count]
+        return Case(ptx, (*argv, *(["--stats"] if rng.random() < 0.2 else [])), "tessera-run")
+    launch = json.dumps(LAUNCH).encode()
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        texts = list(re.finditer(rb'"(?:[^"\\]|\\.)*"', launch))
+        if texts and rng.random() < 0.4:
+            found = rng.choice(texts)
+            launch = launch[: found.start()] + rng.choice(PATHS) + launch[found.end() :]
+        else:
+            launch = mutate(launch, b'{"a": 1e999, "b": [[]], "c": -1}', rng)
+    beside = (("launch.json", launch), ("image", bytes(256)))
+    argv = ("--launch=launch.json", "--max-instructions=3000")
+    return Case(LAUNCHED.encode(), argv, "tessera-run", beside)
 
 
 def pass_names() -> list[str]:
@@ -117,13 +247,16 @@ def truncation(seed: int, step: int, files: list[bytes]) -> bytes:
 def make_case(seed: int, number: int, files: list[bytes], passes: list[str]) -> Case:
     """The case `number` of the run `seed`."""
     rng = random.Random(f"{seed}:{number}")
+    if number % 4 == 3:
+        return run_case(number, rng)
     if number % 4 == 0:
         return Case(truncation(seed, number // 4, files), ())
     data = rng.choice(files)
     for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
         data = mutate(data, rng.choice(files), rng)
     argv = [
-        f"--{name}" for name in rng.sample(passes, rng.choice([0, 0, 1, 2, 5]) if len(passes) >= 5 else 0)
+        pass_option(name, rng)
+        for name in rng.sample(passes, rng.choice([0, 0, 1, 2, 5]) if len(passes) >= 5 else 0)
     ]
     for option in ("--allow-unregistered-dialect", "--mlir-print-op-generic", "--split-input-file"):
         if rng.random() < 0.2:
@@ -133,16 +266,20 @@ def make_case(seed: int, number: int, files: list[bytes], passes: list[str]) -> 
 
 def judge(case: Case) -> tuple[str, str]:
     """Run the case in this process: ("", "") when it behaved, else the kind of finding and its evidence."""
-    from tessera_tools.cli import opt
+    from tessera_tools.cli import opt, run
 
-    try:
-        result = opt.run([*case.argv, "-"], stdin=case.data, cwd=None)
-    except BaseException:
-        return "traceback", traceback.format_exc()
+    command = {"tessera-opt": opt.run, "tessera-run": run.run}[case.command]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in case.beside:
+            (Path(folder) / name).write_bytes(content)
+        try:
+            result = command([*case.argv, "-"], stdin=case.data, cwd=folder)
+        except BaseException:
+            return "traceback", traceback.format_exc()
     evidence = result.stderr[-20_000:].decode("utf-8", errors="backslashreplace")
     if INTERNAL.search(result.stderr):
         return "internal", evidence
-    if result.exit_code not in (0, 1):
+    if result.exit_code not in ((0, 1) if case.command == "tessera-opt" else (0, 1, 2, 3)):
         return "status", f"exit status {result.exit_code}\n{evidence}"
     if result.exit_code == 1 and b"error:" not in result.stderr:
         return "silent", evidence or "exit status 1 and no message"
@@ -151,6 +288,7 @@ def judge(case: Case) -> tuple[str, str]:
 
 def work(seed: int, start: int) -> None:
     """The worker: cases from `start` on, one JSON line before and one after each, until it is ended."""
+    corpus()  # made by LLVM, whose process needs no limit
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     # The lines need a stream of their own: a command that prints to stdout must not mix with them.
     report = open(3, "w", buffering=1)  # noqa: SIM115  open for the whole life of the process
@@ -187,10 +325,12 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         case = make_case(self.seed, number, files, passes)
         stem = self.folder / f"{self.seed}-{number}-{kind}"
-        stem.with_suffix(".mlir").write_bytes(case.data)
+        stem.with_suffix(".mlir" if case.command == "tessera-opt" else ".ptx").write_bytes(case.data)
+        for name, content in case.beside:
+            stem.with_name(f"{stem.name}-{name}").write_bytes(content)
         again = f"tools/fuzz.py --seed {self.seed} --case {number}"
-        stem.with_suffix(".txt").write_text(f"{again}\ntessera-opt {' '.join(case.argv)}\n\n{evidence}\n")
-        print(f"{kind}: case {number}, kept as {stem}.mlir; again: {again}", flush=True)
+        stem.with_suffix(".txt").write_text(f"{again}\n{case.command} {' '.join(case.argv)}\n\n{evidence}\n")
+        print(f"{kind}: case {number}, kept as {stem}.*; again: {again}", flush=True)
 
 
 def fuzz(run: Run, seconds: float) -> None:
@@ -253,7 +393,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def main() -> int:
     """Parse the options and run. Returns 1 when anything was found."""
-    parser = argparse.ArgumentParser(description="fuzz tessera-opt with mutated files and random passes")
+    parser = argparse.ArgumentParser(description="fuzz the commands with mutated files and random passes")
     parser.add_argument("--seconds", type=float, default=600, help="how long to run (default 600)")
     parser.add_argument("--seed", type=int, help="default: fresh, and printed")
     parser.add_argument("--case", type=int, help="run this one case again, in this process")
@@ -266,7 +406,7 @@ def main() -> int:
     if options.case is not None:
         case = make_case(seed, options.case, corpus(), pass_names())
         kind, evidence = judge(case)
-        print(f"tessera-opt {' '.join(case.argv)}: {kind or 'in order'}\n{evidence}")
+        print(f"{case.command} {' '.join(case.argv)}: {kind or 'in order'}\n{evidence}")
         return int(bool(kind))
     run = Run(seed, ROOT / "build" / "fuzz")
     fuzz(run, options.seconds)

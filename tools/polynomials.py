@@ -86,6 +86,35 @@ def cosh(x: Decimal) -> Decimal:
 PI = 4 * atan(ONE)
 
 
+def erf(x: Decimal) -> Decimal:
+    """The error function, of numbers up to 4: terms are up to e^16 times the sum."""
+    total, term, n = Decimal(0), x, 0
+    while abs(term) > abs(x).scaleb(-DIGITS):
+        total += term / (2 * n + 1)
+        n += 1
+        term *= -x * x / n
+    return 2 * total / PI.sqrt()
+
+
+def scaled_erfc(x: Decimal) -> Decimal:
+    """e^x² · erfc(x) of a positive number: by its continued fraction where that is short."""
+    if x < 4:
+        return (x * x).exp() * (1 - erf(x))
+    rest = x
+    for n in range(300, 0, -1):
+        rest = x + Decimal(n) / 2 / rest
+    return 1 / (rest * PI.sqrt())
+
+
+ERFC_MIDDLE = 4
+"""The x at which the argument of the polynomial for erfc is 0."""
+
+
+def _of_quotient(f: Callable[[Decimal], Decimal]) -> Real:
+    """A function of x as one of q = (x - 4) / (x + 4)."""
+    return lambda q: f(ERFC_MIDDLE * (1 + q) / (1 - q))
+
+
 @dataclass(frozen=True)
 class Part:
     """A smooth function on an interval (no node may be 0), and how much of its error comes out: error of the result,
@@ -121,11 +150,17 @@ PARTS = (
          _of_square(lambda x: (sinh(x) / x - 1) / (x * x)), _of_square(lambda x: x**3 / sinh(x))),
     Part("TANH", "tanh(x) = x + x · u · TANH(u), u = x², |x| ≤ 0.6", Decimal(0), Decimal("0.36"),
          _of_square(lambda x: (tanh(x) / x - 1) / (x * x)), _of_square(lambda x: x**3 / tanh(x))),
+    Part("ERF", "erf(x) = x + x · ERF(u), u = x², |x| ≤ 1", Decimal(0), ONE,
+         _of_square(lambda x: erf(x) / x - 1), _of_square(lambda x: x / erf(x))),
+    Part("ERFC", "e^x² erfc(x) (1 + 2 x) = ERFC(q), q = (x - 4) / (x + 4), x ≥ 1/2", Decimal("-0.778"),
+         Decimal("0.751"), _of_quotient(lambda x: scaled_erfc(x) * (1 + 2 * x)),
+         _of_quotient(lambda x: 1 / (scaled_erfc(x) * (1 + 2 * x)))),
     Part("ATANH", "atanh(s) = s + s³/3 + s · u² · ATANH(u), u = s², |s| ≤ 0.172", Decimal(0), Decimal("0.0296"),
          _of_square(lambda s: (atanh(s) / s - 1 - s * s / 3) / s**4), _of_square(lambda s: s**5 / atanh(s))),
 )  # fmt: skip
-EXTRA_BITS = {"ATANH": 9}
-"""Bits by which a part must be better: the logarithm of a power is multiplied by an exponent of so many bits."""
+EXTRA_BITS = {"ATANH": 9, "ERFC": -3}
+"""Bits by which a part must be better: the logarithm of a power is multiplied by an exponent of so many bits.  ERFC has
+no exact first term, so that the rounding of its coefficients counts."""
 
 
 def nodes(part: Part, count: int) -> list[Decimal]:

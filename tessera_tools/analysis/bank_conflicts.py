@@ -16,6 +16,7 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.lane_values import WARP, LaneValues, Row
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.layout import LinearLayout
 
 _BANKS = 32
@@ -125,7 +126,7 @@ def element_access(op: Any, lanes: LaneValues) -> ElementAccess | None:
     shape: Sequence[int] = op.buffer.type.shape
     count = getattr(op, "vector_width", None)
     count = 1 if count is None else count.value
-    width = count * op.buffer.type.element.width // 8
+    width = count * storage_bits(op.buffer.type.element) // 8
     indices = list(op.indices)
     known = lanes.cases(indices)
     if known is not None:
@@ -134,7 +135,9 @@ def element_access(op: Any, lanes: LaneValues) -> ElementAccess | None:
         cases = _moved_about(op, lanes, shape)
     if not cases:
         return None
-    return ElementAccess(tuple(shape), op.buffer.type.element.width, width, tuple(dict.fromkeys(cases)))
+    return ElementAccess(
+        tuple(shape), storage_bits(op.buffer.type.element), width, tuple(dict.fromkeys(cases))
+    )
 
 
 def _inside(rows: Sequence[Row], shape: Sequence[int]) -> bool:
@@ -152,7 +155,7 @@ def _moved_about(op: Any, lanes: LaneValues, shape: Sequence[int]) -> list[tuple
     """The cases of indices that are known up to common summands: every place in the buffer, as far as places differ."""
     known: list[Row] = []
     moves: list[Sequence[int]] = []
-    bits, rows = op.buffer.type.element.width, prod(shape[:-1])
+    bits, rows = storage_bits(op.buffer.type.element), prod(shape[:-1])
     for axis, (index, size) in enumerate(zip(op.indices, shape, strict=True)):
         found = lanes.sum(index)
         if found is None:

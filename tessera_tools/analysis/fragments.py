@@ -11,10 +11,12 @@ from the matrices that are loaded and stored.  Fragments that meet in an op are 
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.compute import ByRow, Product, RowReduction
 from tessera_tools.ir.builtin_attributes import IntegerAttr
@@ -78,11 +80,14 @@ class _Classes:
             self.tie(known, rows)
 
 
-def fragments_of(function: Operation) -> Fragments:
+def fragments_of(function: Operation, *, partly: bool = False) -> Fragments:
     """The tiles of a function's fragments.  Errors: at a product, load or store whose tile disagrees with another's or
-    that takes another number of threads; at a fragment whose tile nothing decides."""
+    that takes another number of threads; at a fragment whose tile nothing decides.
+
+    partly: leave out the fragments at which there is an error, for analyses of the rest.
+    """
     ops = list(function.walk())
-    found = _Extents(function)
+    found = _Extents(function, partly)
     for op in ops:
         _tie(op, found.classes)
     found.products([op for op in ops if isinstance(op, Product)])
@@ -94,9 +99,11 @@ def fragments_of(function: Operation) -> Fragments:
             if not is_fragment(value):
                 continue
             if not op.name.startswith("tile."):
+                if partly:
+                    continue
                 raise op.error("gives a fragment; fragments are changed in place, and passed on by nothing")
             shape = found.shape(value)
-            if shape is None and not value.has_uses:
+            if shape is None and (partly or not value.has_uses):
                 continue
             if shape is None:
                 raise op.error(
@@ -114,8 +121,9 @@ Extents = tuple[int | None, ...]
 class _Extents:
     """What a function's products, loads and stores say of the tiles of its fragments."""
 
-    def __init__(self, function: Operation) -> None:
+    def __init__(self, function: Operation, partly: bool) -> None:
         self.function = function
+        self.partly = partly
         self.classes = _Classes()
         self.known: dict[Value, Extents] = {}
         """By the root of a class; of the rows of a tile, its rows."""
@@ -147,21 +155,31 @@ class _Extents:
         while waiting:
             later: list[Any] = []
             for op in waiting:
-                shape = _product_shape(op, self)
-                if shape is None:
-                    later.append(op)
-                    continue
-                before = self.known.setdefault(self.classes.find(op.res), shape)
-                if before != shape:
-                    raise op.error(
-                        f"makes a tile of {_text(shape)}, but its fragment is part of one of {_text(before)}"
-                    )
-                self.take(op, op.res, f"makes a tile of {_text(shape)}")
+                with self.tolerance():
+                    if not self.product(op):
+                        later.append(op)
             if len(later) == len(waiting):
                 # What the operand is part of may follow from a load.
                 break
             waiting = later
         self.waiting = waiting
+
+    def product(self, op: Any) -> bool:
+        """The tile of one product; whether it is known."""
+        shape = _product_shape(op, self)
+        if shape is None:
+            return False
+        before = self.known.setdefault(self.classes.find(op.res), shape)
+        if before != shape:
+            raise op.error(
+                f"makes a tile of {_text(shape)}, but its fragment is part of one of {_text(before)}"
+            )
+        self.take(op, op.res, f"makes a tile of {_text(shape)}")
+        return True
+
+    def tolerance(self) -> Any:
+        """Around what may be an error that leaves the rest as it is."""
+        return suppress(DiagnosticError) if self.partly else nullcontext()
 
     # -- loads and stores
 
@@ -181,6 +199,8 @@ class _Extents:
             said: Extents = (None,) * missing + tuple(extents)
             before = self.known.get(root, (None,) * len(said))
             if any(a is not None and b is not None and a != b for a, b in zip(before, said, strict=True)):
+                if self.partly:
+                    continue
                 raise op.error(
                     f"moves a tile of {_text(said)}, but its fragment is part of one of {_text(before)}"
                 )
@@ -190,7 +210,8 @@ class _Extents:
             fragment = op.value if isinstance(op, tile.StoreGlobal) else op.dest
             shape = self.shape(fragment)
             if shape is not None and len(shape) == 2 and self.classes.find(fragment) not in decided:
-                self.take(op, fragment, f"moves a tile of {_text(shape)}")
+                with self.tolerance():
+                    self.take(op, fragment, f"moves a tile of {_text(shape)}")
 
     def spread(self) -> None:
         """Hand the number of rows from tiles to what has one number a row, and back."""
@@ -224,12 +245,14 @@ class _Extents:
                 self.known[root] = (self.threads * root.type.shape[0],)  # type: ignore[attr-defined]
         self.products(self.waiting)
         if self.waiting:
-            raise self.waiting[0].error(
-                "multiplies fragments whose tile is not known; expected the result of a product of shared memory, or "
-                "what is loaded from a matrix of static extents"
-            )
+            with self.tolerance():
+                raise self.waiting[0].error(
+                    "multiplies fragments whose tile is not known; expected the result of a product of shared "
+                    "memory, or what is loaded from a matrix of static extents"
+                )
         for root, shape in self.known.items():
-            self.check(root, shape)
+            with self.tolerance():
+                self.check(root, shape)
 
     def lines(self) -> None:
         """Without a tile of rows and columns, the longest line says how many threads there are."""

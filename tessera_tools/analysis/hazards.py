@@ -15,44 +15,71 @@ left without which there would be no conflict.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+from tessera_tools.analysis.concurrency import Phases, unit_of, units_of
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.core import Block, Builder, Operation
+from tessera_tools.ir.effects import NO_EFFECT, Completion, Effect, Kind, MemoryEffects, Reach, Resource
+from tessera_tools.ir.traits import OneRegionRuns, RegionsRunTogether
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access: the op that makes it, whether it writes, its bytes of shared memory from `first` to before `end`
-    (both 0: global memory), and whether it is a copy under way."""
+    """One access: the op that makes it, what it does, and its bytes of shared memory from `first` to before `end`
+    (both 0: global memory)."""
 
     op: Operation
-    writes: bool
+    kind: Kind
     first: int = 0
     end: int = 0
-    under_way: bool = False
+    completion: Completion = Completion.AT_ONCE
+    """Of a copy under way: what it is complete by.  Of an arrival by groups: it comes when copies are complete."""
+    reach: Reach = Reach.TOGETHER
     buffer: Any = None
     """What is accessed, as the level of IR names it; None for scratch and global memory of nv_tileas."""
+    barrier: Any = None
+    """The phase that the access arrives at or waits for, or at which a copy is complete: (what names it, which)."""
     loops: frozenset[Operation] = frozenset()
     """The loops around the op in an earlier iteration of which it was made."""
-    by_element: bool = False
-    """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of the
-    program do."""
     groups: int = 0
     """Of a copy under way: the groups committed since it began, its own among them; no more than `MOST_GROUPS`."""
+
+    @classmethod
+    def of(
+        cls, op: Operation, effect: Effect, first: int, end: int, buffer: Any, barrier: Any = None
+    ) -> Access:
+        """The access that an effect of an op is."""
+        phase = (barrier if effect.through is not None else buffer, effect.phase)
+        return cls(op, effect.kind, first, end, effect.completion, effect.reach, buffer, phase)
+
+    @property
+    def writes(self) -> bool:
+        return self.kind is not Kind.READ
+
+    @property
+    def under_way(self) -> bool:
+        return self.kind is Kind.WRITE and self.completion is not Completion.AT_ONCE
 
     @property
     def is_global(self) -> bool:
         return self.end == 0
 
-    def landed(self, pending: int) -> Access:
-        """The same access behind a wait that leaves the latest `pending` groups."""
-        return replace(self, under_way=False, groups=0) if self.groups > pending else self
+    @property
+    def by_element(self) -> bool:
+        """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of
+        the program do."""
+        return self.is_global and self.reach is Reach.BY_THREAD
+
+    def landed(self) -> Access:
+        """The same access when it is complete."""
+        return replace(self, completion=Completion.AT_ONCE, groups=0)
 
     def committed(self) -> Access:
         """The same access when one more group has been committed."""
-        return replace(self, groups=min(self.groups + 1, MOST_GROUPS)) if self.under_way else self
+        return replace(self, groups=min(self.groups + 1, MOST_GROUPS))
 
     def again(self, loop: Operation) -> Access:
         """The same access as the next iteration of a loop sees it."""
@@ -64,21 +91,46 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
-    """What an op does: accesses, or it is a barrier, or it waits for copies."""
+class Step:
+    """What an op does to what is pending: it accesses, synchronizes, commits, waits."""
 
     accesses: tuple[Access, ...] = ()
     own_barrier: bool = False
     """Whether the op has barriers of its own."""
     behind: tuple[Access, ...] = ()
     """With barriers of its own: the accesses that may be behind the last one."""
-    is_barrier: bool = False
-    commits: bool = False
-    """Whether the op commits a group of copies."""
-    pending: int | None = None
-    """Of a wait: how many groups may be incomplete behind it (behind the group that the op commits, if it does)."""
+    effects: MemoryEffects = NO_EFFECT
+    """As the op declares them."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether the op is a barrier of all threads: it arrives, and waits."""
+        return self.effects.kinds >= _BARRIER and all(
+            effect.resource is Resource.BARRIER and effect.on is None for effect in self.effects.own
+        )
+
+    @property
+    def commits(self) -> list[Completion]:
+        """By what the groups that the op commits are complete."""
+        return [
+            e.completion
+            for e in self.effects.own
+            if e.kind is Kind.ARRIVE and e.completion in GROUPS and e.on is None
+        ]
+
+    @property
+    def waits(self) -> dict[Completion, int]:
+        """How many groups may be incomplete behind the op (behind the group that it commits, if it does)."""
+        return {
+            e.completion: e.pending
+            for e in self.effects.own
+            if e.kind is Kind.WAIT and e.completion in GROUPS
+        }
 
 
+GROUPS = (Completion.GROUP, Completion.BULK, Completion.WGMMA)
+"""What is waited for by a number of groups."""
+_BARRIER = frozenset((Kind.ARRIVE, Kind.WAIT))
 MOST_GROUPS = 16
 """More groups than any wait leaves incomplete; what is older is as good as this old."""
 Pending = frozenset[Access]
@@ -100,7 +152,7 @@ class Hazards:
 
     def __init__(self, function: Operation) -> None:
         self.function = function
-        self.effects: dict[Operation, Effects] = {}
+        self.effects: dict[Operation, Step] = {}
         self.around: set[Operation] = set()
         """The ops that have one with effects inside."""
         self.inserting = False
@@ -116,12 +168,20 @@ class Hazards:
         self.continues: dict[Operation, Pending | None] = {}
         for op in function.walk():
             self.add(op)
+        self.phases = Phases(self.effects)
 
     # -- what a level of IR says
 
-    def effects_of(self, op: Operation) -> Effects | None:
-        """What an op does to memory that threads share; None if nothing."""
-        raise AssertionError(f"{type(self).__name__} does not say what ops do")
+    def accesses_of(self, op: Operation) -> list[Access]:
+        """What an op accesses of the memory that threads share, from the effects that it declares."""
+        raise AssertionError(f"{type(self).__name__} does not say where accesses lie")
+
+    def step_of(self, op: Operation) -> Step | None:
+        """What an op does to what is pending; None if nothing."""
+        accesses = tuple(self.accesses_of(op))
+        effects = op.effects() or NO_EFFECT
+        synchronizes = any(effect.kind in _BARRIER for effect in effects.own)
+        return Step(accesses, effects=effects) if accesses or synchronizes else None
 
     def conflict(self, earlier: Access, later: Access) -> bool:
         """Whether threads that make one access may have to wait for threads that make the other."""
@@ -143,7 +203,7 @@ class Hazards:
                 access.under_way and (access.op, access.buffer) in landed for access in before
             ):
                 break
-            if getattr(around, "is_loop", False):
+            if getattr(around, "is_loop", False) or around.has_trait(RegionsRunTogether):
                 place = around
             around = around.parent_op
         return place
@@ -171,7 +231,7 @@ class Hazards:
 
     def add(self, op: Operation) -> None:
         """Take note of an op."""
-        effects = self.effects_of(op)
+        effects = self.step_of(op)
         leaves = isinstance(op, nv_tileaa.Break | nv_tileaa.Continue | nv_tileaa.Return)
         if effects is not None:
             self.effects[op] = effects
@@ -274,7 +334,54 @@ class Hazards:
             pending = self.step(op, pending)
         if op not in self.around:
             return pending
-        return self.loop(op, pending) if getattr(op, "is_loop", False) else self.branch(op, pending)
+        if getattr(op, "is_loop", False):
+            return self.loop(op, pending)
+        if op.has_trait(RegionsRunTogether):
+            return self.together(op, pending)
+        return self.branch(op, pending) if op.has_trait(OneRegionRuns) else self.anyhow(op, pending)
+
+    def anyhow(self, op: Operation, pending: Pending) -> Pending | None:
+        """The regions may run in any order, any number of times: nothing is known of the op."""
+        while True:
+            after = pending
+            for region in op.regions:
+                for block in region.blocks:
+                    after |= self.block(block, pending) or _NONE
+            if after <= pending:
+                return after
+            pending = after
+
+    def together(self, op: Operation, pending: Pending) -> Pending | None:
+        """All regions run at the same time; the op ends when all have."""
+        after = pending
+        for region in op.regions:
+            if region.blocks:
+                after |= self.block(region.blocks[0], pending) or _NONE
+        self.check_units(op)
+        return after
+
+    def check_units(self, op: Operation) -> None:
+        """Errors at accesses of different regions that run at the same time, and that no pipeline orders."""
+        made = [
+            [
+                access
+                for inner in region.walk()
+                if inner in self.effects
+                for access in (*self.effects[inner].accesses, *self.effects[inner].behind)
+            ]
+            for region in op.regions
+        ]
+        for number, mine in enumerate(made):
+            for others in made[number + 1 :]:
+                for a, b in product(mine, others):
+                    if self.conflict(a.landed(), b.landed()) and not self.phases.ordered(a, b):
+                        failure = b.op.error(
+                            "accesses memory that a region accesses which runs at the same time, and no pipeline "
+                            "orders them; expected each to arrive at a barrier after its access, and the other to "
+                            "wait for it before"
+                        )
+                        failure.diagnostics[0].note("see the other access here", a.op.location)
+                        raise failure
 
     def branch(self, op: Operation, pending: Pending) -> Pending | None:
         """One of the regions runs; if there is only one, or one is empty, perhaps none."""
@@ -311,11 +418,8 @@ class Hazards:
         """What is pending behind an op."""
         effects = self.effects[op]
         if effects.is_barrier:
-            return pending if op is self.ignored else after_barrier(pending)
-        if effects.commits:
-            pending = frozenset(access.committed() for access in pending)
-        if effects.pending is not None and op is not self.ignored:
-            pending = frozenset(access.landed(effects.pending) for access in pending)
+            return pending if op is self.ignored else after_barrier(op, pending)
+        pending = self.completed(op, effects, pending)
         reasons = [
             earlier for access in effects.accesses for earlier in pending if self.conflict(earlier, access)
         ]
@@ -325,7 +429,20 @@ class Hazards:
             pending = self.order_behind(op, reasons, pending)
         if not effects.own_barrier:
             return pending | set(effects.accesses)
-        return after_barrier(pending) | set(effects.behind)
+        return after_barrier(op, pending) | set(effects.behind)
+
+    def completed(self, op: Operation, step: Step, pending: Pending) -> Pending:
+        """What is pending when an op has committed groups and waited."""
+        for by in step.commits:
+            pending = frozenset(a.committed() if a.completion is by else a for a in pending)
+        if op is self.ignored:
+            return pending
+        for by, most in step.waits.items():
+            pending = frozenset(a.landed() if a.completion is by and a.groups > most else a for a in pending)
+        for wait in step.accesses:
+            if wait.kind is Kind.WAIT:
+                pending = frozenset(a for a in pending if not self.phases.is_over(a, wait))
+        return pending
 
     def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
         """Insert a barrier; what is pending before the op now.  Restart if it stands before something walked."""
@@ -334,7 +451,7 @@ class Hazards:
         self.insert(place, self.new_barrier(place))
         if place is not op:
             raise Restart
-        return after_barrier(pending)
+        return after_barrier(op, pending)
 
 
 def depth(op: Operation) -> int:
@@ -346,9 +463,11 @@ def depth(op: Operation) -> int:
     return found
 
 
-def after_barrier(pending: Pending) -> Pending:
-    """What is pending behind a barrier: copies that are under way stay so."""
-    return frozenset(access for access in pending if access.under_way)
+def after_barrier(op: Operation, pending: Pending) -> Pending:
+    """What is pending behind a barrier that stands before an op: copies that are under way stay so, and so does what
+    threads did that are not at the barrier."""
+    unit = unit_of(op)
+    return frozenset(a for a in pending if a.under_way or (unit is not None and unit not in units_of(a.op)))
 
 
 def _either(a: Pending | None, b: Pending | None) -> Pending | None:

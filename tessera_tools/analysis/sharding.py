@@ -16,6 +16,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tessera_tools.diagnostics import Refusal
+
 __all__ = ["Sharding", "Step", "bytes_received", "cost", "local_shape", "steps"]
 
 Axes = tuple[str | None, ...]
@@ -89,12 +91,12 @@ def _next(now: Sharding, target: Sharding) -> Step:
 
 
 def local_shape(shape: Sequence[int], sharding: Sharding, mesh: Mapping[str, int]) -> tuple[int, ...]:
-    """What one rank has of a tensor. ValueError where an extent cannot be divided."""
+    """What one rank has of a tensor. Refusal where an extent cannot be divided."""
     found: list[int] = []
     for dim, (extent, axis) in enumerate(zip(shape, sharding.axes, strict=True)):
         ranks = mesh[axis] if axis is not None else 1
         if extent % ranks:
-            raise ValueError(
+            raise Refusal(
                 f"dimension {dim} has {extent} elements, which {ranks} ranks of '{axis}' do not divide"
             )
         found.append(extent // ranks)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import FloatType, IntegerType
+from tessera_tools.ir.types import FloatType, IntegerType, stored_bits
 
 
 def storage_bits(element: Type) -> int:
     """Bits that an element takes in memory: an i1 takes a byte, a tf32 four, a pointer eight.
 
-    ValueError for what is no number and no pointer.
+    Refusal for what is no number and no pointer.
     """
-    if isinstance(element, IntegerType):
-        return max(8, element.width) if element.width == 1 else element.width
-    if isinstance(element, FloatType):
-        return 32 if element.keyword == "tf32" else element.width
+    if isinstance(element, IntegerType | FloatType):
+        return stored_bits(element)
     if isinstance(element, PointerType):
         return 64
-    raise ValueError(f"{element} has no size in memory")
+    raise Refusal(f"{element} has no size in memory")
 
 
 def element_bytes(element: Type) -> int:

@@ -6,10 +6,11 @@ reductions, hints) an attribute says itself what it is: tag │ value (`read_tag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.bytecode.cursor import Cursor, Writer
-from tessera_tools.bytecode.elements import raw_elements, read_elements
+from tessera_tools.bytecode.elements import raw_elements
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile.attributes import (
     BoundedAttr,
     DivByAttr,
@@ -131,11 +132,6 @@ def read_hints(tables: Tables, c: Cursor) -> OptimizationHintsAttr:
         c.fail(str(problem), at=at)
 
 
-def read_constant(entry: Cursor, type: Any) -> DenseElementsAttr:
-    """An entry of the constant section as the elements of a tile."""
-    return read_elements(type, entry)
-
-
 def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
     """An attribute behind its tag. ValueError if it has no encoding."""
     if isinstance(value, IntegerAttr):
@@ -144,7 +140,7 @@ def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
             w.byte(value.value)
             return
         if not isinstance(value.type, IntegerType) or value.type.width > 64:
-            raise ValueError(f"attribute '{value}' has no encoding in cuda_tile bytecode")
+            raise Refusal(f"attribute '{value}' has no encoding in cuda_tile bytecode")
         w.byte(TAGS["integer"])
         w.varint(e.types.index(value.type))
         w.varint(value.value & ((1 << value.type.width) - 1))
@@ -159,7 +155,7 @@ def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
             # The sign goes to the lowest bit of 64: a set top bit reads as a negative number.
             w.signed(bits - (1 << 64) if bits >> 63 else bits)
         else:
-            raise ValueError(f"attribute '{value}' has no encoding in cuda_tile bytecode")
+            raise Refusal(f"attribute '{value}' has no encoding in cuda_tile bytecode")
     elif isinstance(value, TypeAttr):
         w.byte(TAGS["type"])
         w.varint(e.types.index(value.value))
@@ -190,7 +186,7 @@ def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
         w.byte(TAGS["bounded"])
         _write_optional(w, value.lower, value.upper)
     else:
-        raise ValueError(f"attribute '{value}' has no encoding in cuda_tile bytecode")
+        raise Refusal(f"attribute '{value}' has no encoding in cuda_tile bytecode")
 
 
 def write_array(e: Encoder, w: Writer, value: ArrayAttr) -> None:

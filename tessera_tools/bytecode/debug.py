@@ -15,6 +15,7 @@ from typing import Any
 from tessera_tools.bytecode.cursor import Cursor, Writer
 from tessera_tools.bytecode.tables import InternTable, Slices, Strings, StringWriter
 from tessera_tools.bytecode.version import PADDING, Version
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile.bytecode_numbers import DEBUG_TAGS as TAGS
 from tessera_tools.dialects.cuda_tile.debug_info import (
     DICompileUnitAttr,
@@ -199,9 +200,7 @@ class DebugWriter(InternTable):
             if not numbers[1]:
                 return b""
         elif isinstance(a, NameLoc | FusedLoc):
-            raise ValueError(
-                f"unsupported location, got {type(a).__name__}, expected DILocAttr or CallSiteLoc"
-            )
+            raise Refusal(f"unsupported location, got {type(a).__name__}, expected DILocAttr or CallSiteLoc")
         else:
             return b""
         w = Writer()

@@ -13,6 +13,7 @@ from typing import Any
 from tessera_tools.bytecode.cursor import Cursor, Writer
 from tessera_tools.bytecode.tables import InternTable, Slices
 from tessera_tools.bytecode.version import Version
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile import bytecode_numbers as numbers
 from tessera_tools.dialects.cuda_tile.attributes import PaddingValueAttr, PtrAttr
 from tessera_tools.dialects.cuda_tile.types import (
@@ -216,7 +217,7 @@ class TypeWriter(InternTable):
 
     def _since(self, minor: int, what: str) -> None:
         if self.version.minor < minor:
-            raise ValueError(f"{what} requires bytecode version 13.{minor}+, but targeting {self.version}")
+            raise Refusal(f"{what} requires bytecode version 13.{minor}+, but targeting {self.version}")
 
     def _encode(self, type: Any) -> bytes:
         w = Writer()
@@ -277,7 +278,7 @@ class TypeWriter(InternTable):
                 for number in group:
                     w.varint(number)
         else:
-            raise ValueError(f"unsupported type in bytecode writer: '{type}'")
+            raise Refusal(f"unsupported type in bytecode writer: '{type}'")
         return bytes(w.data)
 
     def _kind_flags(self, w: Writer, kind: PtrAttr | None) -> None:

@@ -32,7 +32,7 @@ from tessera_tools.bytecode.version import (
     TYPE,
     Version,
 )
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, emit, error
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Refusal, emit, error
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.bytecode_numbers import OPCODES
 from tessera_tools.dialects.cuda_tile.structure import Entry, GetGlobal, Global, Module
@@ -104,7 +104,7 @@ class Encoder:
         """Turn what a version cannot say into an error at the operation."""
         try:
             return work()
-        except ValueError as problem:
+        except Refusal as problem:
             raise op.error(f"cannot be written: {problem}") from None
 
     def define_global(self, name: str) -> None:
@@ -153,7 +153,7 @@ class Encoder:
         if written:
             coding.write_tagged(self, w, hints or OptimizationHintsAttr(DictionaryAttr(())))
         if op.arg_attrs is not None and not always and any(a.entries for a in op.arg_attrs):
-            raise ValueError(f"argument attributes need bytecode version 13.5, not {self.version}")
+            raise Refusal(f"argument attributes need bytecode version 13.5, not {self.version}")
         if always:
             coding.write_tagged(self, w, op.arg_attrs or ArrayAttr(()))
         body = BodyWriter(self)
@@ -183,7 +183,7 @@ class BodyWriter:
         for op in block:
             try:
                 self._operation(op)
-            except ValueError as problem:
+            except Refusal as problem:
                 raise op.error(f"cannot be written: {problem}") from None
 
     def _operation(self, op: Any) -> None:
@@ -225,7 +225,7 @@ class BodyWriter:
                     self.count = outside
         for result in op.results[len(results) :]:
             if result.has_uses:
-                raise ValueError(
+                raise Refusal(
                     f"the result of '{op.name}' is used, but version {e.version} of bytecode has none"
                 )
         self.define(results)
@@ -248,7 +248,7 @@ class BodyWriter:
                 given = getattr(op, name) is not None
             if given:
                 noun = "attribute" if is_attribute else "operand"
-                raise ValueError(
+                raise Refusal(
                     f"{noun} '{name}' requires bytecode version 13.{since}+, but targeting {self.encoder.version}"
                 )
 

@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, render
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render, visible
 from tessera_tools.process import end_all
 
 if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
 
 __all__ = [
+    "Chunk",
     "Result",
     "as_process",
     "fail",
@@ -35,6 +36,7 @@ __all__ = [
     "progress",
     "read_input",
     "report",
+    "split_input",
     "start_seconds",
     "use_color",
     "with_deep_stack",
@@ -54,6 +56,26 @@ class Result:
     exit_code: int
     stdout: bytes
     stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of the input that is processed alone; `first_line` is its first line in the file, counted from 1."""
+
+    text: str
+    first_line: int
+
+
+def split_input(text: str, marker: str) -> list[Chunk]:
+    """The chunks between lines that begin with `marker`."""
+    lines = text.split("\n")
+    chunks: list[Chunk] = []
+    start = 0
+    for number, line in enumerate([*lines, marker]):
+        if line.startswith(marker):
+            chunks.append(Chunk("\n".join(lines[start:number]), start + 1))
+            start = number + 1
+    return chunks
 
 
 Command = Callable[[list[str]], int]
@@ -189,7 +211,7 @@ def internal_fault(fault: BaseException, doing: str) -> str:
 
 def fail(message: str) -> int:
     """Print an error without a position; the exit status."""
-    write_stderr(f"error: {message}\n")
+    write_stderr(f"error: {visible(message)}\n")
     return FAILED
 
 
@@ -314,12 +336,21 @@ def normalize(
 
     out: list[str] = []
     rest = iter(argv)
+    inputs: list[int] = []
+    """Where in `out` what stands alone is."""
+    values_perhaps: list[int] = []
+    """Of those, the ones right behind an option whose value may be left out, and is."""
+    bare_at = -1
     for argument in rest:
         if argument == "--":
-            return [*out, argument, *rest]
+            out += [argument, *rest]
+            break
         dashes = len(argument) - len(argument.lstrip("-"))
         name, equals, value = argument[dashes:].partition("=")
         if dashes == 0 or not name:
+            if bare_at == len(out) - 1 >= 0:
+                values_perhaps.append(len(out))
+            inputs.append(len(out))
             out.append(argument)
         elif name in passes and dashes <= 2:
             out.append(f"{marker}={name}={value}" if equals else f"{marker}={name}")
@@ -329,6 +360,7 @@ def normalize(
             if equals:
                 out += [prefix + name, value] if len(name) == 1 else [f"--{name}={value}"]
             elif bare is not None:
+                bare_at = len(out) if bare != "true" else -1
                 out.append(f"--{name}={bare}")
             else:
                 following = next(rest, None)
@@ -341,14 +373,26 @@ def normalize(
             raise click.UsageError(
                 f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}"
             )
+    if len(inputs) > 1:
+        # There is one input, so what stands right behind `--report` is its file.
+        for place in reversed(values_perhaps[: len(inputs) - 1]):
+            out[place - 1] = f"{out[place - 1].partition('=')[0]}={out.pop(place)}"
     return out
 
 
-def _suggest(name: str, *known: Mapping[str, object]) -> str:
-    import difflib  # only on the way to an error
+def _suggest(name: str, values: Mapping[str, object], passes: Mapping[str, object]) -> str:
+    """What an unknown option was probably meant to be."""
+    owners: list[str] = []
+    if passes:
+        from tessera_tools.passes.table import find_pass
 
-    close = difflib.get_close_matches(name, [n for names in known for n in names], n=1)
-    return f"; did you mean '--{close[0]}'?" if close else "; --help shows every option"
+        classes = ((row, find_pass(row)) for row in passes)
+        owners = [row for row, cls in classes if cls and name in {entry.name for entry in cls.options()}]
+    if owners:
+        others = f" (also of {', '.join(f'--{owner}' for owner in owners[1:])})" if len(owners) > 1 else ""
+        return f"; it is an option of a pass: --{owners[0]}='{name}=…'{others}"
+    close = closest(name, [*values, *passes])
+    return f"; did you mean '--{close}'?" if close else "; --help shows every option"
 
 
 def print_table(

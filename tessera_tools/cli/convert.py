@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.bytecode import DEFAULT_VERSION, VERSIONS, Version, is_bytecode
-from tessera_tools.cli.common import FAILED, report
+from tessera_tools.cli.common import FAILED, report, split_input
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
@@ -65,17 +65,17 @@ class Conversion:
             )
         if self.until == "cudatilebc" and (self.options["output"] or "-") == "-" and sys.stdout.isatty():
             raise error(None, "bytecode is not written to a terminal", "name a file with -o")
-        chunks: list[bytes] = [data]
+        chunks: list[tuple[bytes, int]] = [(data, 1)]
         if not binary:
             text = data.decode("utf-8", "replace")
             self.sources.add(name, text)
             marker = self.options["split_input_file"]
             if marker:
-                chunks = [chunk.encode() for chunk in _split(text, marker)]
+                chunks = [(chunk.text.encode(), chunk.first_line) for chunk in split_input(text, marker)]
         outputs: list[bytes] = []
         failed = False
-        for chunk in chunks:
-            made = self._guarded(lambda chunk=chunk: self._convert(chunk, name), chunk, name)
+        for chunk, first in chunks:
+            made = self._guarded(lambda c=chunk, n=first: self._convert(c, name, n), chunk, name, first)
             failed = failed or made is None
             outputs.append(made or b"")
         if failed:
@@ -84,7 +84,7 @@ class Conversion:
             write_output(self.options["output"] or "-", b"".join(outputs))
         return 0
 
-    def _guarded(self, work: Callable[[], bytes], chunk: bytes, name: str) -> bytes | None:
+    def _guarded(self, work: Callable[[], bytes], chunk: bytes, name: str, first: int) -> bytes | None:
         """What `work` makes, or None when it failed, or said other than it was expected to."""
         which = self.options["verify_diagnostics"]
         said: list[Diagnostic] = []
@@ -101,12 +101,12 @@ class Conversion:
             from tessera_tools.cli.expected import check
 
             text = "" if is_bytecode(chunk) else chunk.decode("utf-8", "replace")
-            wrong = check(said, name, text, only_expected=which == "only-expected")
+            wrong = check(said, name, text, first_line=first, only_expected=which == "only-expected")
             report(wrong, self.sources, self.color)
             return None if wrong else b""
         return made
 
-    def _convert(self, data: bytes, name: str) -> bytes:
+    def _convert(self, data: bytes, name: str, first_line: int) -> bytes:
         from tessera_tools.bytecode import read_bytecode, write_bytecode
         from tessera_tools.ir.printing import print_op
         from tessera_tools.ir.verifier import verify_or_raise
@@ -116,7 +116,7 @@ class Conversion:
         else:
             module = parse_input(
                 data, name, allow_unregistered=self.options["allow_unregistered_dialect"],
-                implicit_index_constants=self.options["implicit_index_constants"],
+                implicit_index_constants=self.options["implicit_index_constants"], first_line=first_line,
             )  # fmt: skip
             verify_or_raise(module)
         if self.until == "cudatilebc":
@@ -132,15 +132,3 @@ class Conversion:
             local_scope=self.options["mlir_print_local_scope"],
         )
         return text.encode("utf-8", "surrogateescape")
-
-
-def _split(text: str, marker: str) -> list[str]:
-    """The parts between lines that begin with `marker`, each on its own lines of the file."""
-    lines = text.split("\n")
-    chunks: list[str] = []
-    start = 0
-    for number, line in enumerate([*lines, marker]):
-        if line.startswith(marker):
-            chunks.append("\n" * start + "\n".join(lines[start:number]))
-            start = number + 1
-    return chunks

@@ -10,7 +10,7 @@ line that the comment means from its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Diagnostic, Position
@@ -30,19 +30,25 @@ class _Expected:
     line: int | None
     """The line of the diagnostic; None for one without position."""
     text: str
-    pattern: re.Pattern[str]
+    matches: Callable[[str], bool]
     place: Position
     seen: bool = False
 
 
 def check(
-    diagnostics: Iterable[Diagnostic], file: str, text: str, *, only_expected: bool = False
+    diagnostics: Iterable[Diagnostic],
+    file: str,
+    text: str,
+    *,
+    first_line: int = 1,
+    only_expected: bool = False,
 ) -> list[Diagnostic]:
     """What differs between the diagnostics given and those that the comments in `text` announce; empty if nothing.
 
+    `first_line` is the line of the file at which `text` begins.
     `only_expected` forgives diagnostics that no comment announces.
     """
-    expected, wrong = _read(file, text)
+    expected, wrong = _read(file, text, first_line)
     for found in _flat(diagnostics):
         place = found.location.start() if found.location is not None else None
         line = place[1] if place is not None and place[0] == file else None
@@ -50,10 +56,7 @@ def check(
             (
                 e
                 for e in expected
-                if not e.seen
-                and e.severity == found.severity
-                and e.line == line
-                and e.pattern.search(found.message)
+                if not e.seen and e.severity == found.severity and e.line == line and e.matches(found.message)
             ),
             None,
         )
@@ -73,13 +76,13 @@ def _flat(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         yield from _flat(diagnostic.notes)
 
 
-def _read(file: str, text: str) -> tuple[list[_Expected], list[Diagnostic]]:
+def _read(file: str, text: str, first_line: int) -> tuple[list[_Expected], list[Diagnostic]]:
     """The announcements, and what is wrong with them."""
     expected: list[_Expected] = []
     wrong: list[Diagnostic] = []
     below: list[_Expected] = []
     last_plain = 0
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), first_line):
         found = _DESIGNATOR.search(line) if "expected-" in line else None
         if found is None:
             for waiting in below:
@@ -89,7 +92,7 @@ def _read(file: str, text: str) -> tuple[list[_Expected], list[Diagnostic]]:
             continue
         place = Position(file, number, found.start() + 1)
         try:
-            pattern = re.compile(_pattern(found["text"]) if found["re"] else re.escape(found["text"]))
+            matches = _matcher(found["text"], bool(found["re"]))
         except re.error as failure:
             wrong.append(Diagnostic("error", place, f"invalid regular expression: {failure}"))
             continue
@@ -101,11 +104,20 @@ def _read(file: str, text: str) -> tuple[list[_Expected], list[Diagnostic]]:
             target = last_plain
         elif where is not None and where != "below":
             target = number + int(where)
-        entry = _Expected(found["severity"], target, found["text"], pattern, place)
+        entry = _Expected(found["severity"], target, found["text"], matches, place)
         if where == "below":
             below.append(entry)
         expected.append(entry)
     return expected, wrong
+
+
+def _matcher(text: str, expressions: bool) -> Callable[[str], bool]:
+    """Whether a message has the announced text in it. Raises re.error."""
+    if not expressions:
+        return lambda message: text in message
+    from tessera_tools.cli.matcher import Matcher
+
+    return Matcher(_pattern(text)).search
 
 
 def _pattern(text: str) -> str:

@@ -55,6 +55,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "o": ("FILE", "where to write; '-', the default, is stdout", None),
     "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
     "crash-reproducer": ("FILE", "when a pass fails, write its input and pipeline there", None),
+    "debug-pass": ("NAME:WORD", "leave a pass out, dump the IR around it, or time it: off, dump, time; comma-separated, NAME may be all", None),  # noqa: E501
     "mlir-pass-statistics-display": ("HOW", "pipeline or list", None),
     "mlir-print-ir-after": ("PASSES", "print the IR after these passes (comma-separated)", None),
     "mlir-print-ir-before": ("PASSES", "print the IR before these passes (comma-separated)", None),
@@ -99,6 +100,7 @@ def _command() -> click.Command:
     params: list[click.Parameter] = [
         click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
         click.Option(["--run-pass"], multiple=True, hidden=True),
+        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
     ]
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))

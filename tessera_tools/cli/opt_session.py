@@ -4,44 +4,47 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
     FAILED,
+    Chunk,
     internal_fault,
     progress,
     read_input,
     report,
+    split_input,
     start_seconds,
     use_color,
     write_reproducer,
     write_stderr,
 )
 from tessera_tools.cli.remarks import Remarks
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.diagnostics import (
+    Diagnostic,
+    DiagnosticError,
+    InternalFault,
+    Position,
+    Sources,
+    error,
+    sink,
+)
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
-from tessera_tools.passes.base import OptionError, Pass
-from tessera_tools.passes.manager import InternalFault, PassManager
+from tessera_tools.passes.base import Measured, OptionError, Pass
+from tessera_tools.passes.debug import PassTimes, read_debug_pass
+from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
-from tessera_tools.passes.reproducer import Reproducer, strip_resources
+from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.statistics import Statistics
 from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
+from tessera_tools.target import Target
 
 __all__ = ["Session"]
-
-
-@dataclass(slots=True)
-class _Chunk:
-    """A part of the input that is processed alone. `line` counts from 0: the lines of the file before it."""
-
-    text: str
-    line: int
 
 
 class Session:
@@ -85,7 +88,7 @@ class Session:
             self.sources.add(name, data.decode("utf-8", "replace") if text is None else text)
         reproducer = None
         if text is not None:
-            text, reproducer = strip_resources(text, name)
+            reproducer = find_reproducer(text, name)
         if options["run_reproducer"]:
             if reproducer is None:
                 message = "the input holds no reproducer; expected `{-# … mlir_reproducer … #-}`"
@@ -99,11 +102,11 @@ class Session:
             write_stderr(f"Pass Manager with {count} passes:\n{pipeline.pretty()}\n\n")
         marker = options["split_input_file"]
         outputs: list[str] = []
-        chunks: list[_Chunk | bytes]
+        chunks: list[Chunk | bytes]
         if text is None:
             chunks = [data]
         else:
-            chunks = list(_split(text, marker)) if marker else [_Chunk(text, 0)]
+            chunks = list(split_input(text, marker)) if marker else [Chunk(text, 1)]
         for chunk in chunks:
             outputs.append(self._chunk(chunk, name, pipeline))
         if not self.failed or len(outputs) > 1:
@@ -164,7 +167,7 @@ class Session:
 
     # -- one chunk
 
-    def _chunk(self, chunk: _Chunk | bytes, name: str, pipeline: Pipeline) -> str:
+    def _chunk(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> str:
         """Process one chunk; its output, empty when it failed."""
         which = self.options["verify_diagnostics"]
         said: list[Diagnostic] = []
@@ -189,14 +192,15 @@ class Session:
         if which:
             from tessera_tools.cli.expected import check
 
-            shown = "" if isinstance(chunk, bytes) else chunk.text
-            wrong = check(said, name, shown, only_expected=which == "only-expected")
+            part = Chunk("", 1) if isinstance(chunk, bytes) else chunk
+            only = which == "only-expected"
+            wrong = check(said, name, part.text, first_line=part.first_line, only_expected=only)
             report(wrong, self.sources, self.color)
             failed = bool(wrong)
         self.failed |= failed
         return text
 
-    def _process(self, chunk: _Chunk | bytes, name: str, pipeline: Pipeline) -> str:
+    def _process(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> str:
         options = self.options
         self.source_text = "" if isinstance(chunk, bytes) else chunk.text
         with self.timing.scope("Parser"):
@@ -223,17 +227,18 @@ class Session:
             )
         return text if text.endswith("\n") else text + "\n"
 
-    def _parse(self, chunk: _Chunk | bytes, name: str) -> Operation:
+    def _parse(self, chunk: Chunk | bytes, name: str) -> Operation:
         if isinstance(chunk, bytes) and is_bytecode(chunk):
             from tessera_tools.bytecode import read_bytecode
 
             return read_bytecode(chunk, name)
         from tessera_tools.parser import parse_module
 
-        source = chunk if isinstance(chunk, bytes) else chunk.text
+        source, first_line = (chunk, 1) if isinstance(chunk, bytes) else (chunk.text, chunk.first_line)
         module = parse_module(
             source,
             name,
+            first_line=first_line,
             allow_unregistered=self.options["allow_unregistered_dialect"],
             implicit_index_constants=self.options["implicit_index_constants"],
         )
@@ -285,9 +290,10 @@ class Session:
                 return self._reproduce(before or self._source(), pipeline.text())
             return None
 
+        debug = read_debug_pass(options["debug_pass"])
         printing = PrintOptions(
-            before=self._print_passes("before"),
-            after=self._print_passes("after"),
+            before=self._print_passes("before") | debug.dump,
+            after=self._print_passes("after") | debug.dump,
             before_all=options["mlir_print_ir_before_all"],
             after_all=options["mlir_print_ir_after_all"],
             after_change=options["mlir_print_ir_after_change"],
@@ -301,13 +307,17 @@ class Session:
         observers: list[Any] = [_Doing(self)]
         if printing.wanted:
             observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
+        if debug.time:
+            observers.append(PassTimes(debug.time, write_stderr))
         manager = PassManager(
             pipeline,
+            off=debug.off,
             verify_each=self._bool("verify_each", True),
             observers=tuple(observers),
             timing=self.timing if options["mlir_timing"] else None,
             statistics=self.statistics,
             on_failure=on_failure,
+            measure=_measure,
         )
         manager.run(module)
 
@@ -324,6 +334,13 @@ class Session:
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
         reproducer = Reproducer(pipeline, self._bool("verify_each", True))
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
+
+
+def _measure(module: Operation, target: Target) -> Mapping[str, Measured]:
+    """As compiled; the back end is imported when a pass asks for it."""
+    from tessera_tools.emit.measure import measure
+
+    return measure(module, target)
 
 
 class _Doing:
@@ -374,13 +391,3 @@ def _write_in_tree(path: str, text: str) -> None:
     except OSError as failure:
         raise _plain(f"cannot make the folder '{os.path.dirname(path)}': {failure.strerror}") from None
     write_output(path, text)
-
-
-def _split(text: str, marker: str) -> Iterator[_Chunk]:
-    """The chunks between lines that begin with `marker`; each keeps its line numbers by leading empty lines."""
-    lines = text.split("\n")
-    start = 0
-    for number, line in enumerate([*lines, marker]):
-        if line.startswith(marker):
-            yield _Chunk("\n" * start + "\n".join(lines[start:number]), start)
-            start = number + 1

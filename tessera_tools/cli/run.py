@@ -19,6 +19,7 @@ from tessera_tools.cli.common import Result, as_process, in_process, normalize, 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 
 FLAGS = {
+    "allow-outside": "let a launch file name files outside its folder",
     "stats": "print counters, and how many blocks fit on an SM",
 }
 
@@ -46,6 +47,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "manifest": ("FILE", "the launch manifest of a .ptx or .cubin (the .json beside a .cubin)", None),
     "max-instructions": ("N", "warp instructions after which a run counts as endless (100000000)", None),
     "modes": ("WHICH", "late or early completion of asynchronous work, or both (late)", None),
+    "abi": (
+        "KIND",
+        "tensormap (kernels may have tensor maps behind their declared parameters; the manifest describes them) or "
+        "plain (the declared parameters alone: no TMA)",
+        None,
+    ),
     "num-warps": (
         "N",
         "warps of a kernel that is compiled here: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)",
@@ -69,18 +76,19 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "time-limit": ("SECONDS", "seconds after which a simulated launch ends (none)", None),
     "transport": (
         "NAME",
-        "how ranks reach each other: torch (torch.distributed), sockets, or auto (auto)",
+        "how ranks reach each other: mpi, torch (torch.distributed), or auto (auto)",
         None,
     ),
 }
 
 CHOICES = {
+    "abi": ("tensormap", "plain"),
     "color": ("auto", "always", "never"),
     "device": ("sim", "cuda"),
     "findings": ("errors", "warnings", "strict"),
     "modes": ("late", "early", "both"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
-    "transport": ("auto", "torch", "sockets"),
+    "transport": ("auto", "mpi", "torch"),
 }
 
 _NUMBERS = {
@@ -117,12 +125,15 @@ def _command() -> click.Command:
     params: list[click.Parameter] = [
         click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
         click.Option(["--run-pass"], multiple=True, hidden=True),
+        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
     ]
     for name, (metavar, text) in REPEATED.items():
         params.append(click.Option([f"--{name}"], multiple=True, metavar=metavar, help=text))
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
-    for name, (metavar, text, _) in VALUES.items():
+    for name, (metavar, text, alone) in VALUES.items():
+        # A value that may be left out must follow a `=`.
+        metavar = metavar if alone is None else f"[={metavar}]"
         kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
         if name == "time-limit":
             kind = click.FloatRange(0, min_open=True)

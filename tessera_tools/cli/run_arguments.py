@@ -52,7 +52,7 @@ class Arguments:
         if options["launch"] is not None:
             if self.texts:
                 raise error(None, "--arg and --launch are two ways to give arguments; use one of them")
-            self.launch = read_launch(options["launch"])
+            self.launch = read_launch(options["launch"], allow_outside=options["allow_outside"])
         self.images: dict[str, bytes] = {}
         self.expected: list[tuple[Array, Type]] = []
         self.buffers: dict[str, runtime.Buffer] = {}
@@ -196,7 +196,8 @@ class Arguments:
         if self.launch is not None:
             for name, image in self.launch.buffers.items():
                 if image.out is not None:
-                    yield self.launch.resolve(image.out), buffers[name].array().tobytes()
+                    path = self.launch.resolve(image.out, f"buffers.{name}.out")
+                    yield path, buffers[name].array().tobytes()
 
     def check(self, buffers: Mapping[str, runtime.Buffer]) -> list[Check]:
         """Every `--expect`. Raises DiagnosticError where shapes or types cannot be compared."""

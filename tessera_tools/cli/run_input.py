@@ -11,12 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
-from tessera_tools.cli.common import read_input
-from tessera_tools.diagnostics import Position, Sources, error
-from tessera_tools.emit.driver import Compiled, Options, compile_module, compile_text, declared_target
+from tessera_tools.cli.common import read_input, write_reproducer
+from tessera_tools.diagnostics import DiagnosticError, InternalFault, Position, Sources, error
+from tessera_tools.emit.driver import (
+    Compiled,
+    Options,
+    compile_module,
+    compile_text,
+    declared_target,
+    remaining_pipeline,
+    stage_of,
+    target_of_text,
+)
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx
 from tessera_tools.emit.manifest import Kernel, Manifest
+from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 __all__ = ["Loaded", "load_input", "registers"]
@@ -78,15 +88,17 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     if kind == "ptx":
         if b"\0" in data:
             raise error(Position(name, 1, 1), "this is not PTX: it holds zero bytes")
-        manifest = _manifest(options["manifest"]) if options["manifest"] is not None else None
+        given = options["manifest"]
+        manifest = _manifest(given) if given is not None else _manifest_beside(name, text)
         return Loaded(name, text, manifest, False, target)
     shown = f"<ptx of {name}>"
     until = "cubin" if cuda else "ptx"
     if kind == "llvmir":
-        chosen = target or _target(DEFAULT_GPU)
+        chosen = target or _target(target_of_text(text, kind) or DEFAULT_GPU)
         made = compile_text(text, kind, Options(chosen, until))
         return _compiled(made, shown, chosen, kernels_of_ptx(made.text("ptx")), cuda)
     from tessera_tools.cli.convert import parse_input
+    from tessera_tools.ir.printing import print_op
     from tessera_tools.ir.verifier import verify_or_raise
 
     module = parse_input(data, name)
@@ -94,8 +106,15 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         verify_or_raise(module)
     chosen = target or _target(declared_target(module) or DEFAULT_GPU)
     warps = int(options.get("num_warps") or 0)
+    plain = options.get("abi") == "plain"
     # Line information costs nothing at run time, and lets findings name the line of the source.
-    made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps))
+    pipeline = remaining_pipeline(chosen, stage_of(module), warps, plain).text()
+    source = text or print_op(module)
+    try:
+        made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps, plain_abi=plain))
+    except InternalFault as failure:
+        failure.diagnostics[-1].note(write_reproducer(None, source, Reproducer(pipeline)))
+        raise
     return _compiled(made, shown, chosen, kernels_of_module(module), cuda)
 
 
@@ -123,6 +142,27 @@ def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Tar
             "name it with --manifest=FILE",
         )
     return Loaded(name, data, _manifest(path), False, target)
+
+
+_BESIDE = ("{stem}.json", "{folder}/7-cubin.json")
+"""Where the manifest of PTX may lie: beside it, and where --save-temps puts that of the cubin made of it."""
+
+
+def _manifest_beside(name: str, ptx: str) -> Manifest | None:
+    """The manifest of the kernels in the PTX, if a file beside it is one."""
+    if name == "<stdin>":
+        return None
+    entries = {kernel.name for kernel in kernels_of_ptx(ptx)}
+    for pattern in _BESIDE:
+        path = pattern.format(stem=os.path.splitext(name)[0], folder=os.path.dirname(name) or ".")
+        if os.path.isfile(path):
+            try:
+                found = _manifest(path)
+            except DiagnosticError:
+                continue  # some other JSON
+            if found.kernels and {kernel.name for kernel in found.kernels} <= entries:
+                return found
+    return None
 
 
 def _manifest(path: str) -> Manifest:

@@ -19,12 +19,12 @@ from tessera_tools.diagnostics import error
 from tessera_tools.emit.files import OutputSet
 from tessera_tools.emit.plan import Launch, Plan
 from tessera_tools.runtime.arguments import BufferSpec, parse_argument
-from tessera_tools.runtime.ranks import PlanResult, run_plan
+from tessera_tools.runtime.ranks import PlanResult, check_arguments, run_plan
 from tessera_tools.runtime.report import as_json
 from tessera_tools.runtime.types import Type
 from tessera_tools.sim.findings import Findings
 
-__all__ = ["check_options", "plan_of", "run_ranks"]
+__all__ = ["Program", "check_options", "plan_of", "run_ranks"]
 
 Array = np.ndarray[Any, Any]
 
@@ -92,22 +92,45 @@ def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
     return plan
 
 
-def run_ranks(loaded: Loaded, options: dict[str, Any], max_instructions: int) -> tuple[int, bool]:
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is run: all that options and files say, checked."""
+
+    loaded: Loaded
+    plan: Plan
+    arguments: Arguments
+    arrays: list[Array]
+
+    @classmethod
+    def of(cls, loaded: Loaded, options: dict[str, Any]) -> Program:
+        """Raises DiagnosticError for what does not fit the plan."""
+        plan = plan_of(loaded, options["entry"], options["ranks"])
+        arguments = Arguments(options)
+        arguments.read()
+        names = _results(plan)
+        for name in [*(name for name, _ in arguments.outs), *(one.buffer for one in arguments.expectations)]:
+            if name not in names:
+                there = ", ".join(names) or "none"
+                raise error(None, f"there is no result '{name}'; '{plan.name}' gives {there}")
+        arrays = _arrays(plan, options)
+        check_arguments(plan, arrays)
+        return cls(loaded, plan, arguments, arrays)
+
+
+def _results(plan: Plan) -> list[str]:
+    return [f"result{number}" for number in range(len(plan.results))]
+
+
+def run_ranks(program: Program, options: dict[str, Any], max_instructions: int) -> tuple[int, bool]:
     """Run the plan; (findings and disagreements, whether an --expect is not met)."""
-    plan = plan_of(loaded, options["entry"], options["ranks"])
-    arguments = Arguments(options)
-    arguments.read()
-    names = [f"result{number}" for number in range(len(plan.results))]
-    for name in [*(name for name, _ in arguments.outs), *(one.buffer for one in arguments.expectations)]:
-        if name not in names:
-            there = ", ".join(names) or "none"
-            raise error(None, f"there is no result '{name}'; '{plan.name}' gives {there}")
+    loaded, plan, arguments = program.loaded, program.plan, program.arguments
+    names = _results(plan)
     assert loaded.manifest is not None
     made = run_plan(
         loaded.code,
         loaded.manifest,
         plan,
-        _arrays(plan, options),
+        program.arrays,
         transport=options["transport"] or "auto",
         file=loaded.name,
         gpu_name=loaded.target.name if loaded.target is not None else None,

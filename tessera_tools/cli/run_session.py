@@ -107,18 +107,43 @@ class Session:
         return self._finish(kernel, loaded, arguments, outcome, grid)
 
     def _run_ranks(self) -> int:
-        from tessera_tools.cli.run_ranks import check_options, run_ranks
+        from tessera_tools.cli.run_ranks import Program, check_options, run_ranks
+        from tessera_tools.runtime import ranks_mpi
 
-        check_options(self.options)
-        with progress(lambda: self.doing):
-            loaded = load_input(self.options, self.sources)
-            if isinstance(loaded.code, str) and loaded.compiled:
-                self.sources.add(loaded.name, loaded.code)
-            if self.options["save_ptx"] is not None:
-                self._save_ptx(loaded)
-        self.doing = "running"
-        found, wrong = run_ranks(loaded, self.options, self.options["max_instructions"] or MAX_INSTRUCTIONS)
-        return FINDING if found else WRONG if wrong else 0
+        member = ranks_mpi.member()
+        failure: DiagnosticError | None = None
+        program: Program | None = None
+        try:
+            check_options(self.options)
+            if member is not None and self.options["input"] == "-":
+                raise error(None, "under mpiexec every rank reads the input; expected the name of a file")
+            with progress(lambda: self.doing):
+                loaded = load_input(self.options, self.sources)
+                if isinstance(loaded.code, str) and loaded.compiled:
+                    self.sources.add(loaded.name, loaded.code)
+                if self.options["save_ptx"] is not None and (member is None or not member.rank):
+                    self._save_ptx(loaded)
+            program = Program.of(loaded, self.options)
+        except DiagnosticError as found:
+            failure = found
+        if failure is not None and member is None:
+            raise failure
+        try:
+            if member is not None:
+                member.agree(failure)
+            assert program is not None
+            self.doing = "running"
+            limit = self.options["max_instructions"] or MAX_INSTRUCTIONS
+            found, wrong = run_ranks(program, self.options, limit)
+        except DiagnosticError:
+            # All ranks know of it. At any other exception, mpiexec ends the others when this one ends.
+            if member is not None:
+                member.conclude(FAILED)
+            raise
+        status = FINDING if found else WRONG if wrong else 0
+        if member is not None:
+            member.conclude(status)
+        return status
 
     def _save_ptx(self, loaded: Loaded) -> None:
         if not isinstance(loaded.code, str):

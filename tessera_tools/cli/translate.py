@@ -54,6 +54,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "O": ("LEVEL", "effort of LLVM and ptxas, 0 to 3 (3)", None),
     "bytecode-version": ("VERSION", "the version of cuda_tile bytecode to write, 13.1 to 13.5 (13.1)", None),
     "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
+    "debug-pass": (
+        "NAME:WORD",
+        "leave a pass out, dump the IR around it, or time it: off, dump, time; comma-separated, NAME may be all",
+        None,
+    ),
     "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80)", None),
     "llvm-pipeline": (
         "NAME",
@@ -62,7 +67,18 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "llvm-timeout": ("SECONDS", "time limit for LLVM (120)", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
+    "abi": (
+        "KIND",
+        "tensormap (kernels may have tensor maps behind their declared parameters; the manifest describes them) or "
+        "plain (the declared parameters alone: no TMA)",
+        None,
+    ),
     "num-warps": ("N", "warps of every kernel: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)", None),
+    "nvdisasm": (
+        "PATH",
+        "the nvdisasm to call; otherwise TESSERA_NVDISASM, the wheel nvidia-cuda-nvdisasm, PATH",
+        None,
+    ),
     "ptxas": ("PATH", "the ptxas to call; otherwise TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, PATH", None),
     "ptxas-options": ("TEXT", "options for ptxas, as in '-maxrregcount=128 -v'", None),
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (300)", None),
@@ -77,6 +93,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 }
 
 CHOICES = {
+    "abi": ("tensormap", "plain"),
     "color": ("auto", "always", "never"),
     "llvm-pipeline": ("tile", "llvm"),
     "mlir-timing-display": ("tree", "list"),
@@ -115,6 +132,7 @@ def _command() -> click.Command:
     params: list[click.Parameter] = [
         click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
         click.Option(["--run-pass"], multiple=True, hidden=True),
+        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
     ]
     for name, (_, text) in OUTPUTS.items():
         params.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
@@ -19,23 +20,23 @@ from tessera_tools.cli.common import (
     write_reproducer,
     write_stderr,
 )
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, error, sink
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault, Sources, error, sink
 from tessera_tools.emit.driver import (
     FORMATS,
     Compiled,
-    OnFailure,
     Options,
     compile_module,
     compile_text,
     declared_target,
     remaining_pipeline,
     stage_of,
+    target_of_text,
 )
 from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.worker import Worker
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
-from tessera_tools.passes.manager import InternalFault
+from tessera_tools.passes.debug import PassTimes, read_debug_pass
 from tessera_tools.passes.pipeline import Pipeline
 from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.passes.timing import Timing
@@ -77,6 +78,8 @@ class Session:
         self.doing = "reading"
         self._input: tuple[str, bytes] | None = None
         self.worker: Worker | None = None
+        self._reproduce: Callable[[], str] | None = None
+        """Writes a reproducer of the input; the note that says where. None until the input is read as IR."""
 
     def close(self) -> None:
         """End LLVM's process."""
@@ -99,6 +102,8 @@ class Session:
             self._reports(compiled)
             return 0
         except DiagnosticError as failure:
+            if isinstance(failure, InternalFault) and not failure.diagnostics[-1].notes:
+                self._add_reproducer(failure)
             report(failure.diagnostics, self.sources, self.color)
             return FAILED
         except (RecursionError, MemoryError, OSError):
@@ -107,8 +112,15 @@ class Session:
             if os.environ.get("TESSERA_DEBUG") == "1":
                 raise
             message = internal_fault(fault, f"while {self.doing}")
-            report([Diagnostic("error", None, message)], self.sources, self.color)
+            failure = InternalFault(Diagnostic("error", None, message))
+            self._add_reproducer(failure)
+            report(failure.diagnostics, self.sources, self.color)
             return FAILED
+
+    def _add_reproducer(self, failure: InternalFault) -> None:
+        """Write the input and its pipeline, where the input is IR, and say where."""
+        if self._reproduce is not None:
+            failure.diagnostics[-1].note(self._reproduce())
 
     def _compile(self) -> Compiled:
         options = self._options()
@@ -116,6 +128,10 @@ class Session:
         if self.until != "llvmir" and self.worker is None:
             self.worker = Worker.start(time_limit=options.llvm_timeout)
         name, data = self._read()
+        if data.startswith(b"\x7fELF"):
+            raise error(
+                None, f"'{name}' is a cubin, the end of the way", "expected bytecode, MLIR, LLVM IR or PTX"
+            )
         binary = is_bytecode(data)
         text = "" if binary else data.decode("utf-8", "replace")
         if not binary:
@@ -123,6 +139,9 @@ class Session:
         kind = "mlir" if binary else _kind(name, text)
         if kind != "mlir":
             self.doing = "compiling"
+            if self.options["gpu_name"] is None:
+                self.options["gpu_name"] = target_of_text(text, kind)
+                options = self._options()
             return compile_text(
                 text, kind, options, worker=self.worker, timing=self.timing, on_stage=self._save, name=name
             )
@@ -135,13 +154,18 @@ class Session:
         if self.options["print_pipeline"]:
             self._print_pipeline(options.target, module)
         self.doing = "compiling"
+        text, pipeline = (
+            _text_of(module) if binary else text,
+            self._pipeline(options.target, stage_of(module)),
+        )
+        self._reproduce = lambda: write_reproducer(None, text, Reproducer(pipeline.text()))
         return compile_module(
             module,
             options,
             worker=self.worker,
             timing=self.timing,
             observers=self._observers(),
-            on_failure=self._on_failure(_text_of(module) if binary else text, options.target, module),
+            on_failure=self._on_failure,
             on_stage=self._save,
         )
 
@@ -196,16 +220,25 @@ class Session:
             ptxas=given["ptxas"],
             ptxas_options=tuple(extra),
             ptxas_timeout=given["ptxas_timeout"] or 300.0,
+            nvdisasm=given["nvdisasm"],
             llvm_timeout=given["llvm_timeout"] or 120.0,
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
+            off=read_debug_pass(given["debug_pass"]).off,
+            plain_abi=given["abi"] == "plain",
             all_stages=given["save_temps"] is not None,
         )
 
     def _check_output(self) -> None:
         """Refuse an output that cannot be written before any work is done."""
         output = self.options["output"] or "-"
+        if self.until == "cubin" and output != "-" and _manifest_path(output) == output:
+            raise error(
+                None,
+                f"the output '{output}' has the name of the cubin's launch manifest",
+                "expected another ending, as in -o kernel.cubin",
+            )
         if output == "-":
             if self.until == "cubin" and sys.stdout.isatty():
                 raise error(None, "a cubin is not written to a terminal", "name a file with -o")
@@ -223,26 +256,25 @@ class Session:
     def _observers(self) -> tuple[Any, ...]:
         observers: list[Any] = [_Doing(self)]
         before, after = self.options["mlir_print_ir_before_all"], self.options["mlir_print_ir_after_all"]
-        if before or after:
+        debug = read_debug_pass(self.options["debug_pass"])
+        if before or after or debug.dump:
             from tessera_tools.passes.printing import IRPrinting, PrintOptions
 
-            printing = PrintOptions(before_all=before, after_all=after)
+            printing = PrintOptions(debug.dump, debug.dump, before_all=before, after_all=after)
             observers.append(IRPrinting(printing, write_stderr, write_output))
+        if debug.time:
+            observers.append(PassTimes(debug.time, write_stderr))
         return tuple(observers)
 
-    def _on_failure(self, text: str, target: Target, module: Operation) -> OnFailure:
+    def _on_failure(self, failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
         """Writes a reproducer for a fault of a pass: the input and the whole pipeline."""
-        stage = stage_of(module)
-
-        def write(failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
-            if not isinstance(failure, InternalFault):
-                return None
-            return write_reproducer(None, text, Reproducer(self._pipeline(target, stage).text()))
-
-        return write
+        if not isinstance(failure, InternalFault) or self._reproduce is None:
+            return None
+        return self._reproduce()
 
     def _pipeline(self, target: Target, stage: str) -> Pipeline:
-        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0))
+        plain = self.options["abi"] == "plain"
+        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0), plain)
 
     def _print_pipeline(self, target: Target, module: Operation) -> None:
         stage = stage_of(module)
@@ -272,18 +304,19 @@ class Session:
         output = self.options["output"] or "-"
         data = compiled.stages[self.until]
         folder = self.options["save_temps"]
+        if folder is not None and compiled.manifest is not None:
+            write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
         if output == "-" and folder is not None:
-            if compiled.manifest is not None:
-                write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
             return  # the file is in the folder
         with OutputSet() as outputs:
             outputs.add(output, data)
             if self.until == "cubin" and output != "-" and compiled.manifest is not None:
-                outputs.add(f"{os.path.splitext(output)[0]}.json", compiled.manifest.to_json())
+                outputs.add(_manifest_path(output), compiled.manifest.to_json())
 
     def _reports(self, compiled: Compiled) -> None:
         for warning in compiled.warnings:
             report([Diagnostic("warning", None, warning)], self.sources, self.color)
+        write_stderr(compiled.ptxas_output)
         if self.options["resource_usage"]:
             if compiled.report is None:
                 write_stderr("no resource usage: ptxas did not run\n")
@@ -309,6 +342,11 @@ class _Doing:
         pass
 
 
+def _manifest_path(cubin: str) -> str:
+    """Where the launch manifest of a cubin goes: beside it."""
+    return f"{os.path.splitext(cubin)[0]}.json"
+
+
 def _text_of(module: Operation) -> str:
     from tessera_tools.ir.printing import print_op
 
@@ -320,6 +358,11 @@ def _kind(name: str, text: str) -> str:
     ending = os.path.splitext(name)[1]
     if ending in (".ll", ".ptx", ".mlir"):
         return {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir"}[ending]
+    if ending == ".mir" or text.startswith("--- |"):
+        raise error(
+            None, f"'{name}' is machine IR, which can only be read by LLVM's own tools",
+            "expected bytecode, MLIR, LLVM IR or PTX",
+        )  # fmt: skip
     for line in text.splitlines():
         line = line.strip()
         if not line or line.startswith("//"):
@@ -349,7 +392,8 @@ def _resources(compiled: Compiled, target: Target) -> str:
                 target, threads=x * y * z, registers=used.registers, shared=used.shared + dynamic
             )
             line += (
-                f"; {fits.blocks} blocks of {x * y * z} threads on an SM ({fits.fraction:.0%} of its warps, "
+                f"; {fits.blocks} block{'s' if fits.blocks != 1 else ''} of {x * y * z} threads on an SM "
+                f"({fits.fraction:.0%} of its warps, "
                 f"limited by {' and '.join(fits.limited_by)})"
             )
         lines.append(line + "\n")

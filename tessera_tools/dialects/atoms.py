@@ -28,6 +28,7 @@ from tessera_tools.ir.types import (
     TF32,
     FloatType,
     IntegerType,
+    bit_width,
 )
 from tessera_tools.target import Feature
 
@@ -85,7 +86,7 @@ COPIES: Mapping[str, CopyPrimitive] = {
         90,
         "{}d",
         (1, 2, 3, 4, 5),
-        (),
+        ("nv_tileas.make_tiled_tma_desc", "nv_tileas.async.tiled_tma_load"),
         Feature.TMA,
         16,
         _TMA_SWIZZLES,
@@ -94,7 +95,7 @@ COPIES: Mapping[str, CopyPrimitive] = {
         90,
         "{}d",
         (1, 2, 3, 4, 5),
-        (),
+        ("nv_tileas.make_tiled_tma_desc", "nv_tileas.async.tiled_tma_store"),
         Feature.TMA,
         16,
         _TMA_SWIZZLES,
@@ -179,7 +180,7 @@ PRODUCTS = (
 PRODUCT_EMITTERS: Mapping[str, tuple[str, ...]] = {
     MMA: ("nv_tileas.dot",),
     FMA: ("nv_tileas.dot",),
-    WGMMA: (),
+    WGMMA: ("nv_tileas.async.dot",),
 }
 """The ops that may carry an atom of a primitive, and whose lowering emits it."""
 
@@ -255,10 +256,14 @@ def signless(type: Type) -> Type:
     return IntegerType(type.width) if isinstance(type, IntegerType) else type
 
 
+def least_bits(element: Type) -> int:
+    """Bits of the smallest access that moves one element."""
+    width = bit_width(element)
+    return 8 if width == 1 else 1 << (width - 1).bit_length()
+
+
 def check_emitter(op: Any, emitters: tuple[str, ...], atom: Any) -> None:
     """An error for an op whose lowering does not emit the atom that it carries."""
     if op.name not in emitters:
-        raise op.error(
-            f"has {atom}, which {' and '.join(emitters)} take{'s' if len(emitters) == 1 else ''}; "
-            f"{op.name} cannot do it"
-        )
+        takers = " or ".join(emitters) or "no op in this version"
+        raise op.error(f"has the atom {atom}, which its lowering does not emit; expected on {takers}")

@@ -14,9 +14,12 @@ from tessera_tools.dialects.atoms import (
     CopyPrimitive,
     MmaAtom,
     check_copy,
+    check_emitter,
     element_named,
+    least_bits,
     read_copy,
     read_shape,
+    signless,
 )
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import Dialect, by_word
@@ -53,6 +56,17 @@ class CopyAtomAttr(Attribute, name="cute.copy_atom"):
     def spelling(self) -> str:
         """`sm80_ldg_128_f16`."""
         return f"sm{self.since}_{self.primitive}_{self.row.size.format(self.size)}_{self.element}"
+
+    def check(self, op: Any, element: Type) -> None:
+        """An error for an op whose lowering does not emit the atom, or one that moves other elements."""
+        check_emitter(op, self.row.emitters, self)
+        if signless(self.element) is not element:
+            raise op.error(f"moves elements of {element}, but its atom {self} moves {self.element}")
+        if self.bits and self.bits < least_bits(element):
+            raise op.error(
+                f"has the atom {self}, which moves {self.bits} bits; expected at least {least_bits(element)}, the "
+                f"size of one {element}"
+            )
 
     @classmethod
     def parse(cls, s: Any) -> CopyAtomAttr:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import STAGES, pipeline_for, stages_from
-from tessera_tools.target import Target
+from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
@@ -45,6 +46,7 @@ __all__ = [
     "declared_target",
     "remaining_pipeline",
     "stage_of",
+    "target_of_text",
 ]
 
 FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
@@ -74,11 +76,17 @@ class Options:
     """Path of ptxas; None to find it."""
     ptxas_options: tuple[str, ...] = ()
     ptxas_timeout: float = 300.0
+    nvdisasm: str | None = None
+    """Path of nvdisasm; None to find it."""
     llvm_timeout: float = 120.0
     llvm_pipeline: str = "tile"
     verify_each: bool = True
     num_warps: int = 0
-    """Warps of every kernel that has no `kernel_spec` yet; 0 chooses from its tiles."""
+    """Warps of every kernel that has no `kernel_spec` yet, all in one group; 0 chooses from its tiles."""
+    off: frozenset[str] = frozenset()
+    """Passes that are left out."""
+    plain_abi: bool = False
+    """Whether kernels have the declared parameters alone: no tensor maps behind them, and so no TMA."""
     all_stages: bool = False
     """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
 
@@ -95,6 +103,8 @@ class Compiled:
     """Of the functions on the host."""
     warnings: list[str] = field(default_factory=list[str])
     ptxas_command: list[str] = field(default_factory=list[str])
+    ptxas_output: str = ""
+    """ptxas's own report, if its options ask for it."""
 
     def text(self, stage: Stage) -> str:
         """The text of a stage. KeyError if it was not made."""
@@ -121,10 +131,26 @@ def declared_target(module: Operation) -> str | None:
     return spec.value if isinstance(spec, StringAttr) else None
 
 
-def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0) -> Pipeline:
+_TEXT_TARGETS = {
+    "ptx": re.compile(r"^\s*\.target\s+(sm_\w+)", re.MULTILINE),
+    "llvmir": re.compile(r'^; target: (sm_\w+)$|"target-cpu"="(sm_\w+)"', re.MULTILINE),
+}
+
+
+def target_of_text(text: str, kind: Stage) -> str | None:
+    """The GPU that PTX ("ptx") or LLVM IR ("llvmir") says it is for; None if it names none that is supported."""
+    found = _TEXT_TARGETS[kind].search(text)
+    name = next(filter(None, found.groups()), None) if found is not None else None
+    try:
+        return lookup(name).cpu if name is not None else None
+    except UnknownTargetError:
+        return None
+
+
+def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0, plain_abi: bool = False) -> Pipeline:
     """The passes that lead from `stage` to llvm on `target`, for so many warps (0: chosen by them)."""
     pipeline = Pipeline("builtin.module")
-    for step in pipeline_for(target.name, stage, num_warps):
+    for step in pipeline_for(target.name, stage, num_warps, not plain_abi and not num_warps):
         pipeline.add(parse_pass(step.text))
     return pipeline
 
@@ -185,7 +211,8 @@ class _Run:
                 f"was lowered for '{declared}', and cannot be compiled for '{options.target.name}'",
                 "lower the kernel again from cuda_tile, or name its own GPU",
             )
-        steps = pipeline_for(options.target.name, stage, options.num_warps)
+        agents = not options.plain_abi and not options.num_warps
+        steps = pipeline_for(options.target.name, stage, options.num_warps, agents)
         for name in stages_from(stage):
             if options.all_stages:
                 with self.scope("Output"):
@@ -200,9 +227,12 @@ class _Run:
                 PassManager(
                     pipeline,
                     verify_each=options.verify_each,
+                    # What enters in the middle may have been written by hand.
+                    verify_stages=options.verify_each or stage in ("nv_tileaa", "nv_tileas"),
                     observers=observers,
                     timing=self.timing,
                     on_failure=on_failure,
+                    off=options.off,
                 ).run(module)
 
     def take_plans(
@@ -231,7 +261,8 @@ class _Run:
 
         with self.scope("LLVM IR"):
             text, self.inlined = emit_with_inlined(module, debug=debug)
-        return text
+        # LLVM IR has no word for a module's processor; `target_of_text` reads this one.
+        return f"; target: {self.options.target.cpu}\n{text}" if declared_target(module) else text
 
     def from_llvm_ir(self, ir: str, again: Callable[[], str] | None) -> None:
         """LLVM IR down to `until`. `again` makes the IR with locations, for the place of an error of ptxas."""
@@ -279,6 +310,11 @@ class _Run:
                     pipeline=self.options.llvm_pipeline,
                 )
             except ToolError as failure:
+                if "Cannot select" in failure.message:
+                    cpu = self.options.target.cpu
+                    failure.diagnostics[0].note(
+                        f"{cpu} may lack the instruction; --gpu-name names another GPU"
+                    )
                 raise self.placed(failure, "llvmir") from None
             if self.timing is not None:
                 for step, seconds in reply.seconds.items():
@@ -345,6 +381,8 @@ class _Run:
         self.result.report = made.report
         self.result.ptxas_command = made.command
         self.result.warnings += [f"ptxas: {message.text}" for message in made.warnings]
+        if {"-v", "--verbose"} & set(options.ptxas_options):
+            self.result.ptxas_output = made.output
         for name, used in made.report.entries.items():
             warning = spill_warning(name, used)
             if warning:
@@ -360,7 +398,7 @@ class _Run:
 
         try:
             with self.scope("nvdisasm"):
-                sass = Nvdisasm.find().disassemble(
+                sass = Nvdisasm.find(options.nvdisasm).disassemble(
                     made.cubin, lineinfo=options.lineinfo or options.debug_info
                 )
         except ToolError as failure:

@@ -15,12 +15,13 @@ from tessera_tools.dialects.tile import collectives as exchange
 from tessera_tools.dialects.tile.base import SHARED, space_of
 from tessera_tools.dialects.tile.memory import AllocRegister, Fill
 from tessera_tools.dialects.tile.mesh import SHARDING, ShardingAttr, is_kernel, mesh_of
-from tessera_tools.emit.host_products import launch_products
+from tessera_tools.emit.host_kernels import launch_ops
 from tessera_tools.emit.plan import Exchange, Launch, Plan, Tensor
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import MemRefType
+from tessera_tools.passes.tile.host_values import CHANGES
 
 __all__ = ["has_host", "host_functions", "take_plans"]
 
@@ -63,7 +64,7 @@ def take_plans(module: Operation) -> tuple[Plan, ...]:
     """
     hosts = host_functions(module)
     called = {callee for function in hosts for callee in _called(function)}
-    launch_products(module, hosts)
+    launch_ops(module, hosts)
     plans = tuple(_Reader(function).plan() for function in hosts if function not in called)
     if hosts and not plans:
         raise hosts[0].error("calls itself; functions on the host without recursion are supported")
@@ -143,9 +144,12 @@ class _Reader:
                 self.places[argument] = self.place(op, value)
             for result, value in zip(op.results, self.body(callee), strict=True):
                 self.places[result] = self.places[value]
-        elif not isinstance(op, AllocRegister | Fill | Constant):  # what products began with: zeros
+        elif isinstance(op, CHANGES):
+            raise op.error("changes an argument in a function on the host; give the caller a new tensor")
+        elif not isinstance(op, AllocRegister | Fill | Constant):  # what products and fills began with
             raise op.error(
-                "is not supported in a function on the host; launches, products, collectives and calls are supported"
+                "is not supported in a function on the host; launches, products, elementwise ops, reductions of rows, "
+                "attention, collectives and calls are supported"
             )
 
     def exchange(self, op: Any) -> None:

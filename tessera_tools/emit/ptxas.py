@@ -68,6 +68,9 @@ def max_ptx_of_release(major: int, minor: int) -> int:
     return known[-1]
 
 
+_WARNS = re.compile("Performance Loss|Overriding|[Ii]gnor")
+
+
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """What ptxas made of one PTX module."""
@@ -76,14 +79,16 @@ class Assembled:
     report: Report
     command: list[str]
     seconds: float
+    output: str = ""
+    """What ptxas wrote, with `-v`."""
 
     @property
     def warnings(self) -> list[Message]:
-        """Warnings, and ptxas's remarks about lost performance, which it files under `info`."""
+        """Warnings, and what ptxas files under `info`: lost performance, and options that it overrides."""
         return [
             message
             for message in self.report.messages
-            if message.severity == "warning" or "Performance Loss" in message.text
+            if message.severity == "warning" or _WARNS.search(message.text)
         ]
 
 
@@ -163,7 +168,7 @@ class Ptxas:
                 ) from None
         if not cubin.startswith(b"\x7fELF"):
             raise ToolError("what ptxas wrote is not a cubin: it is no ELF file", details=finished.text)
-        return Assembled(cubin, report, command, finished.seconds)
+        return Assembled(cubin, report, command, finished.seconds, finished.text)
 
     def _run(self, command: list[str], time_limit: float) -> Finished:
         try:

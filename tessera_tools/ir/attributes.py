@@ -15,7 +15,10 @@ Parameters must be hashable.  `verify` runs once, when an object is first made, 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.effect_words import Resource
 
 _MISSING = object()
 
@@ -99,6 +102,9 @@ class Attribute(metaclass=AttributeMeta):
     def verify(self) -> None:
         """Raise ValueError if the parameters do not go together."""
 
+    def verify_encoding(self, shape: tuple[int, ...], element: Any) -> None:
+        """Raise ValueError if the attribute cannot be the encoding of a tensor of that shape and element type."""
+
     def parameters(self) -> tuple[Any, ...]:
         """The parameters in declaration order."""
         return tuple(getattr(self, field) for field in type(self)._fields)
@@ -134,3 +140,8 @@ class Attribute(metaclass=AttributeMeta):
 
 class Type(Attribute):
     """The base of types."""
+
+    @property
+    def resource(self) -> Resource | None:
+        """The memory that a value of the type refers to; None for a value that refers to none."""
+        return None

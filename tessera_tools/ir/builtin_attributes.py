@@ -15,7 +15,7 @@ from tessera_tools.ir import floats
 from tessera_tools.ir.affine import AffineMap, IntegerSet
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.types import (
-    DYNAMIC,
+    DYNAMIC_INDEX,
     F64,
     I1,
     I32,
@@ -215,14 +215,16 @@ class IntegerSetAttr(Attribute, name="builtin.integer_set"):
 
 
 class StridedLayoutAttr(Attribute, name="builtin.strided"):
-    """`strided<[?, 1], offset: 4>`, in elements; `DYNAMIC` prints as `?`."""
+    """`strided<[?, 1], offset: 4>`, in elements; `DYNAMIC_INDEX` prints as `?`."""
 
     strides: tuple[int, ...]
     offset: int = 0
 
     def text(self) -> str:
-        strides = ", ".join("?" if s == DYNAMIC else str(s) for s in self.strides)
-        offset = "" if self.offset == 0 else f", offset: {'?' if self.offset == DYNAMIC else self.offset}"
+        strides = ", ".join("?" if s == DYNAMIC_INDEX else str(s) for s in self.strides)
+        offset = (
+            "" if self.offset == 0 else f", offset: {'?' if self.offset == DYNAMIC_INDEX else self.offset}"
+        )
         return f"strided<[{strides}]{offset}>"
 
 
@@ -311,13 +313,14 @@ HEX_THRESHOLD = 100
 
 
 class DenseResourceAttr(Attribute, name="builtin.dense_resource"):
-    """`dense_resource<key> : tensor<…>`; the blob itself stays in the file's resource section."""
+    """`dense_resource<key> : tensor<…>`; `data` is the blob of the resource section, as hex text, if it has one."""
 
     key: str
     type: Type
+    data: str | None = None
 
     def text(self) -> str:
-        return f"dense_resource<{self.key}> : {self.type}"
+        return f"dense_resource<{attribute_key(self.key)}> : {self.type}"
 
 
 def _nested(shown: list[str], shape: tuple[int, ...]) -> str:

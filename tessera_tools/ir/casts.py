@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.effects import PURE
 from tessera_tools.ir.location import UNKNOWN, Location
-from tessera_tools.ir.traits import PURE
 
 
 class UnrealizedConversionCast(Operation):

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tessera_tools import diagnostics
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builder import Builder, InsertionPoint
+from tessera_tools.ir.effects import MemoryEffects, declared
 from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.mapping import IRMapping
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ class Operation:
     results: list[OpResult]
     attributes: dict[str, Attribute]
     regions: list[Region]
-    successors: list[Block]
+    successors: Sequence[Block]
+    """Where a terminator may go on; change them through `set_successor`/`set_successors`."""
     location: Location
     parent: Block | None
     """The block that holds the operation, or None for a detached one."""
@@ -85,7 +88,9 @@ class Operation:
         self.regions = list(regions)
         for region in self.regions:
             region.parent = self
-        self.successors = list(successors)
+        self.successors = ()
+        if successors:
+            self.set_successors(successors)
         self.location = location
         self.parent = None
         self._prev: Operation | None = None
@@ -114,6 +119,20 @@ class Operation:
         for use in self._operands:
             use._unlink()
         self._operands = [OpOperand(self, i, value) for i, value in enumerate(values)]
+
+    def set_successors(self, blocks: Sequence[Block]) -> None:
+        """Replace all successors."""
+        for block in self.successors:
+            block._branches.pop(self, None)
+        self.successors = tuple(blocks)
+        for block in self.successors:
+            block._branches[self] = None
+
+    def set_successor(self, index: int, block: Block) -> None:
+        """Replace one successor."""
+        changed = list(self.successors)
+        changed[index] = block
+        self.set_successors(changed)
 
     if TYPE_CHECKING:
         # Op classes declare a field of this name; to a type checker it is whatever they make of it.
@@ -183,7 +202,7 @@ class Operation:
             for use in op._operands:
                 use._unlink()
             op._operands = []
-            op.successors = []
+            op.set_successors(())
 
     def move_before(self, other: Operation) -> None:
         self.detach()
@@ -219,8 +238,13 @@ class Operation:
     def has_trait(cls, trait: type[Trait] | Trait) -> bool:
         return any(t is trait or (isinstance(trait, type) and isinstance(t, trait)) for t in cls.traits)
 
-    def attr(self, name: str) -> Attribute | None:
-        return self.attributes.get(name)
+    def effects(self) -> MemoryEffects | None:
+        """What the op itself does besides computing its results (ir/effects.py); None if it may do anything."""
+        return declared(type(self))
+
+    def is_speculatable(self) -> bool:
+        """Whether the op, apart from its regions, may run where the program would not have run it."""
+        return (effects := self.effects()) is not None and effects.speculatable
 
     @property
     def discardable_attributes(self) -> dict[str, Attribute]:
@@ -304,7 +328,7 @@ class UnregisteredOp(Operation):
 class Block:
     """A list of operations with arguments; `parent` is the region that holds it."""
 
-    __slots__ = ("_first", "_last", "_ordered", "arguments", "label", "parent")
+    __slots__ = ("_branches", "_first", "_last", "_ordered", "arguments", "label", "parent")
 
     def __init__(
         self, argument_types: Iterable[Type] = (), locations: Sequence[Location] | None = None
@@ -317,6 +341,8 @@ class Block:
         self._first: Operation | None = None
         self._last: Operation | None = None
         self._ordered = True
+        self._branches: dict[Operation, None] = {}
+        """The operations that have this block among their successors."""
 
     # -- arguments
 
@@ -457,9 +483,20 @@ class Block:
         return list(last.successors) if last is not None else []
 
     def predecessors(self) -> list[Block]:
-        """The blocks of the same region that branch here, once each, in order."""
-        assert self.parent is not None
-        return [b for b in self.parent.blocks if (last := b._last) is not None and self in last.successors]
+        """The blocks of the same region that branch here, once each."""
+        ends = (op for op in self._branches if op.parent is not None and op is op.parent._last)
+        return [op.parent for op in ends if op.parent is not None and op.parent.parent is self.parent]
+
+    def single_predecessor(self) -> Block | None:
+        """The block of the same region that branches here, if it is the only one."""
+        found: Block | None = None
+        for op in self._branches:
+            block = op.parent
+            if block is not None and block is not found and op is block._last and block.parent is self.parent:
+                if found is not None:
+                    return None
+                found = block
+        return found
 
     def split_before(self, op: Operation) -> Block:
         """Move `op` and all that follow into a new block right after this one, and return it."""
@@ -548,12 +585,7 @@ class Region:
                 copy.append(op.clone(mapping))
         mapping.depth -= 1
         if mapping.depth == 0:
-            # Graph regions, and blocks not in dominance order, may use a value before its copy exists.
-            for use in mapping.unmapped:
-                use_target = mapping.values.get(use.value)
-                if use_target is not None:
-                    use.set(use_target)
-            mapping.unmapped.clear()
+            mapping.resolve()
 
     def is_ancestor_of(self, other: Region | None) -> bool:
         while other is not None and other is not self:
@@ -561,23 +593,3 @@ class Region:
             block = op.parent if op is not None else None
             other = block.parent if block is not None else None
         return other is self
-
-
-class IRMapping:
-    """What stands for what in a copy; a value or block without an entry stands for itself."""
-
-    __slots__ = ("blocks", "depth", "unmapped", "values")
-
-    def __init__(self, values: dict[Value, Value] | None = None) -> None:
-        self.values: dict[Value, Value] = values if values is not None else {}
-        self.blocks: dict[Block, Block] = {}
-        self.depth = 0
-        """How many regions deep the copying is under way."""
-        self.unmapped: list[OpOperand] = []
-        """Operands copied as they were because their value had no copy yet."""
-
-    def value(self, value: Value) -> Value:
-        return self.values.get(value, value)
-
-    def block(self, block: Block) -> Block:
-        return self.blocks.get(block, block)

@@ -93,6 +93,23 @@ def reverse_postorder(region: Region) -> list[Block]:
     return out
 
 
+def unreachable_blocks(root: Operation) -> set[Block]:
+    """The blocks inside `root` that no path from their region's entry reaches, and all blocks inside those."""
+    found: set[Block] = set()
+    work = [(root, False)]
+    while work:
+        op, lost = work.pop()
+        for region in op.regions:
+            reachable = (
+                set() if lost else set(reverse_postorder(region) if len(region.blocks) > 1 else region.blocks)
+            )
+            for block in region.blocks:
+                if block not in reachable:
+                    found.add(block)
+                work += [(inner, block not in reachable) for inner in block.operations if inner.regions]
+    return found
+
+
 def _immediate_dominators(preds: list[list[int]]) -> list[int]:
     """Immediate dominators of blocks 0, 1, … given in reverse postorder; block 0's is itself."""
     idom = [-1] * len(preds)
@@ -103,7 +120,8 @@ def _immediate_dominators(preds: list[list[int]]) -> list[int]:
         changed = False
         for i in range(1, len(preds)):
             best = -1
-            for p in preds[i]:
+            # From the last one on: of the blocks of a chain that all leave to one, each is then a step from the next.
+            for p in reversed(preds[i]):
                 if idom[p] < 0:
                     continue
                 a, best = (p, p) if best < 0 else (p, best)

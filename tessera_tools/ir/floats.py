@@ -75,6 +75,20 @@ FORMATS = {
 """The formats by MLIR keyword."""
 
 
+def has_every_number(wide: FloatFormat, narrow: FloatFormat) -> bool:
+    """Whether a format has each number of another; it may have it as a subnormal number."""
+    return (
+        narrow.fraction <= wide.fraction
+        and (narrow.largest >> narrow.fraction) - narrow.bias <= (wide.largest >> wide.fraction) - wide.bias
+        and narrow.least_exponent - narrow.fraction >= wide.least_exponent - wide.fraction
+    )
+
+
+def has_normal_range(wide: FloatFormat, narrow: FloatFormat) -> bool:
+    """Whether a format has each number of another, and the normal ones as normal numbers."""
+    return has_every_number(wide, narrow) and narrow.least_exponent >= wide.least_exponent
+
+
 # -- numbers to bits
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.core import InsertionPoint, Operation, Value
+from tessera_tools.ir.core import Block, InsertionPoint, Operation, Value
+from tessera_tools.ir.dominance import unreachable_blocks
 from tessera_tools.ir.effects import is_trivially_dead
 from tessera_tools.ir.folding import ConstantFolder, constant_value
 from tessera_tools.ir.rewriter import Listener, PatternSet, RewritePattern, Rewriter
@@ -68,6 +69,8 @@ class _Driver(Listener):
         self.folder = ConstantFolder()
         self.result = GreedyResult()
         self.count = 0
+        self.unreachable: set[Block] = set()
+        """Blocks that no path reaches, and those inside: there an operation may be its own operand."""
 
     # -- notifications
 
@@ -106,9 +109,12 @@ class _Driver(Listener):
 
     def collect(self, top_down: bool) -> None:
         self.folder = ConstantFolder()
+        self.unreachable = unreachable_blocks(self.root)
         ops: list[Operation] = []
         # A list, since a walk goes on behind the place to which a constant is moved.
         for op in list(self.root.walk(post_order=not top_down)):
+            if op.parent in self.unreachable:
+                continue
             if op.has_trait(ConstantLike):
                 self.unify(op)
             else:
@@ -144,7 +150,7 @@ class _Driver(Listener):
 
     def visit(self, op: Operation) -> str | None:
         """Change `op` in one way, and say how; None if there is none."""
-        if op.parent is None or op is self.root:
+        if op.parent is None or op is self.root or op.parent in self.unreachable:
             return None
         rewriter = Rewriter(InsertionPoint(op.parent, op), op.location)
         rewriter.listeners.append(self)

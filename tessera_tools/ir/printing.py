@@ -14,6 +14,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.location_aliases import LocationAliases
+from tessera_tools.ir.resources import resource_section
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.ir.types import FunctionType
 
@@ -27,12 +28,13 @@ def print_op(
     """
     printer = Printer(generic=generic, debuginfo=debuginfo, local_scope=local_scope)
     printer.top(op)
-    return printer.text()
+    text = printer.text()
+    return text + resource_section(op) if "dense_resource<" in text else text
 
 
-def op_text(op: Operation) -> str:
+def op_text(op: Operation, *, generic: bool = False) -> str:
     """The text of one operation (for debugging and messages), numbered within its isolated parent."""
-    printer = Printer()
+    printer = Printer(generic=generic)
     root = op
     while root.parent_op is not None and not root.has_trait(IsolatedFromAbove):
         root = root.parent_op

@@ -8,6 +8,7 @@ stands for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tessera_tools.ir import traits
@@ -136,9 +137,25 @@ class SymbolTables:
         self._tables.clear()
 
 
+_shared: list[SymbolTables] = []
+
+
+@contextmanager
+def shared_symbol_tables() -> Iterator[None]:
+    """Let `lookup_symbol` keep the tables that it makes until the `with` block ends; no symbol may change in it."""
+    _shared.append(SymbolTables())
+    try:
+        yield
+    finally:
+        _shared.pop()
+
+
 def lookup_symbol(user: Operation, reference: SymbolRefAttr | str) -> Operation | None:
-    """One look-up without a cache; keep a `SymbolTables` for many."""
-    return SymbolTables().lookup(user, reference)
+    """What a reference means at `user`.
+
+    Makes the table each time, outside of `shared_symbol_tables`; keep a `SymbolTables` for many look-ups.
+    """
+    return (_shared[-1] if _shared else SymbolTables()).lookup(user, reference)
 
 
 def symbol_references(attr: Attribute) -> Iterator[SymbolRefAttr]:
@@ -178,16 +195,6 @@ def _paths_to(symbol: Operation) -> Iterator[tuple[Operation, tuple[str, ...]]]:
         names = (name, *names)
         yield table, names
         name, table = symbol_name(table), table.parent_op
-
-
-def symbol_uses(symbol: Operation) -> list[tuple[Operation, SymbolRefAttr]]:
-    """Every (operation, reference) that refers to the symbol or to something inside it."""
-    uses: list[tuple[Operation, SymbolRefAttr]] = []
-    for table, path in _paths_to(symbol):
-        for op in _scope(table):
-            for attr in op.attributes.values():
-                uses += [(op, ref) for ref in symbol_references(attr) if _starts_with(ref, path)]
-    return uses
 
 
 def _starts_with(ref: SymbolRefAttr, path: tuple[str, ...]) -> bool:

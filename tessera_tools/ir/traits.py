@@ -18,10 +18,6 @@ class Trait:
         """Raise if the operation breaks the trait."""
 
 
-class Pure(Trait):
-    """No side effects and no undefined behaviour: may be moved, merged, or dropped when unused."""
-
-
 class ConstantLike(Trait):
     """One result, no operands, an attribute `value` that is the result."""
 
@@ -110,6 +106,11 @@ class Symbol(Trait):
             raise op.error('visibility expected to be one of ["public", "private", "nested"]')
 
 
+class OwnsConstants(Trait):
+    """Constants used in the op's regions are kept there, as in MLIR's shouldMaterializeInto: each region is run by
+    threads with registers of their own."""
+
+
 class HasParent(Trait):
     """The parent operation is one of `names`."""
 
@@ -131,15 +132,12 @@ class Leaves(Trait):
         self.names = names
 
 
-class MemoryEffects(Trait):
-    """Reads and/or writes memory (`kinds` ⊆ {"read", "write", "allocate", "free"}) and has no other effect."""
-
-    def __init__(self, *kinds: str) -> None:
-        self.kinds = frozenset(kinds)
+class OneRegionRuns(Trait):
+    """One of the regions runs, once; if there is only one, or one is empty, perhaps none."""
 
 
-class RecursiveMemoryEffects(Trait):
-    """Has the effects of the operations in its regions and no others."""
+class RegionsRunTogether(Trait):
+    """All regions run at the same time, each by threads of its own, which do not wait for those of the others."""
 
 
 class SameOperandsAndResultShape(Trait):
@@ -151,7 +149,6 @@ class SameOperandsAndResultShape(Trait):
             raise op.error("requires the same shape for all operands and results")
 
 
-PURE = Pure()
 CONSTANT_LIKE = ConstantLike()
 COMMUTATIVE = Commutative()
 IDEMPOTENT = Idempotent()
@@ -160,12 +157,10 @@ RETURN_LIKE = ReturnLike()
 NO_TERMINATOR = NoTerminator()
 GRAPH_REGION = GraphRegion()
 ISOLATED_FROM_ABOVE = IsolatedFromAbove()
+OWNS_CONSTANTS = OwnsConstants()
 SINGLE_BLOCK = SingleBlock()
 SYMBOL_TABLE = SymbolTable()
 SYMBOL = Symbol()
-RECURSIVE_MEMORY_EFFECTS = RecursiveMemoryEffects()
+ONE_REGION_RUNS = OneRegionRuns()
+REGIONS_RUN_TOGETHER = RegionsRunTogether()
 SAME_SHAPE = SameOperandsAndResultShape()
-READ = MemoryEffects("read")
-WRITE = MemoryEffects("write")
-READ_WRITE = MemoryEffects("read", "write")
-ALLOCATE = MemoryEffects("allocate")

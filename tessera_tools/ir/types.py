@@ -11,9 +11,12 @@ import math
 from typing import ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.effect_words import Resource
 
 DYNAMIC = -1
 """The extent of a dimension known only at run time; printed as `?`."""
+DYNAMIC_INDEX = -(1 << 63)
+"""An offset, size or stride known only at run time, in lists where negative numbers are numbers."""
 
 
 class IntegerType(Type, name="builtin.integer"):
@@ -165,6 +168,15 @@ class RankedTensorType(ShapedType, name="builtin.tensor"):
 
     encoding: Attribute | None = None
 
+    def verify(self) -> None:
+        super().verify()
+        if self.encoding is not None:
+            self.encoding.verify_encoding(self.shape, self.element)
+
+    @property
+    def resource(self) -> Resource | None:
+        return self.element.resource
+
     def text(self) -> str:
         suffix = f", {self.encoding}" if self.encoding is not None else ""
         return f"tensor<{self.dims_text()}{self.element}{suffix}>"
@@ -185,6 +197,21 @@ class MemRefType(ShapedType, name="builtin.memref"):
     layout: Attribute | None = None
     memory_space: Attribute | None = None
 
+    @property
+    def resource(self) -> Resource:
+        return resource_of_space(self.memory_space)
+
+    def verify(self) -> None:
+        super().verify()
+        from tessera_tools.ir.builtin_attributes import AffineMapAttr, StridedLayoutAttr
+
+        if isinstance(self.layout, AffineMapAttr) and self.layout.map.num_dims != self.rank:
+            raise ValueError(
+                f"memref layout mismatch between rank and affine map: {self.rank} != {self.layout.map.num_dims}"
+            )
+        if isinstance(self.layout, StridedLayoutAttr) and len(self.layout.strides) != self.rank:
+            raise ValueError("expected the number of strides to match the rank")
+
     def text(self) -> str:
         parts = [f"{self.dims_text()}{self.element}"]
         parts += [str(a) for a in (self.layout, self.memory_space) if a is not None]
@@ -199,9 +226,24 @@ class UnrankedMemRefType(Type, name="builtin.unranked_memref"):
     element: Type
     memory_space: Attribute | None = None
 
+    @property
+    def resource(self) -> Resource:
+        return resource_of_space(self.memory_space)
+
     def text(self) -> str:
         suffix = f", {memory_space_text(self.memory_space)}" if self.memory_space is not None else ""
         return f"memref<*x{self.element}{suffix}>"
+
+
+def resource_of_space(space: Attribute | None) -> Resource:
+    """The memory that a memory space is: 0 (and none) and 1 global, 3 shared, 5 registers."""
+    from tessera_tools.ir.builtin_attributes import IntegerAttr
+
+    number = 0 if space is None else space.value if isinstance(space, IntegerAttr) else -1
+    return _SPACES.get(number, Resource.MEMORY)
+
+
+_SPACES = {0: Resource.GLOBAL, 1: Resource.GLOBAL, 3: Resource.SHARED, 5: Resource.REGISTERS}
 
 
 def memory_space_text(space: Attribute) -> str:
@@ -230,6 +272,13 @@ INDEX = IndexType()
 NONE = NoneType()
 
 
+def stored_bits(number: IntegerType | FloatType) -> int:
+    """Bits that a number takes in memory: an i1 takes a byte, a tf32 four."""
+    if isinstance(number, FloatType):
+        return 32 if number.keyword == "tf32" else number.width
+    return 8 if number.width == 1 else number.width
+
+
 def bit_width(type: Type) -> int:
     """The width of a scalar type in bits (index counts as 64); ValueError for other types."""
     if isinstance(type, IntegerType | FloatType):
@@ -242,6 +291,15 @@ def bit_width(type: Type) -> int:
 def element_type(type: Type) -> Type:
     """The element type of a shaped type, or the type itself."""
     return getattr(type, "element", type) if not isinstance(type, ComplexType) else type
+
+
+def have_same_shape(first: Type, second: Type) -> bool:
+    """Whether two types are of one kind, with the same extents, scalable ones too, if they have any."""
+    if not isinstance(first, ShapedType | UnrankedTensorType | UnrankedMemRefType):
+        return not isinstance(second, ShapedType | UnrankedTensorType | UnrankedMemRefType)
+    if type(first) is not type(second):
+        return False
+    return all(getattr(first, key, None) == getattr(second, key, None) for key in ("shape", "scalable"))
 
 
 def with_element(type: Type, element: Type) -> Type:

@@ -15,12 +15,14 @@ from typing import Any
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
 from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region
+from tessera_tools.ir.symbols import shared_symbol_tables
 from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, Terminator, Trait
 
 
 def verify(op: Operation) -> list[Diagnostic]:
     """Every error in `op` and all inside it; empty when it is valid."""
-    return _Verifier().run(op)
+    with shared_symbol_tables():
+        return _Verifier().run(op)
 
 
 def verify_or_raise(op: Operation) -> None:
@@ -217,4 +219,12 @@ def _shown(op: Operation) -> str:
     """The operation in one line, for an error that is about the whole of it."""
     if op.regions:
         return f"'{op.name}'"
+    from tessera_tools.ir.printing import op_text
+
+    try:
+        for check in _plan(type(op)).checks:
+            check(op)
+    except DiagnosticError:
+        # Only of a valid op can the format of its class be written.
+        return op_text(op, generic=True).strip()
     return str(op).strip()

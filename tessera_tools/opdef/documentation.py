@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.ir.traits import HasParent, MemoryEffects, Trait
+from tessera_tools.ir.effects import MemoryEffects, Pure
+from tessera_tools.ir.traits import HasParent, Trait
 from tessera_tools.opdef.attribute_kinds import EnumAttr
 from tessera_tools.opdef.dialect import Dialect, all_dialects
 from tessera_tools.opdef.fields import AttributeField
@@ -195,8 +196,8 @@ def trait_text(trait: Trait) -> str:
     """A trait in words: its class's name, with its parameters."""
     if isinstance(trait, HasParent):
         return f"HasParent({', '.join(trait.names)})"
-    if isinstance(trait, MemoryEffects):
-        return f"MemoryEffects({', '.join(sorted(trait.kinds))})"
+    if isinstance(trait, MemoryEffects) and not isinstance(trait, Pure):
+        return str(trait)
     return type(trait).__name__
 
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.effects import declared
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.traits import Trait
 from tessera_tools.ir.types import I32
@@ -91,11 +92,18 @@ class OpDefinition:
         return value
 
     def infer(self, field: OperandField | ResultField, known: dict[str, Any]) -> Type | None:
-        """The type that the constraints give `field`, from the known types (or attributes) of other fields."""
+        """The type that the constraints give `field`, from the known types (or attributes) of other fields.
+
+        Raises ValueError if it follows from a required attribute that is missing.
+        """
         constraint = field.constraint
         if isinstance(constraint, Exactly):
             return constraint.type
         if isinstance(constraint, Derived) and all(name in known for name in constraint.fields):
+            for name in constraint.fields:
+                source = self.fields[name]
+                if known[name] is None and isinstance(source, AttributeField) and source.arity == "single":
+                    raise ValueError(f"requires attribute '{source.key}'")
             return constraint.function(*(known[name] for name in constraint.fields))
         sources = self._sources.get(field.name)
         if sources is None:
@@ -273,6 +281,11 @@ class Op(Operation, metaclass=_OpMeta):
                     setattr(cls, key, copied)
                     fields[key] = copied
         cls.definition = OpDefinition(cls, list(fields.values()))
+        operands = {f.name for f in cls.definition.operands}
+        for effect in effects.own if (effects := declared(cls)) is not None else ():
+            for field in (effect.on, effect.through):
+                if field is not None and field not in operands:
+                    raise TypeError(f"{name}: an effect is on '{field}', which is no operand of the op")
         keys = {f.key for f in cls.definition.attributes}
         if cls.definition.operand_segments:
             keys.add(_SEGMENT_KEYS[0])

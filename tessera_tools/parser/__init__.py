@@ -26,9 +26,11 @@ def parse_module(
     *,
     allow_unregistered: bool = False,
     implicit_index_constants: bool = False,
+    first_line: int = 1,
 ) -> Operation:
     """The file's `builtin.module`; top-level operations are put into one where the file has none.
 
+    `first_line` is where the text begins, if it is a part of the file.
     Older spellings that a dialect still reads are translated into today's ops.
     Raises DiagnosticError with every error found.  Nothing is verified beyond what reading needs.
     """
@@ -38,7 +40,7 @@ def parse_module(
     if isinstance(text, bytes):
         text = decode(text, filename)
     with _deep_recursion():
-        module = _read(Source(text, filename), allow_unregistered, implicit_index_constants)
+        module = _read(Source(text, filename, first_line), allow_unregistered, implicit_index_constants)
     upgrade_spelling(module)
     return module
 
@@ -46,8 +48,10 @@ def parse_module(
 def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bool) -> Operation:
     from tessera_tools.parser.build import Builder
     from tessera_tools.parser.driver import Parser
+    from tessera_tools.parser.metadata import read_metadata
     from tessera_tools.parser.rules import default_table
 
+    source.resources = read_metadata(source)
     parser = Parser(source, default_table(), allow_unregistered=allow_unregistered)
     statements = parser.parse()
     builder = Builder(

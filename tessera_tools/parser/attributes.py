@@ -193,10 +193,10 @@ def _dense_array(scanner: AttributeScanner, start: int) -> Attribute:
 
 def _dense_resource(scanner: AttributeScanner, start: int) -> Attribute:
     scanner.expect("<")
-    key = scanner.optional_string() if scanner.peek('"') else scanner.word()
+    key = scanner.string() if scanner.peek('"') else scanner.word()
     scanner.expect(">")
     scanner.expect(":")
-    return ba.DenseResourceAttr(key, scanner.type())
+    return ba.DenseResourceAttr(key, scanner.type(), scanner.source.resources.get(key))
 
 
 def _affine_map(scanner: AttributeScanner, start: int) -> Attribute:
@@ -219,7 +219,7 @@ def _affine_set(scanner: AttributeScanner, start: int) -> Attribute:
 
 def _strided(scanner: AttributeScanner, start: int) -> Attribute:
     def stride() -> int:
-        return ty.DYNAMIC if scanner.optional("?") else scanner.integer()
+        return ty.DYNAMIC_INDEX if scanner.optional("?") else scanner.integer()
 
     scanner.expect("<")
     strides = scanner.list("[", stride, "]")

@@ -17,7 +17,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator
+from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock
 from tessera_tools.ir.types import I32, NONE
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
@@ -315,6 +315,10 @@ class Builder(Scopes):
                 location,
                 properties=dict(props or {}),
             )
+        if op_class.has_trait(SingleBlock) and op_class.has_trait(NoTerminator):
+            for region in regions:
+                if not region.blocks:
+                    region.append(Block())
         for key, value in (props or {}).items():
             if key in merged:
                 raise self.error_at(statement.start, f"'{key}' is given both as property and attribute")

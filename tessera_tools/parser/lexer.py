@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.diagnostics import DiagnosticError, closest
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.aliases import Aliases
 from tessera_tools.parser.lexical import MAX_DIGITS, MAX_NESTING
+from tessera_tools.parser.metadata import METADATA
 from tessera_tools.parser.quick import QuickForms
 from tessera_tools.parser.rules import Table
 from tessera_tools.parser.scanner import Scanner
@@ -41,7 +42,6 @@ _RESULTS = re.compile(
 _GENERIC_HEAD = re.compile(r"\s*\(")
 _FIRST_KEY = re.compile(r'\{\s*([A-Za-z_][\w.$]*|"[^"\n]*")\s*(=(?!=)|,|\})')
 _ALIAS = re.compile(r"[#!][A-Za-z_$][\w$]*[ \t]*=(?!=)")
-_METADATA = re.compile(r"\{-#.*?#-\}", re.DOTALL)
 _PLAIN_COMPOSITE = re.compile(r'[a-z_]\w*<[^<>"]*(?:<[^<>"]*>[^<>"]*)*>(?!>)')
 
 
@@ -231,21 +231,17 @@ class Lexer:
         return ops[name], Token(name, at)
 
     def _unknown_op(self, word: str) -> str:
-        import difflib
-
         from tessera_tools.opdef.dialect import find_dialect, find_op
         from tessera_tools.opdef.registry import DIALECT_MODULES
 
         if find_op(word) is not None:
             return f"op '{word}' has no custom form; write it in the generic form '\"{word}\"(…) : (…) -> …'"
         prefix = word.partition(".")[0]
-        close = difflib.get_close_matches(
-            word if "." in word else f"{self.default}.{word}", list(self.table.ops), 1, 0.75
-        )
-        hint = f"; did you mean '{close[0]}'?" if close else ""
+        close = closest(word if "." in word else f"{self.default}.{word}", self.table.ops, 0.75)
+        hint = f"; did you mean '{close}'?" if close else ""
         if "." in word and prefix not in DIALECT_MODULES and find_dialect(prefix) is None:
-            near = difflib.get_close_matches(prefix, list(DIALECT_MODULES), 1, 0.6)
-            hint = hint or (f"; did you mean '{near[0]}'?" if near else "")
+            near = closest(prefix, DIALECT_MODULES)
+            hint = hint or (f"; did you mean '{near}'?" if near else "")
             return f"unknown dialect '{prefix}' of op '{word}'{hint}"
         return f"unknown op '{word}'{hint}"
 
@@ -266,7 +262,7 @@ class Lexer:
                 self._close()
             return literal, mark
         if mark == "{":
-            metadata = _METADATA.match(self.text, at)
+            metadata = METADATA.match(self.text, at)
             if metadata is not None and "RESULTS" in row:
                 self.at = metadata.end()
                 return self.next(row)

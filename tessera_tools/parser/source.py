@@ -10,13 +10,16 @@ from tessera_tools.ir.location import FileLineColLoc
 
 
 class Source:
-    """A file's name and text."""
+    """A file's name and text (or a part of it, from line `first_line` on, counted from 1), and the blobs of its
+    metadata (hex text, by key)."""
 
-    __slots__ = ("_starts", "file", "text")
+    __slots__ = ("_starts", "file", "first_line", "resources", "text")
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str, file: str, first_line: int = 1) -> None:
         self.text = text
         self.file = file
+        self.first_line = first_line
+        self.resources: dict[str, str] = {}
         self._starts: list[int] | None = None
 
     def line_column(self, offset: int) -> tuple[int, int]:
@@ -28,7 +31,7 @@ class Source:
                 starts.append(at + 1)
             self._starts = starts
         line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+        return line + self.first_line - 1, offset - self._starts[line - 1] + 1
 
     def location(self, offset: int) -> FileLineColLoc:
         line, column = self.line_column(offset)

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Remark, emit
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Remark, closest, emit
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
+    from tessera_tools.target import Target
 
 __all__ = ["OptionError", "Pass", "PassContext", "PassFailure", "option"]
 
@@ -102,17 +103,40 @@ class OptionInfo:
         return f"{{{text}}}" if needs_quotes else text
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a kernel takes, as compiled: registers of a thread, bytes of a thread that ptxas spilled, bytes of shared
+    memory of a block."""
+
+    registers: int
+    spilled: int
+    shared: int
+
+
+Measure = Callable[["Operation", "Target"], Mapping[str, Measured]]
+"""Compiles a copy of a module; what its kernels take, by name, as far as they could be compiled."""
+
+
+def measure_nothing(module: Operation, target: Target) -> Mapping[str, Measured]:
+    """Where there is no back end to ask."""
+    return {}
+
+
 class PassContext:
     """What one run of a pass may use beside the operation.
 
     counters: the pass's statistics, by name. `count` adds to one.
+    measure: what kernels take when they are compiled.
     """
 
-    __slots__ = ("_runner", "counters")
+    __slots__ = ("_runner", "counters", "measure")
 
-    def __init__(self, counters: Counter[str] | None = None, runner: Any = None) -> None:
+    def __init__(
+        self, counters: Counter[str] | None = None, runner: Any = None, measure: Measure = measure_nothing
+    ) -> None:
         self.counters: Counter[str] = Counter() if counters is None else counters
         self._runner = runner
+        self.measure = measure
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to one of the statistics that the pass class declares."""
@@ -216,10 +240,8 @@ class Pass:
 
 
 def _no_such_option(pass_name: str, name: str, known: list[str]) -> str:
-    import difflib  # only on the way to an error
-
     if not known:
         return f"pass '{pass_name}' takes no options, found '{name}'"
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"expected one of {', '.join(known)}"
+    close = closest(name, known)
+    hint = f"did you mean '{close}'?" if close else f"expected one of {', '.join(known)}"
     return f"pass '{pass_name}' has no option '{name}'; {hint}"

@@ -11,8 +11,8 @@ from collections import Counter
 
 from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.dominance import reverse_postorder
-from tessera_tools.ir.effects import own_effects
-from tessera_tools.ir.traits import Leaves, Symbol, Terminator
+from tessera_tools.ir.effects import is_needed
+from tessera_tools.ir.traits import Leaves, Terminator
 
 __all__ = ["erase_dead", "erase_unreachable_blocks"]
 
@@ -132,10 +132,8 @@ def _may_go(op: Operation) -> bool:
     """Whether nothing but its results makes the op needed; terminators are needed as what they are about is."""
     if op.has_trait(Terminator):
         return True
-    if op.has_trait(Symbol) and "sym_name" in op.attributes:
-        return False
-    effects, _ = own_effects(op)
-    return effects is not None and effects <= {"read", "allocate"}
+    effects = op.effects()
+    return effects is not None and not is_needed(op, effects.kinds)
 
 
 def _branch_operands(op: Operation, position: int) -> list[Value] | None:

@@ -15,11 +15,12 @@ from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, InternalFault, emit
 from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.traits import IsolatedFromAbove
-from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes import stages
+from tessera_tools.passes.base import Measure, Pass, PassContext, measure_nothing
 from tessera_tools.passes.pipeline import ANY, Pipeline, parse_pipeline
 from tessera_tools.passes.printing import symbol_of
 from tessera_tools.passes.statistics import Statistics
@@ -40,10 +41,6 @@ class Observer(Protocol):
     def failed(self, pass_: Pass, op: Operation) -> None: ...
 
 
-class InternalFault(DiagnosticError):
-    """A fault of a pass, not of its input. The manager's caller adds where the reproducer is."""
-
-
 def describe(op: Operation) -> str:
     """`'func.func' @gemm`: an op as errors call it."""
     name = symbol_of(op)
@@ -56,6 +53,9 @@ class PassManager:
     observers: called around every pass, in order; `after` and `failed` in reverse.
     on_failure: called with (text of a pipeline that fails alone on the same input, failing pass, op) before the
         error is raised; what it returns (a note, or None) is added to the error. Reproducers are written there.
+    verify_stages: whether to check the specs of the stages around passes (`stages.py`); as verify_each unless told.
+    off: names of passes that are left out.
+    measure: what passes ask for the resources of kernels as they are compiled.
     """
 
     def __init__(
@@ -67,8 +67,16 @@ class PassManager:
         timing: Timing | None = None,
         statistics: Statistics | None = None,
         on_failure: Callable[[DiagnosticError, Pass, Operation], str | None] | None = None,
+        verify_stages: bool | None = None,
+        off: frozenset[str] = frozenset(),
+        measure: Measure = measure_nothing,
     ) -> None:
         self.pipeline = pipeline
+        self._verify_stages = verify_each if verify_stages is None else verify_stages
+        self._off = off
+        self._holds = ""
+        """The spec of `stages.SPECS` that the module keeps; "" while none is known to hold."""
+        self._measure = measure
         self.statistics = statistics or Statistics()
         self._verify_each = verify_each
         self._observers = observers
@@ -110,9 +118,12 @@ class PassManager:
                                 self._run(nested, inner)
 
     def _run_pass(self, pass_: Pass, op: Operation) -> None:
+        if pass_.name in self._off:
+            return
+        on_stages = op.parent_op is None and self._check_before(pass_, op)
         for observer in self._observers:
             observer.before(pass_, op)
-        context = PassContext(self.statistics.of(pass_), self._run_text)
+        context = PassContext(self.statistics.of(pass_), self._run_text, self._measure)
         with self._scope(pass_.shown, id(pass_)):
             try:
                 changed = pass_.run(op, context)
@@ -127,8 +138,36 @@ class PassManager:
             else:
                 if self._verify_each and changed is not False:
                     self._verify(pass_, op)
+                if on_stages:
+                    self._check_after(pass_, op, changed is not False)
         for observer in reversed(self._observers):
             observer.after(pass_, op)
+
+    def _check_before(self, pass_: Pass, op: Operation) -> bool:
+        """Warn of a pass on a stage that it does not know, and return False; fail where the module is not what the pass
+        expects."""
+        reason = stages.unknown_stage(pass_.name, op)
+        if reason is not None:
+            emit(Diagnostic("warning", op.location, reason))
+            return False
+        need = stages.NEEDS.get(pass_.name, "")
+        if need and self._verify_stages and need != self._holds:
+            self._check_spec(need, f"pass '{pass_.name}' starts from there", pass_, op)
+        return True
+
+    def _check_after(self, pass_: Pass, op: Operation, changed: bool) -> None:
+        """Fail where the module does not keep what the pass promises, or what held before it."""
+        promised = stages.PROMISES.get(pass_.name, "" if pass_.name in stages.ENDS else self._holds)
+        if promised and self._verify_stages and (changed or promised != self._holds):
+            self._check_spec(promised, f"after pass '{pass_.name}' on {describe(op)}", pass_, op)
+        self._holds = promised
+
+    def _check_spec(self, spec: str, when: str, pass_: Pass, op: Operation) -> None:
+        with self._scope("(V) Stage", "stages"):
+            failure = stages.problems(op, spec)
+        if failure is not None:
+            failure.diagnostics[0].note(when)
+            self._fail(failure, pass_, op)
 
     def _verify(self, pass_: Pass, op: Operation) -> None:
         from tessera_tools.ir.verifier import verify
@@ -191,11 +230,8 @@ def _internal(fault: Exception, pass_: Pass, op: Operation) -> InternalFault:
     location: HasStart = inner.location
     if location.start() is None:
         location = op.location
-    what = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
-    what = " ".join(what.split())[:300]
     at = "" if inner is op else f" at '{inner.name}'"
-    message = f"internal fault in pass '{pass_.name}' on {describe(op)}{at}: {what}"
-    return InternalFault(Diagnostic("error", location, message))
+    return InternalFault.of(fault, f"in pass '{pass_.name}' on {describe(op)}{at}", location)
 
 
 def _innermost(trace: TracebackType | None) -> Operation | None:

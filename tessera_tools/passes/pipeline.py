@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, closest
 from tessera_tools.passes.base import OptionError, Pass
 from tessera_tools.passes.table import PASSES, find_pass
 
@@ -197,10 +197,8 @@ def make_pass(name: str, options: dict[str, str]) -> Pass | None:
 
 
 def _suggest_pass(name: str) -> str:
-    import difflib  # only on the way to an error
-
-    close = difflib.get_close_matches(name, PASSES, n=1)
-    return f"did you mean '{close[0]}'?" if close else "--list-passes shows every pass"
+    close = closest(name, PASSES)
+    return f"did you mean '{close}'?" if close else "--list-passes shows every pass"
 
 
 def _matching(text: str, start: int) -> int | None:

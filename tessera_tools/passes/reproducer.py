@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.ir.builtin_attributes import quote
+from tessera_tools.parser.metadata import METADATA
 
-__all__ = ["Reproducer", "strip_resources", "with_reproducer"]
+__all__ = ["Reproducer", "find_reproducer", "with_reproducer"]
 
-_SECTION = re.compile(r"^\{-#.*?^#-\}[ \t]*\n?|\{-#.*?#-\}", re.DOTALL | re.MULTILINE)
 _ENTRY = re.compile(r"\bmlir_reproducer\s*:\s*\{", re.DOTALL)
 _FIELD = re.compile(
     r'\b(pipeline|verify_each|disable_threading)\s*:\s*("(?:[^"\\]|\\.)*"|true|false)', re.DOTALL
@@ -37,24 +37,28 @@ class Reproducer:
 def with_reproducer(ir: str, reproducer: Reproducer) -> str:
     """The text of a reproducer file."""
     verify = str(reproducer.verify_each).lower()
-    return (
-        f"{ir.rstrip()}\n\n"
-        "{-#\n  external_resources: {\n    mlir_reproducer: {\n"
+    section = (
+        "  external_resources: {\n    mlir_reproducer: {\n"
         f"      pipeline: {quote(reproducer.pipeline)},\n"
         f"      disable_threading: true,\n      verify_each: {verify}\n"
         "    }\n  }\n#-}\n"
     )
+    body = ir.rstrip()
+    end = "\n#-}"
+    if body.endswith(end):
+        return f"{body.removesuffix(end)},\n{section}"
+    return f"{body}\n\n{{-#\n{section}"
 
 
-def strip_resources(text: str, file: str) -> tuple[str, Reproducer | None]:
-    """The IR with its `{-# … #-}` sections blanked (line numbers stay), and the reproducer that they hold.
+def find_reproducer(text: str, file: str) -> Reproducer | None:
+    """The reproducer in the `{-# … #-}` sections of a file.
 
     Raises DiagnosticError for a reproducer without a pipeline.
     """
     if "mlir_reproducer" not in text:
-        return text, None
+        return None
     found: Reproducer | None = None
-    for section in _SECTION.finditer(text):
+    for section in METADATA.finditer(text):
         entry = _ENTRY.search(section[0])
         if entry is None:
             continue
@@ -64,9 +68,7 @@ def strip_resources(text: str, file: str) -> tuple[str, Reproducer | None]:
             raise error(Position(file, line, 1), 'this reproducer has no pipeline; expected `pipeline: "…"`')
         pipeline = _ESCAPE.sub(_unescape, fields["pipeline"][1:-1])
         found = Reproducer(pipeline, fields.get("verify_each", "true") == "true")
-    if found is None:
-        return text, None
-    return _SECTION.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text), found
+    return found
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -10,7 +10,9 @@ begins with the text as the user wrote it.
 from __future__ import annotations
 
 import math
+import os
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ from tessera_tools.runtime.types import TYPES, Type, lookup_type, type_of_array
 
 __all__ = [
     "FORMS",
+    "LARGEST",
     "BufferSpec",
     "Expectation",
     "MapSpec",
@@ -40,7 +43,8 @@ FORMS = (
     "@FILE.bin:TYPE:SHAPE, or a number as TYPE:VALUE"
 )
 _NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_LARGEST = 1 << 36
+_CHUNK = 1 << 20
+LARGEST = 1 << 36
 """Bytes of the largest buffer: what is longer is a slip of the finger."""
 
 
@@ -133,8 +137,8 @@ def _shape(text: str, given: str, type: Type) -> tuple[int, ...]:
     if not all(part.isascii() and part.isdigit() for part in parts):
         raise _bad(text, f"the shape is '{given}'", "expected numbers with x between them, as in 128x64")
     shape = tuple(map(int, parts))
-    if math.prod(shape) * type.size > _LARGEST:
-        raise _bad(text, f"{math.prod(shape) * type.size:,} bytes; expected at most {_LARGEST:,}")
+    if math.prod(shape) * type.size > LARGEST:
+        raise _bad(text, f"{math.prod(shape) * type.size:,} bytes; expected at most {LARGEST:,}")
     return shape
 
 
@@ -220,14 +224,23 @@ def _map(name: str, parts: Sequence[str], text: str) -> MapSpec:
     return MapSpec(name, parts[0], box, options["swizzle"], options["fill"], text)
 
 
-def read_bytes(path: str, text: str) -> bytes:
-    """A file's content. Raises DiagnosticError."""
+def read_bytes(path: str, text: str, most: int = LARGEST) -> bytes:
+    """A file's content, of at most `most` bytes; `text` says in messages where it is named. Raises DiagnosticError."""
     try:
         with open(path, "rb") as file:
-            return file.read()
+            if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty() and path != os.devnull:
+                raise _bad(text, f"'{path}' is a device; expected a file")
+            raw = bytearray()
+            while len(raw) <= most and (part := file.read(_CHUNK)):
+                raw += part
+    except (ValueError, UnicodeEncodeError):
+        raise _bad(text, f"{path!r} is no name of a file") from None
     except OSError as failure:
         reason = (failure.strerror or str(failure)).lower()
         raise _bad(text, f"cannot open '{path}': {reason}") from None
+    if len(raw) > most:
+        raise _bad(text, f"'{path}' is larger than {most:,} bytes")
+    return bytes(raw)
 
 
 def read_array(path: str, type: Type | None, shape: tuple[int, ...] | None, text: str) -> tuple[Array, Type]:

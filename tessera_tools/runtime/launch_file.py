@@ -6,7 +6,8 @@
      "args": [{"pointer": "A", "offset": 0}, {"i32": 128}, {"f32": 0.125}]}
 
 Also known: `block`, `cluster` and `shared` (bytes) of the launch; a buffer may have `size` (bytes of zeros) instead of
-`file`; `"args"` may hold `{"bytes": "00ff…"}` and `{"pointer": "A"}`. Files are relative to the JSON's folder.
+`file`; `"args"` may hold `{"bytes": "00ff…"}` and `{"pointer": "A"}`. Files are relative to the JSON's folder, and lie
+in it unless the user allows others: a launch file may come from somebody else.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
-from tessera_tools.runtime.arguments import read_bytes
+from tessera_tools.runtime.arguments import LARGEST, read_bytes
 from tessera_tools.runtime.interface import Buffer, Device
 from tessera_tools.runtime.signature import Scalar, Shape
 from tessera_tools.runtime.types import TYPES, lookup_type
 
 __all__ = ["BufferImage", "LaunchFile", "PointerArgument", "read_launch"]
+
+
+_LONGEST = 64 << 20
+"""Bytes of a launch file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,8 @@ class LaunchFile:
     """What the JSON says, checked."""
 
     path: str
+    allow_outside: bool = False
+    """Whether files may lie outside the JSON's folder."""
     entry: str | None = None
     grid: Shape | None = None
     block: Shape | None = None
@@ -61,18 +68,35 @@ class LaunchFile:
     buffers: dict[str, BufferImage] = field(default_factory=dict[str, BufferImage])
     args: list[PointerArgument | Scalar] = field(default_factory=list[PointerArgument | Scalar])
 
-    def resolve(self, file: str) -> str:
-        """A file's path: relative to the JSON's folder."""
-        return os.path.join(os.path.dirname(self.path), file)
+    def resolve(self, file: str, where: str) -> str:
+        """A file's path: relative to the JSON's folder. Raises DiagnosticError for one outside, at `where`."""
+        folder = os.path.dirname(self.path)
+        path = os.path.join(folder, file)
+        inside = os.path.realpath(folder or ".")
+        if not self.allow_outside and os.path.commonpath([inside, os.path.realpath(path)]) != inside:
+            raise error(
+                None,
+                f"{self.path}: {where}: '{file}' lies outside the folder of the launch file",
+                "--allow-outside allows it",
+            )
+        return path
 
     def images(self) -> dict[str, bytes]:
         """Every buffer's image. Raises DiagnosticError for a file that cannot be read, or a pointer outside."""
         found: dict[str, bytes] = {}
-        for name, image in self.buffers.items():
-            where = f"{self.path}: buffers.{name}.file"
-            found[name] = (
-                bytes(image.size) if image.file is None else read_bytes(self.resolve(image.file), where)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if (total := sum(image.size for image in self.buffers.values())) > memory // 4:
+            raise _bad(
+                self.path, "buffers", f"{total:,} bytes of zeros", f"at most {memory // 4:,} on this machine"
             )
+        for name, image in self.buffers.items():
+            where = f"buffers.{name}.file"
+            if image.out is not None:
+                self.resolve(image.out, f"buffers.{name}.out")  # refused before anything runs
+            if image.file is None:
+                found[name] = bytes(image.size)
+            else:
+                found[name] = read_bytes(self.resolve(image.file, where), f"{self.path}: {where}")
             for at, _, _ in image.pointers:
                 if at + 8 > len(found[name]):
                     raise _bad(
@@ -133,19 +157,25 @@ class _Object:
         value = self.data.get(key)
         if not isinstance(value, str) or not value:
             raise self.bad(key, "a text")
+        if not value.isprintable():
+            raise self.bad(key, "a text without control characters")
         return value
 
-    def count(self, key: str) -> int:
+    def count(self, key: str, most: int = LARGEST) -> int:
         value = self.data.get(key, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self.bad(key, "a whole number of 0 or more")
+        if value > most:
+            raise self.bad(key, f"at most {most:,}")
         return value
 
     def shape(self, key: str) -> Shape:
         value = self.data[key]
         whole = isinstance(value, list) and 1 <= len(value) <= 3
-        if not whole or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in value):
-            raise self.bad(key, "a list of one to three numbers from 1")
+        if not whole or not all(
+            isinstance(n, int) and not isinstance(n, bool) and 0 < n < 1 << 31 for n in value
+        ):
+            raise self.bad(key, "a list of one to three numbers from 1 to 2147483647")
         x, y, z = (*value, 1, 1)[:3]
         return x, y, z
 
@@ -153,13 +183,16 @@ class _Object:
 def _kind(value: object) -> str:
     if isinstance(value, dict):
         return "an object"
-    text = json.dumps(value)
+    try:
+        text = json.dumps(value)
+    except ValueError:
+        return "a number of thousands of digits"
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def read_launch(path: str) -> LaunchFile:
+def read_launch(path: str, *, allow_outside: bool = False) -> LaunchFile:
     """Read and check a launch. Raises DiagnosticError for anything unexpected."""
-    raw = read_bytes(path, "--launch")
+    raw = read_bytes(path, "--launch", _LONGEST)
     try:
         data = json.loads(raw)
     except json.JSONDecodeError as failure:
@@ -167,9 +200,11 @@ def read_launch(path: str) -> LaunchFile:
         raise error(place, f"this is not JSON: {failure.msg.lower()}") from None
     except (UnicodeDecodeError, RecursionError):
         raise error(None, f"{path}: this is not JSON: it is not UTF-8 text, or nested too deeply") from None
+    except ValueError:
+        raise error(None, f"{path}: a number has thousands of digits, expected at most 64 bits") from None
     fields = ("entry", "grid", "block", "cluster", "shared", "buffers", "args")
     top = _Object(data, path, "the launch", fields)
-    launch = LaunchFile(path)
+    launch = LaunchFile(path, allow_outside)
     if top.has("entry"):
         launch.entry = top.text("entry")
     if top.has("grid"):
@@ -252,4 +287,9 @@ def _argument(item: object, where: str, launch: LaunchFile) -> PointerArgument |
         raise _bad(path, where, str(value), f"a number that fits {type.name}")
     if type.kind == "i" and value >= 1 << type.bits - 1:
         value -= 1 << type.bits
-    return Scalar(float(value) if type.kind == "f" else value, type)
+    if type.kind != "f":
+        return Scalar(value, type)
+    try:
+        return Scalar(float(value), type)
+    except OverflowError:
+        raise _bad(path, where, _kind(value), f"a number of type {type.name}") from None

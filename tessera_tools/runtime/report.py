@@ -52,7 +52,7 @@ def figures(stats: Counters) -> dict[str, Any]:
     conflicts = {
         str(line): [n, n - stats.ideal_wavefronts[line]] for line, n in sorted(stats.wavefronts.items())
     }
-    moved = sum(count for name, count in stats.bytes.items() if _is_global(name))
+    used = sum(stats.used.values())
     return {
         "instructions": {"total": sum(classes.values()), "by_class": dict(classes.most_common())},
         "opcodes": dict(stats.instructions.most_common()),
@@ -65,18 +65,13 @@ def figures(stats: Counters) -> dict[str, Any]:
             "requests": requests,
             "sectors": sectors,
             "sectors_per_request": round(sectors / requests, 3) if requests else 0.0,
-            "efficiency": round(moved / (32 * sectors), 4) if sectors else 0.0,
+            "efficiency": round(used / (32 * sectors), 4) if sectors else 0.0,
             "by_line": {str(line): [n, stats.sectors[line]] for line, n in sorted(stats.requests.items())},
         },
         "bytes": dict(sorted(stats.bytes.items())),
         "flops": dict(stats.flops),
         "waits": dict(stats.waits),
     }  # fmt: skip
-
-
-def _is_global(name: str) -> bool:
-    """Whether these bytes were counted as sectors, too: what lanes load, store and copy."""
-    return name.endswith(".global")
 
 
 def stats_tables(

@@ -17,7 +17,7 @@ from tessera_tools.sim.memory import POISON, UNINITIALIZED, Buffer
 from tessera_tools.sim.program import Variable
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
-__all__ = ["BUILTINS", "bounded"]
+__all__ = ["BUILTINS"]
 
 Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Any]
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
@@ -59,17 +59,12 @@ def _number(warp: Warp, lane: int, address: int, width: int) -> bytes:
     return bytes(_byte(warp, lane, address + at) for at in range(width))
 
 
-_WIDEST = 1 << 16
-"""Characters that a width or precision may ask for; the device's buffer holds no more than a MiB in all."""
-
-
-def bounded(text: str | None) -> str | None:
-    """A width or precision, no larger than _WIDEST; the sign stays."""
-    if not text:
+def _extent(text: str | None) -> str | None:
+    """A width or precision, of which the output's limit leaves no more than `MOST_OUTPUT`."""
+    if text is None or len(text) < 7:
         return text
-    digits = text.lstrip("-")
-    value = _WIDEST if len(digits) > 6 else min(int(digits), _WIDEST)
-    return f"-{value}" if text.startswith("-") else str(value)
+    sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return f"{sign}{MOST_OUTPUT if len(digits) > 7 else min(int(digits), MOST_OUTPUT)}"
 
 
 def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
@@ -88,11 +83,12 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
         flags, width, precision, length, kind = match.groups()
         if kind == "%":
             return "%"
-        if width == "*":
-            width = str(int.from_bytes(take(4), "little", signed=True))
-        if precision == "*":
-            precision = str(int.from_bytes(take(4), "little", signed=True))
-        width, precision = bounded(width), bounded(precision)
+        width = _extent(str(int.from_bytes(take(4), "little", signed=True)) if width == "*" else width)
+        precision = _extent(
+            str(int.from_bytes(take(4), "little", signed=True)) if precision == "*" else precision
+        )
+        if precision is not None and precision.startswith("-"):
+            precision = None  # as if it were left out (C, 7.21.6.1)
         spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", take(8))

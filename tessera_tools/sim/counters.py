@@ -32,6 +32,8 @@ class Counters:
     """What they would be without bank conflicts."""
     sectors: Counter[int] = field(default_factory=Counter[int])
     """32-byte sectors of global memory by PTX line."""
+    used: Counter[int] = field(default_factory=Counter[int])
+    """Bytes of global memory that a request's lanes ask for, each byte once, by PTX line."""
     requests: Counter[int] = field(default_factory=Counter[int])
     """Global memory requests by PTX line."""
     waits: Counter[str] = field(default_factory=Counter[str])
@@ -48,6 +50,7 @@ class Counters:
     def global_access(self, line: int, addresses: Array, width: int) -> None:
         self.sectors[line] += sectors(addresses, width)
         self.requests[line] += 1
+        self.used[line] += len(np.unique(addresses)) * width  # every access lies at a multiple of its width
 
 
 def wavefronts(addresses: Array, width: int) -> tuple[int, int]:

@@ -5,11 +5,10 @@ Source: PTX ISA, "State Spaces", "Variables", "Initializers", "Kernel and Functi
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
-from tessera_tools.sim.operands import number
+from tessera_tools.sim.operands import OperandError, number
 from tessera_tools.sim.program import Function, Program, RegisterDeclaration, Scope, Variable
 from tessera_tools.sim.syntax import Token
 from tessera_tools.sim.types import TYPES, Type
@@ -28,6 +27,13 @@ class Declarations:
 
     def fault(self, token: Token, message: str, *notes: str) -> DiagnosticError:
         return error(Position(self.program.file, token.line or 0, token.column or 0), message, *notes)
+
+    def number(self, token: Token, text: str | None = None) -> int:
+        """The integer that a token, or its part `text`, spells."""
+        try:
+            return number(token if text is None else text)
+        except OperandError as failure:
+            raise self.fault(token, str(failure)) from None
 
     def type(self, token: Token) -> Type:
         found = TYPES.get(token[1:])
@@ -53,7 +59,7 @@ class Declarations:
 
     def register(self, name: str, span: Token | None, type: Type, scope: Scope) -> None:
         if span is not None:
-            count = number(str(span)[1:-1].strip())
+            count = self.number(span, str(span)[1:-1].strip())
             if count > 1 << 20:
                 raise self.fault(span, f"{count} registers; expected at most {1 << 20}")
             scope.ranges[name] = (count, type, self.new_slots(type, count))
@@ -78,9 +84,9 @@ class Declarations:
                 elif kind == "NAME":
                     name = part
                 elif kind is None and part.data == "attribute" and str(part.children[0]) == ".align":
-                    align = number(part.children[1])
+                    align = self.number(part.children[1])
                 elif kind is None and part.data == "dimension":
-                    sizes.append(number(part.children[0]) if part.children[0] is not None else 0)
+                    sizes.append(self.number(part.children[0]) if part.children[0] is not None else 0)
             assert type is not None
             if register:
                 self.register(str(name), None, type, function.scope)
@@ -121,9 +127,9 @@ class Declarations:
             elif kind is None and part.data == "variable_space":
                 space = str(part.children[0])[1:]
             elif kind is None and part.data == "attribute":
-                words = [str(word) for word in part.children]
+                words = part.children
                 if words[0] == ".align":
-                    align = number(words[1])
+                    align = self.number(words[1])
                 elif words[0].startswith(".v"):
                     vector = int(words[0][2:])
             elif kind is None and part.data == "declarator":
@@ -143,7 +149,7 @@ class Declarations:
         count = 1
         for index, extent in enumerate(extents):
             if extent is not None:
-                count *= number(extent)
+                count *= self.number(extent)
             elif index == 0 and values:
                 count *= len(values)
             else:
@@ -173,28 +179,31 @@ class Declarations:
                 flat.append(self.initial_value(child))
         return flat
 
+    def offset(self, token: Token | None) -> int:
+        """`+ 16` behind a symbol."""
+        if token is None:
+            return 0
+        value = self.number(token, token[1:].strip())
+        return -value if token[0] == "-" else value
+
     def initial_value(self, tree: Any) -> object:
         children = tree.children
         if tree.data == "number":
             sign = -1 if children[0] == "-" else 1
             token = children[1]
             if token.type == "INTEGER":
-                return sign * number(token)
+                return sign * self.number(token)
             if token.type == "FLOAT":
                 return sign * float(token)
             digits = str(token)[2:]
             return int(digits, 16).to_bytes(len(digits) // 2, "little")
         if tree.data == "address":
-            return (str(children[0]), _offset(children[1]), False, 0)
+            return (str(children[0]), self.offset(children[1]), False, 0)
         if tree.data == "address_in":
             if str(children[0]) != "generic":
                 raise self.fault(children[0], f"found '{children[0]}', expected 'generic'")
-            return (str(children[1]), _offset(children[2]), True, 0)
+            return (str(children[1]), self.offset(children[2]), True, 0)
         # `0xFF00(symbol)`: one byte of an address (PTX ISA, "Initializers").
-        mask = number(children[0])
+        mask = self.number(children[0])
         shift = (mask & -mask).bit_length() - 1
-        return (str(children[1]), _offset(children[2]), True, shift)
-
-
-def _offset(token: Token | None) -> int:
-    return 0 if token is None else int(re.sub(r"\s", "", str(token)), 0)
+        return (str(children[1]), self.offset(children[2]), True, shift)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tessera_tools.sim.program import Address, Group, Immediate, Name, Operand, Pair, Vector
 
-__all__ = ["OperandError", "read_operands", "number"]
+__all__ = ["OperandError", "number", "read_operands"]
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>0[fFdD][0-9a-fA-F]{8,16}|\d+\.\d*(?:[eE][+-]?\d+)?)"
@@ -21,6 +21,8 @@ _TOKEN = re.compile(
     r"|(?P<sign>[\[\](){},|!+\-;]))"
 )
 _MAX = 1 << 64
+_MOST_DIGITS = 2 + 64
+"""Of 64 bits in binary, with the prefix."""
 
 
 class OperandError(ValueError):
@@ -30,6 +32,8 @@ class OperandError(ValueError):
 def number(text: str) -> int:
     """A PTX integer literal: decimal, 0x, 0b, or octal with a leading 0; a U at the end is dropped."""
     text = text.rstrip("U")
+    if len(text) > _MOST_DIGITS:
+        raise OperandError(f"'{text[:20]}…' has {len(text)} digits, and does not fit 64 bits")
     lowered = text.lower()
     if lowered.startswith("0x"):
         return int(lowered, 16)

@@ -12,15 +12,17 @@ import re
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.declarations import Declarations
-from tessera_tools.sim.operands import OperandError, number, read_operands
+from tessera_tools.sim.operands import OperandError, read_operands
 from tessera_tools.sim.program import Function, Instruction, Name, Operand, Program, Scope, SourceLocation
 from tessera_tools.sim.syntax import Token, Tree, parse
 
 __all__ = ["read"]
 
 _INSTRUCTION = re.compile(r"(?:@\s*(!?)\s*([%$\w]+)\s+)?([a-z][a-z0-9_]*)((?:\.[\w:]+)*)(.*);", re.DOTALL)
+_NUMBER = r"(\d{1,18})(?!\d)"
 _LOC = re.compile(
-    r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?(?:\s*,\s*function_name\s+[^,]+,\s*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?"
+    rf"\.loc\s+(\d+)\s+{_NUMBER}(?:\s+{_NUMBER})?"
+    rf"(?:\s*,\s*function_name\s+[^,]+,\s*inlined_at\s+(\d+)\s+{_NUMBER}\s+{_NUMBER})?"
 )
 _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
 
@@ -50,11 +52,15 @@ class _Builder(Declarations):
             kind, children = item.data, item.children
             if kind == "version":
                 major, _, minor = str(children[0]).partition(".")
+                if not (major + (minor or "0")).isdigit() or len(children[0]) > 8:
+                    raise self.fault(
+                        children[0], f"found the version '{children[0][:20]}', expected one such as 8.0"
+                    )
                 program.version = (int(major), int(minor or 0))
             elif kind == "target":
                 program.targets = tuple(map(str, children))
             elif kind == "address_size":
-                program.address_size = number(children[0])
+                program.address_size = self.number(children[0])
                 if program.address_size != 64:
                     raise self.fault(children[0], f"the address size is {children[0]}; expected 64")
             elif kind == "module_variable":
@@ -95,7 +101,7 @@ class _Builder(Declarations):
             elif child.data == "body":
                 body = child
             elif child.data in ("reqntid", "maxntid", "reqnctapercluster"):
-                sizes = tuple(number(size) for size in child.children)
+                sizes = tuple(self.number(size) for size in child.children)
                 sizes += (1,) * (3 - len(sizes))
                 if child.data == "reqntid":
                     function.required_block = sizes
@@ -150,7 +156,8 @@ class _Builder(Declarations):
 
     def loc(self, token: Token) -> None:
         match = _LOC.match(token)
-        assert match is not None
+        if match is None:
+            raise self.fault(token, f"cannot read the location '{token[:40]}'")
         file = self.files.get(match.group(1), f"file {match.group(1)}")
         line = int(match.group(2))
         if not line:

@@ -21,8 +21,6 @@ __all__ = ["Token", "Tree", "parse"]
 
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
-_LONG_NUMBER = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<![\w$%])(\d[0-9A-Za-z]{68,})')
-"""A string, or more digits than any literal of 64 bits needs: an octal one has 23, a binary one 67."""
 _SHOWN = 40
 """Characters of the text that an error quotes."""
 
@@ -103,11 +101,6 @@ def _blank(match: re.Match[str]) -> str:
 def parse(text: str, file: str) -> Tree:
     """The light tree of a PTX module. Raises DiagnosticError at the first token that cannot stand where it stands."""
     text = _COMMENT.sub(_blank, text)
-    for match in _LONG_NUMBER.finditer(text):
-        if match.group(1) is not None:
-            start = match.start()
-            place = Position(file, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
-            raise error(place, f"a number of {len(match.group(1))} digits; expected one that fits in 64 bits")
     table = _table()
     states, gotos, rules, skip, lexer = table.states, table.gotos, table.rules, table.ignored, table.lexer
     stack, values = [table.start], list[Any]()

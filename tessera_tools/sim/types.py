@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TYPES", "UNSIGNED", "SIGNED", "Type", "is_type"]
+__all__ = ["SIGNED", "TYPES", "UNSIGNED", "Type", "is_type"]
 
 UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 SIGNED: dict[int, Any] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}

@@ -40,8 +40,8 @@ __all__ = [
     "land",
     "registers_of",
     "state_of",
-    "watch",
     "warpgroup_of",
+    "watch",
 ]
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add", "divide", "fma", "from_integer", "multiply", "round_fraction", "root"]
+__all__ = ["add", "divide", "fma", "from_integer", "multiply", "root", "round_fraction"]
 
 Array = Any
 _SPLIT = 134217729.0

@@ -172,17 +172,44 @@ _TABLE: dict[str, Target] = {
 }
 
 
+_PRODUCTS = {
+    name: architecture
+    for architecture, names in {
+        "sm_80": "a100 a30",
+        "sm_86": "a2 a10 a16 a40 rtxa2000 rtxa4000 rtxa4500 rtxa5000 rtxa5500 rtxa6000 rtx3050 rtx3060 rtx3060ti "
+        "rtx3070 rtx3070ti rtx3080 rtx3080ti rtx3090 rtx3090ti",
+        "sm_89": "l4 l40 l40s rtx2000ada rtx4000ada rtx4500ada rtx5000ada rtx6000ada rtx4050 rtx4060 rtx4060ti "
+        "rtx4070 rtx4070super rtx4070ti rtx4070tisuper rtx4080 rtx4080super rtx4090 rtx4090d",
+        "sm_90": "h100 h200 h20 h800 gh200",
+        "sm_100": "b100 b200 gb200",
+        "sm_103": "b300 gb300",
+        "sm_110": "jetsonthor thor",
+        "sm_120": "rtx5050 rtx5060 rtx5060ti rtx5070 rtx5070ti rtx5080 rtx5090 rtxpro4000blackwell "
+        "rtxpro4500blackwell rtxpro5000blackwell rtxpro6000blackwell rtxpro6000",
+        "sm_121": "gb10 dgxspark",
+    }.items()
+    for name in names.split()
+}
+"""Product → architecture, from NVIDIA's "CUDA GPU Compute Capability" page; names as `_product` makes them."""
+
+
+def _product(name: str) -> str:
+    """`NVIDIA GeForce RTX 4090` → `rtx4090`."""
+    words = name.lower().replace("-", " ").replace("_", " ").split()
+    return "".join(word for word in words if word not in ("nvidia", "geforce", "tesla", "quadro"))
+
+
 def targets() -> tuple[Target, ...]:
     """Every supported target, oldest first."""
     return tuple(_TABLE.values())
 
 
 def lookup(name: str) -> Target:
-    """The target that the user calls `name`: `sm_90` and `sm_90a` are the same one.
+    """The target that the user calls `name`: `sm_90` and `sm_90a` are the same one, and so is `H100`.
 
     Raises UnknownTargetError, with a hint, for every other name.
     """
-    found = _TABLE.get(name)
+    found = _TABLE.get(name) or _TABLE.get(_PRODUCTS.get(_product(name), ""))
     if found is None and name.endswith("a"):
         candidate = _TABLE.get(name[:-1])
         # `sm_80a` exists nowhere; only an architecture that is compiled with the suffix has it.
@@ -196,7 +223,18 @@ def _suggest(name: str) -> str:
     digits = "".join(c for c in name if c.isdigit())
     if f"sm_{digits}" in _TABLE:
         return f"did you mean 'sm_{digits}'?"
+    oldest = min(_TABLE.values(), key=lambda target: target.compute_capability)
+    if (
+        name.startswith(("sm_", "compute_"))
+        and 1 < len(digits) < 4
+        and int(digits) < oldest.compute_capability
+    ):
+        return f"the oldest GPU that is supported is {oldest.name}"
     import difflib  # only on the way to an error
 
-    close = difflib.get_close_matches(name.lower(), _TABLE, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else "name the GPU's architecture, as in --gpu-name=sm_90"
+    close = difflib.get_close_matches(name, _TABLE, n=1)
+    close = close or difflib.get_close_matches(_product(name), _PRODUCTS, n=1, cutoff=0.8)
+    if close:
+        meant = close[0] if close[0] in _TABLE else close[0].upper()
+        return f"did you mean '{meant}'?"
+    return "name the GPU or its architecture, as in --gpu-name=H100 or --gpu-name=sm_90"

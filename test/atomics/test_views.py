@@ -70,6 +70,22 @@ def test_axes_of_the_view_may_change_places() -> None:
     assert np.array_equal(after.reshape(13, 20), 2 * numbers[:20, :13].T)
 
 
+def test_indices_of_two_types_into_a_padded_view() -> None:
+    """Padding is what a load gives; a reduction leaves what is outside the view alone."""
+    rng = np.random.default_rng(fresh_seed())
+    text = _text("i32", "add", "20x13xi32, strides=[13,1]", "8x16")
+    plain = "partition_view<tile=(8x16), tensor_view<20x13xi32, strides=[13,1]>>"
+    padded = plain.replace("tensor_view", "padding_value = zero, tensor_view")
+    text = text.replace("MSHAPE", "20, 13").replace("MSTRIDE", "13, 1").replace(plain, padded)
+    text = text.replace("%t2 =", "%w = exti %y unsigned : tile<i32> -> tile<i64>\n    %t2 =")
+    text = text.replace("%mp[%x, %y]", "%mp[%x, %w]").replace(
+        f"{padded}, tile<i32>", f"{padded}, tile<i32>, tile<i64>"
+    )
+    numbers = rng.integers(0, 99, (24, 16), np.int32)
+    after, _ = run(text, np.zeros(20 * 13, np.int32), numbers, np.int32(24), np.int32(16), grid=(3, 1, 1))
+    assert np.array_equal(after.reshape(20, 13), numbers[:20, :13])
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_read_back(target: str) -> None:
     """`red`, not `atom`: the memory system does it alone."""

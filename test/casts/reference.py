@@ -98,7 +98,7 @@ def encode(name: str, values: Array, mode: str = "nearest_even", *, saturate: bo
         code = np.where(exact | (finite < table[0]), low, high)
     else:
         middle = (table[low] + table[high]) / 2
-        up = (finite > middle) | ((finite == middle) & (low % 2 == 1))
+        up = (finite > middle) | ((finite == middle) & ((low % 2 == 1) | (mode == "nearest_away")))
         code = np.where(~exact & up, high, low)
     beyond = form.finite - 1 if saturate or form.top == "numbers" else form.finite
     over = code >= form.finite

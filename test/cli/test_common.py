@@ -27,6 +27,10 @@ VALUES = {"o": None, "O": None, "flag": "true", "text": None, "marker": "// ----
         (["--cse", "file"], ["--run-pass=cse", "file"]),
         (["--cse=a=1 b=2"], ["--run-pass=cse=a=1 b=2"]),
         (["--", "--cse"], ["--", "--cse"]),
+        (["input", "--marker", "text"], ["input", "--marker=text"]),
+        (["--marker", "text", "input"], ["--marker=text", "input"]),
+        (["input", "--marker=text", "other"], ["input", "--marker=text", "other"]),
+        (["input", "--flag", "other"], ["input", "--flag=true", "other"]),
     ],
 )
 def test_arguments_are_brought_into_clicks_form(argv: list[str], expected: list[str]) -> None:
@@ -37,6 +41,11 @@ def test_arguments_are_brought_into_clicks_form(argv: list[str], expected: list[
 def test_unknown_and_incomplete_options_are_refused(argv: list[str]) -> None:
     with pytest.raises(click.UsageError):
         normalize(argv, VALUES, {})
+
+
+def test_an_option_of_a_pass_given_as_a_flag_gets_a_hint() -> None:
+    with pytest.raises(click.UsageError, match="an option of a pass: --canonicalize='max-iterations=…'"):
+        normalize(["--max-iterations=4"], VALUES, dict.fromkeys(("cse", "canonicalize")))
 
 
 def test_deep_recursion_gets_a_larger_stack() -> None:

@@ -39,6 +39,12 @@ def test_help_lists_every_option() -> None:
         assert f"--{name}" in out
 
 
+def test_a_report_may_stand_behind_its_option(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(SCALE)
+    tessera_run("k.ptx", *ARGS, "--report", "rep.json", cwd=tmp_path)
+    assert json.loads((tmp_path / "rep.json").read_text())["status"] == "success"
+
+
 def test_a_buffer_is_written_as_npy(tmp_path: Path) -> None:
     tessera_run(*ARGS, "--out", "x=y.npy", cwd=tmp_path)
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.arange(100, dtype=np.float32) / 2)
@@ -195,24 +201,42 @@ def test_a_cubin_is_refused_on_the_simulated_gpu(tmp_path: Path) -> None:
     assert "give the .ptx or .mlir it was made from, or use --device=cuda" in err
 
 
+MANIFEST = {
+    "schema": 2, "target": "sm_80", "ptx_version": "8.0",
+    "kernels": [{
+        "name": "scale", "block": [64, 1, 1], "cluster": [1, 1, 1], "static_shared": 0, "dynamic_shared": 0,
+        "registers": 16, "tensor_maps": [],
+        "parameters": [
+            {"name": "data", "type": "ptr", "size": 8, "offset": 0},
+            {"name": "count", "type": "i32", "size": 4, "offset": 8},
+            {"name": "factor", "type": "f32", "size": 4, "offset": 12},
+        ],
+    }],
+}  # fmt: skip
+
+
 def test_a_manifest_names_parameters(tmp_path: Path) -> None:
-    manifest = {
-        "schema": 1, "target": "sm_80", "ptx_version": "8.0",
-        "kernels": [{
-            "name": "scale", "block": [64, 1, 1], "cluster": [1, 1, 1], "static_shared": 0, "dynamic_shared": 0,
-            "registers": 16, "tensor_maps": [],
-            "parameters": [
-                {"name": "data", "type": "ptr", "size": 8, "offset": 0},
-                {"name": "count", "type": "i32", "size": 4, "offset": 8},
-                {"name": "factor", "type": "f32", "size": 4, "offset": 12},
-            ],
-        }],
-    }  # fmt: skip
-    (tmp_path / "m.json").write_text(json.dumps(manifest))
+    (tmp_path / "m.json").write_text(json.dumps(MANIFEST))
     err = refused("--manifest=m.json", "--arg=zeros:f32:8", "--arg=f32:8", "--arg=f32:1", cwd=tmp_path)
     assert "parameter 'count' (i32): found f32:8.0, expected i32" in err
     err = refused("--manifest=m.json", "--arg=i64:8", "--arg=i32:8", "--arg=f32:1", cwd=tmp_path)
     assert "parameter 'data' (ptr): found i64:8, expected a buffer" in err
+
+
+@pytest.mark.parametrize("place", ["6-ptx.json", "7-cubin.json"])
+def test_the_manifest_beside_ptx_is_found(place: str, tmp_path: Path) -> None:
+    (tmp_path / "6-ptx.ptx").write_text(SCALE)
+    (tmp_path / "6-ptx.json").write_text('{"of": "another program"}')
+    (tmp_path / place).write_text(json.dumps(MANIFEST))
+    args = ("--arg=zeros:f32:8", "--arg=f32:8", "--arg=f32:1")
+    assert refused("6-ptx.ptx", *args, cwd=tmp_path) == refused(
+        "6-ptx.ptx", f"--manifest={place}", *args, cwd=tmp_path
+    )
+    (tmp_path / place).write_text(json.dumps(MANIFEST).replace('"scale"', '"other"'))
+    (tmp_path / "none.ptx").write_text(SCALE)
+    assert refused("6-ptx.ptx", *args, cwd=tmp_path).replace("6-ptx", "none") == refused(
+        "none.ptx", *args, cwd=tmp_path
+    )
 
 
 def test_a_param_list_names_parameters() -> None:

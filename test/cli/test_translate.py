@@ -13,6 +13,7 @@ from oracles import require_tool
 from tessera_tools.cli.translate import FLAGS, OUTPUTS, VALUES, run
 
 IR = VECTOR_ADD.encode()
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def translate(*argv: str, stdin: bytes = IR, cwd: Path | None = None, status: int = 0) -> tuple[bytes, str]:
@@ -59,6 +60,61 @@ def test_a_cubin_has_its_manifest_beside_it(tmp_path: Path) -> None:
     assert [p["type"] for p in kernel["parameters"]] == ["ptr", "ptr", "ptr", "i32"]
     assert [p["offset"] for p in kernel["parameters"]] == [0, 8, 16, 24]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["add.cubin", "add.json"]
+
+
+def test_a_cubin_does_not_take_the_name_of_its_manifest(tmp_path: Path) -> None:
+    _, err = translate("--mlir-to-cubin", "-o", "add.json", cwd=tmp_path, status=1)
+    assert "'add.json' has the name of the cubin's launch manifest" in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("gpu", ["sm_90a", "sm_100a"])
+def test_each_saved_stage_is_compiled_for_its_own_gpu(gpu: str, tmp_path: Path) -> None:
+    require_tool("ptxas")
+    source = str(ROOT / "examples" / "gemm.mlir")
+    translate(
+        "--mlir-to-cubin", f"--gpu-name={gpu}", "--save-temps=stages", "-o", "a.cubin", source, cwd=tmp_path
+    )
+    assert (tmp_path / "stages" / "7-cubin.json").read_text() == (tmp_path / "a.json").read_text()
+    for name in ("2-nv_tileaa.mlir", "3-nv_tileas.mlir", "4-llvm.mlir", "4b-llvm.ll", "6-ptx.ptx"):
+        translate("--mlir-to-cubin", f"stages/{name}", "-o", "b.cubin", cwd=tmp_path)
+        manifest = json.loads((tmp_path / "b.json").read_text())
+        assert manifest["target"] == gpu, name
+
+
+def test_an_instruction_that_the_default_gpu_lacks_gets_a_hint(tmp_path: Path) -> None:
+    text = "declare i1 @llvm.nvvm.elect.sync(i32)\ndefine ptx_kernel void @k(ptr addrspace(1) %p) {\n"
+    text += "  %a = call { i32, i1 } @llvm.nvvm.elect.sync(i32 -1)\n  %b = extractvalue { i32, i1 } %a, 0\n"
+    text += "  store i32 %b, ptr addrspace(1) %p\n  ret void\n}\n"
+    _, err = translate("--mlir-to-ptx", stdin=text.replace("i1 @", "{ i32, i1 } @", 1).encode(), status=1)
+    assert "--gpu-name names another GPU" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [("k.mir", b"--- |\n", "is machine IR"), ("k.cubin", b"\x7fELF\0\0", "is a cubin, the end of the way")],
+)
+def test_what_cannot_be_fed_back_in(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    _, err = translate("--mlir-to-ptx", name, cwd=tmp_path, status=1)
+    assert says in err
+    assert err.count("error") == 1
+
+
+def test_options_of_ptxas_show(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    text = str(ROOT / "examples" / "gemm.mlir")
+    _, err = translate("--mlir-to-cubin", "--ptxas-options=-v", "-o", "a.cubin", text, cwd=tmp_path)
+    assert "ptxas info    : Used" in err
+    options = "--ptxas-options=-maxrregcount=32"
+    _, err = translate("--mlir-to-cubin", options, "-o", "a.cubin", text, cwd=tmp_path)
+    assert "warning: ptxas: Overriding global maxrregcount 32" in err
+
+
+def test_nvdisasm_can_be_named(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    _, err = translate("--mlir-to-sass", "--nvdisasm=./none", cwd=tmp_path, status=1)
+    assert "nvdisasm is not at './none', which --nvdisasm names" in err
 
 
 def test_ptx_is_an_input_too(tmp_path: Path) -> None:
@@ -182,3 +238,11 @@ def test_debug_info_is_of_code_that_is_not_optimized() -> None:
     assert "--debug-info describes code as it is without optimization, and -O2 asks for it" in err
     ptx, _ = translate("--mlir-to-ptx", "--debug-info", "-O0")
     assert b".target sm_80" in ptx
+
+
+@pytest.mark.parametrize("name", ['a"b.mlir', "a\\b.mlir", "a\nb.mlir", "a\x1b[31mb.mlir", "é.mlir"])
+@pytest.mark.parametrize("option", ["--lineinfo", "--debug-info"])
+def test_any_file_name_goes_down_to_the_cubin(name: str, option: str, tmp_path: Path) -> None:
+    require_tool("ptxas")
+    (tmp_path / name).write_text((ROOT / "examples" / "vector_add.mlir").read_text())
+    translate("--mlir-to-cubin", option, name, "-o", "a.cubin", cwd=tmp_path)

@@ -40,12 +40,13 @@ COMPARISONS = ("equal", "not_equal", "less_than", "greater_than_or_equal")
 
 @dataclass
 class Statement:
-    """`kind` says what the other fields are; `bodies` are lists of statements."""
+    """`kind` says what the other fields are; `bodies` are lists of statements; `unroll`: a loop's hint."""
 
     kind: str
     words: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     bodies: tuple[list[Statement], ...] = ()
+    unroll: int = 0
 
 
 # -- making one
@@ -114,6 +115,7 @@ class Maker:
     def loop(self, depth: int) -> Statement:
         """A `for` of at most a few iterations, or an endless loop that counts how long it may run."""
         kind = "for" if self.rng.random() < 0.5 else "loop"
+        unroll = int(self.rng.choice((0, 0, 1, 2, 3, 5)))
         self.loops.append(kind)
         body = self.block(depth + 1)
         self.loops.pop()
@@ -122,13 +124,13 @@ class Maker:
         if self.rng.random() < 0.4:
             # From one number to another, as far as their last bits say.
             words = (self.pick(NUMBERS), self.pick(("", "unsigned")), self.pick(NUMBERS), self.pick(NUMBERS))
-            return Statement("for", words, (int(self.rng.integers(1, 4)),), (body,))
+            return Statement("for", words, (int(self.rng.integers(1, 4)),), (body,), unroll)
         words = (self.pick(NUMBERS), self.pick(("", "unsigned")))
         step = int(self.rng.integers(1, 4))
         lower, upper = (int(n) for n in self.rng.integers(-3, 5, 2))
         if words[1]:
             lower, upper = lower + 3, upper + 3
-        return Statement("for", words, (lower, upper, step), (body,))
+        return Statement("for", words, (lower, upper, step), (body,), unroll)
 
 
 # -- interpreting
@@ -384,7 +386,7 @@ class Writer:
         self.now |= arguments
         self.now[variable] = counter
         self.block(s.bodies[0], f"continue {' '.join(names)}", {"continue": names})
-        self.line("}")
+        self.line(f"}} {{tessera.unroll_hint = {s.unroll} : i64}}" if s.unroll else "}")
         self.now = before | results
 
     def endless(self, s: Statement) -> None:

@@ -226,8 +226,8 @@ def test_only_a_division_by_a_safe_constant_may_be_speculated() -> None:
     block = Block([I32])
     builder = Builder.at_end(block)
     divisors = [builder.insert(arith.Constant(i32(n))).result for n in (0, -1, 3)]
-    assert [arith.DivSI(block.arguments[0], d).is_speculatable for d in divisors] == [False, False, True]
-    assert [arith.DivUI(block.arguments[0], d).is_speculatable for d in divisors] == [False, True, True]
+    assert [arith.DivSI(block.arguments[0], d).is_speculatable() for d in divisors] == [False, False, True]
+    assert [arith.DivUI(block.arguments[0], d).is_speculatable() for d in divisors] == [False, True, True]
 
 
 def test_flags_are_kept_in_declaration_order_and_fast_is_all() -> None:

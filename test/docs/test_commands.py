@@ -66,3 +66,16 @@ def test_the_examples_run(tmp_path: Path) -> None:
     (tmp_path / "build").mkdir()
     for command in commands(PAGE, "tessera-opt", "tessera-translate", "tessera-run"):
         check_command(command, tmp_path)
+
+
+def test_commands_of_the_pages_leave_files_in_build_alone() -> None:
+    outputs = re.compile(
+        r"(?:-o|--out|--save-ptx|--save-temps|--report|--crash-reproducer|--mlir-print-ir-tree-dir)[ =](\S+)"
+    )
+    bad: list[str] = []
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")):
+        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run"):
+            for name in outputs.findall(command):
+                if not name.rpartition("=")[2].startswith(("build/", "-", "/dev/null")):
+                    bad.append(f"{page.name}: {command}")
+    assert not bad

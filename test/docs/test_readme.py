@@ -25,7 +25,7 @@ def test_the_examples_work_when_pasted(page: Path, tmp_path: Path) -> None:
     require_tool("ptxas")
     require_tool("nvdisasm")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    pasted = commands(page, "tessera-opt", "tessera-translate", "tessera-run")
+    pasted = commands(page, "mkdir", "tessera-opt", "tessera-translate", "tessera-run")
     assert len(pasted) >= 3
     for command in pasted:
         check_command(command, tmp_path)

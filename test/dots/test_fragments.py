@@ -7,7 +7,7 @@ import pytest
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, TF32, FloatType, IntegerType, Type
 from tessera_tools.layout import LinearLayout, atoms, held_operand, shape_of
-from tessera_tools.passes.tileas.dot_layouts import fragments, operand_layouts, warp_grid
+from tessera_tools.planning.dot_layouts import fragments, operand_layouts, warp_grid
 from tessera_tools.sim import fragments as tables
 
 E4M3, S8 = FloatType("f8E4M3FN"), IntegerType(8, "signed")

@@ -307,7 +307,7 @@ def store_always(module: Operation) -> None:
     """No bounds check on the last store: the branch around it goes there in both cases."""
     store = ops(module, "llvm.store")[-1].parent
     branch = next(op for op in ops(module, "llvm.cond_br") if op.successors[0] is store)
-    branch.successors = [branch.successors[0]] * 2
+    branch.set_successors([branch.successors[0]] * 2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tessera_tools.ir import traits
+from tessera_tools.ir import effects, traits
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Block, Builder, Operation, OpOperand, OpResult, Region, Value
@@ -32,19 +32,19 @@ class Loop(Operation):
 
     __slots__ = ()
     name = "t.loop"
-    traits = (traits.RECURSIVE_MEMORY_EFFECTS,)
+    traits = (effects.RECURSIVE_MEMORY_EFFECTS,)
 
 
 class Const(Operation):
     __slots__ = ()
     name = "t.const"
-    traits = (traits.PURE, traits.CONSTANT_LIKE)
+    traits = (effects.PURE, traits.CONSTANT_LIKE)
 
 
 class Add(Operation):
     __slots__ = ()
     name = "t.add"
-    traits = (traits.PURE, traits.COMMUTATIVE)
+    traits = (effects.PURE, traits.COMMUTATIVE)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
         left, right = operands
@@ -58,13 +58,13 @@ class Add(Operation):
 class Sub(Operation):
     __slots__ = ()
     name = "t.sub"
-    traits = (traits.PURE,)
+    traits = (effects.PURE,)
 
 
 class Store(Operation):
     __slots__ = ()
     name = "t.store"
-    traits = (traits.WRITE,)
+    traits = (effects.WRITE,)
 
 
 class Branch(Operation):

@@ -208,7 +208,7 @@ def test_a_copy_branches_to_its_own_blocks() -> None:
     original = func(block(Branch.create(successors=[target])), target)
     copy = original.clone()
     first, second = copy.regions[0].blocks
-    assert first.successors == [second] and second is not target
+    assert list(first.successors) == [second] and second is not target
 
 
 def test_a_copy_resolves_uses_that_stand_before_the_definition() -> None:
@@ -294,3 +294,21 @@ def test_links_hold_after_any_sequence_of_changes(data: st.DataObject) -> None:
             tail.erase()
         check_structure(root)
     check_structure(root.clone())
+
+
+def test_predecessors_follow_changed_successors() -> None:
+    first, second = Block(), Block()
+    region = Region([block(Branch.create(successors=[first, second])), first, second])
+    entry = region.blocks[0]
+    branch = entry.last_op
+    assert branch is not None
+    assert first.predecessors() == [entry]
+    assert second.single_predecessor() is entry
+    branch.set_successor(0, second)
+    assert first.predecessors() == []
+    assert first.single_predecessor() is None
+    assert second.single_predecessor() is entry
+    first.append(Branch.create(successors=[second]))
+    assert second.single_predecessor() is None
+    branch.erase()
+    assert second.predecessors() == [first]

@@ -6,9 +6,16 @@ import pytest
 from ir.sample_ops import Store, block, const, func, module
 
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.ir.builtin_attributes import ArrayAttr, StringAttr, SymbolRefAttr
+from tessera_tools.ir.builtin_attributes import StringAttr, SymbolRefAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.symbols import SymbolTable, SymbolTables, lookup_symbol, symbol_name, symbol_uses
+from tessera_tools.ir.symbols import (
+    SymbolTable,
+    SymbolTables,
+    lookup_symbol,
+    replace_all_symbol_uses,
+    shared_symbol_tables,
+    symbol_name,
+)
 
 
 def call(callee: SymbolRefAttr) -> Operation:
@@ -40,18 +47,12 @@ def test_tables_are_made_once() -> None:
     assert tables.of(root) is tables.of(root)
 
 
-def test_uses_are_found_inside_other_attributes() -> None:
-    target = func(block(), name="g")
-    deep = Store.create((), (), {"all": ArrayAttr((SymbolRefAttr("g"), SymbolRefAttr("h")))})
-    module(func(block(deep)), target)
-    assert symbol_uses(target) == [(deep, SymbolRefAttr("g"))]
-
-
 def test_a_same_name_inside_another_table_is_another_symbol() -> None:
     target = func(block(), name="g")
     stranger = call(SymbolRefAttr("g"))
     module(target, module(func(block(stranger)), name="m"))
-    assert symbol_uses(target) == []
+    replace_all_symbol_uses(target, "new")
+    assert SymbolRefAttr("g") in stranger.attributes.values()
 
 
 def test_renaming_changes_every_reference() -> None:
@@ -99,3 +100,14 @@ def test_a_removed_symbol_is_not_found() -> None:
     table = SymbolTable(module(target))
     table.remove(target)
     assert table.lookup("f") is None
+
+
+def test_look_ups_share_tables_within_the_block_only() -> None:
+    first, second = func(name="g"), func(name="f")
+    module(first, second)
+    with shared_symbol_tables():
+        assert lookup_symbol(second, "g") is first
+        first.attributes["sym_name"] = StringAttr("h")
+        assert lookup_symbol(second, "g") is first
+    assert lookup_symbol(second, "g") is None
+    assert lookup_symbol(second, "h") is first

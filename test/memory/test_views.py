@@ -106,6 +106,14 @@ def test_any_padding_of_any_format(element: str, padding: str) -> None:
     case.check_load((1,), np.random.default_rng(fresh_seed()), "sm_80")
 
 
+@pytest.mark.parametrize("kind", ["partition", "strided", "gather"])
+@pytest.mark.parametrize("padding", ["zero", "nan"])
+def test_scales_are_padded_with_the_byte_0_or_a_nan(padding: str, kind: str) -> None:
+    case = Case((11,), (1,), (8,), kind=kind, distance=(8,), padding=padding, element="f8E8M0FNU")
+    place: Any = np.array([3, 8, 9, 10, 11, 12, 13, 2]) if kind == "gather" else 1
+    case.check_load((place,), np.random.default_rng(fresh_seed()), "sm_100a")
+
+
 @pytest.mark.parametrize("kind", ["partition", "gather"])
 @pytest.mark.parametrize("element", ["i1", "i8", "i16", "i32", "i64", "f16", "f8E4M3FN"])
 def test_elements_of_any_width(element: str, kind: str) -> None:

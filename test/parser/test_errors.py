@@ -34,6 +34,7 @@ def in_function(body: str) -> list[tuple[int, int, str]]:
 @pytest.mark.parametrize(
     ("body", "line", "column", "message"),
     [
+        ("%0 = arith.adi %a, %a : i32", 2, 8, "unknown op 'arith.adi'; did you mean 'arith.addi'?"),
         ("%0 = arith.adddi %a, %a : i32", 2, 8, "unknown op 'arith.adddi'; did you mean 'arith.addi'?"),
         ("%0 = arit.addi %a, %a : i32", 2, 8, "unknown dialect 'arit' of op 'arit.addi'; did you mean 'arith"),
         ("%0 = nowhere.op %a : i32", 2, 8, "unknown dialect 'nowhere' of op 'nowhere.op'"),
@@ -226,7 +227,7 @@ SMALL = {
         '  "t.b"(%x)[^b] : (i1) -> ()\n}) {k} : () -> (i1, f32)\n'
     ),
     "types": (
-        "#m = affine_map<(d0)[s0] -> (d0 * 2 + s0)>\n"
+        "#m = affine_map<(d0, d1)[s0] -> (d0 * 2 + d1 + s0)>\n"
         "func.func private @f(memref<?x4xf32, #m, 3>, vector<[4]xf32>, tensor<*xf32>, !llvm.struct<(i32)>)\n"
     ),
     "loop": (

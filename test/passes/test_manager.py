@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import pytest
 
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.diagnostics import DiagnosticError, InternalFault
 from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.base import Pass, PassContext, PassFailure
-from tessera_tools.passes.manager import InternalFault, PassManager
+from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions, symbol_of
 from tessera_tools.passes.statistics import Statistics

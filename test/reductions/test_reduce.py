@@ -270,6 +270,26 @@ def test_a_reduction_in_a_loop_has_its_scratch_to_itself():
         assert np.array_equal(y.reshape(shape), expected)
 
 
+def test_a_region_may_take_remainders():
+    """Greatest common divisors, by one step of remainders: the last nonzero of |a|, |b| where one divides the other."""
+    rng = generator()
+    region = """
+    %one = constant <i32: 1> : tile<i32>
+    %zero = constant <i32: 0> : tile<i32>
+    %low = mini %xE, %xA signed : tile<i32>
+    %high = maxi %xE, %xA signed : tile<i32>
+    %rest = remi %high, %low signed : tile<i32>
+    %divides = cmpi equal %rest, %zero, signed : tile<i32> -> tile<i1>
+    %c = select %divides, %low, %one : tile<i1>, tile<i32>
+    yield %c : tile<i32>
+    """
+    text, result = combined("reduce", [("x", "i32", "0")], region, (4, 64), 1)
+    # Powers of two, of which one always divides the other.
+    x = (1 << rng.integers(0, 9, (4, 64))).astype(np.int32)
+    _, found = ran(text, rng, x, empty("i32", result))
+    assert np.array_equal(found, np.gcd.reduce(x, axis=1))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_other_tools_take_what_is_made(target: str):
     argmax = [("v", "f32", "0xFF800000"), ("i", "i32", "0")]

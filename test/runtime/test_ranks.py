@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
-import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +16,9 @@ from runtime.plans import CUTS, EMPTY, NO_TORCH, compiled, kinds, matmul
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.plan import Exchange, Plan, Tensor
+from tessera_tools.runtime import ranks_mpi
 from tessera_tools.runtime.ranks import PlanResult, run_plan
 from tessera_tools.runtime.ranks_torch import TorchTransport
-from tessera_tools.runtime.ranks_transport import LostRankError, SocketTransport, socket_mesh
 from tessera_tools.runtime.types import TYPES
 
 SHAPE = (32, 64, 128)
@@ -50,10 +53,10 @@ def test_a_sharded_product_is_the_unsharded_one(exchange: str, ranks: int) -> No
     arguments = _operands(rng)
     text = matmul(f"x = {ranks}", *CUTS[exchange], SHAPE)
     assert kinds(compiled(text)[1]) == [kind for kind in (exchange,) if kind not in ("nothing", "whole")]
-    ((found, _),) = _run(text, arguments, "sockets", seed=int(rng.integers(100))).results
+    ((found, _),) = _run(text, arguments, "mpi", seed=int(rng.integers(100))).results
     a, b = (array.astype(np.float64) for array in arguments)
     np.testing.assert_allclose(found, a @ b, rtol=1e-5, atol=1e-4)
-    ((whole, _),) = _run(matmul("x = 1", *CUTS["whole"], SHAPE), arguments, "sockets").results
+    ((whole, _),) = _run(matmul("x = 1", *CUTS["whole"], SHAPE), arguments, "mpi").results
     if exchange in ("all_reduce", "reduce_scatter"):
         np.testing.assert_allclose(found, whole, rtol=1e-5, atol=1e-4)  # the sum along K is in another order
     else:
@@ -66,7 +69,7 @@ def test_a_mesh_of_two_axes() -> None:
     text = matmul("x = 2, y = 2", "[{y}, {x}]", "[{x}, {}]", "[{x}, {y}]", SHAPE)
     assert kinds(compiled(text)[1]) == ["all_to_all", "reduce_scatter"]
     a, b = (array.astype(np.float64) for array in arguments)
-    np.testing.assert_allclose(_run(text, arguments, "sockets").results[0][0], a @ b, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(_run(text, arguments, "mpi").results[0][0], a @ b, rtol=1e-5, atol=1e-4)
 
 
 # -- exchanges alone
@@ -110,9 +113,7 @@ def _check_exchanges(transport: str) -> None:
     arguments = [TYPES[name].encode(values[name]).reshape(6, 6) for name in TYPES_MOVED]
     made = run_plan(EMPTY, manifest, plan, arguments, transport=transport, time_limit=60)
     assert not made.disagreements
-    assert {one.transport for one in made.ranks} == {
-        "torch.distributed" if transport == "torch" else "sockets"
-    }
+    assert {one.transport for one in made.ranks} == {"torch.distributed" if transport == "torch" else "MPI"}
     for text, (found, type) in zip(names, made.results, strict=True):
         name, kind, combine = text.split()
         whole = values[name]
@@ -126,8 +127,8 @@ def _check_exchanges(transport: str) -> None:
         np.testing.assert_array_equal(type.decode(found), wanted, err_msg=text)
 
 
-def test_exchanges_over_sockets() -> None:
-    _check_exchanges("sockets")
+def test_exchanges_over_mpi() -> None:
+    _check_exchanges("mpi")
 
 
 @TORCH
@@ -161,7 +162,7 @@ def test_ranks_that_disagree_are_found() -> None:
         plan.name, plan.mesh, (plan.tensors[0], Tensor("r", "i32", (1,), (None,))), (0,), (1,), plan.steps
     )
     made = run_plan(
-        EMPTY, Manifest("sm_80", "8.0", ()), broken, [np.arange(4, dtype=np.int32)], transport="sockets"
+        EMPTY, Manifest("sm_80", "8.0", ()), broken, [np.arange(4, dtype=np.int32)], transport="mpi"
     )
     assert made.disagreements == ["ranks disagree: r[0] is 0 on rank 0, and 3 on rank 1"]
 
@@ -170,16 +171,16 @@ def test_an_argument_of_another_shape() -> None:
     ptx, manifest = compiled(matmul("x = 2", *CUTS["all_reduce"], SHAPE))
     a, b = _operands(np.random.default_rng(0))
     with pytest.raises(DiagnosticError, match="argument 'B' is float16 of 32x128; expected f16 of 128x64"):
-        run_plan(ptx, manifest, manifest.plans[0], [a, a], transport="sockets")
+        run_plan(ptx, manifest, manifest.plans[0], [a, a], transport="mpi")
     with pytest.raises(DiagnosticError, match="'main' takes 2 arguments, 3 given: A, B"):
-        run_plan(ptx, manifest, manifest.plans[0], [a, b, b], transport="sockets")
+        run_plan(ptx, manifest, manifest.plans[0], [a, b, b], transport="mpi")
 
 
 def test_a_rank_that_fails_ends_all() -> None:
     ptx, manifest = compiled(matmul("x = 2", *CUTS["all_reduce"], SHAPE))
     arguments = _operands(np.random.default_rng(0))
     with pytest.raises(DiagnosticError, match="'gemm' does not end") as failure:
-        run_plan(ptx, manifest, manifest.plans[0], arguments, transport="sockets", max_instructions=100)
+        run_plan(ptx, manifest, manifest.plans[0], arguments, transport="mpi", max_instructions=100)
     assert any("on rank" in note.message for note in failure.value.diagnostics[0].notes)
 
 
@@ -196,40 +197,108 @@ def test_a_torch_that_is_broken_is_told(monkeypatch: pytest.MonkeyPatch) -> None
         TorchTransport(0, 1, "unused", [], 1)
 
 
-def test_a_rank_that_is_gone_is_told() -> None:
-    mine, other = socket_mesh(2)
-    assert other[0] is not None
-    other[0].close()
-    transport = SocketTransport(0, mine, 10)
-    with pytest.raises(LostRankError, match="rank 1 has ended"):
-        transport.all_gather(np.zeros(4), [0, 1])
+JOB = """\
+import os, sys, time
+import numpy as np
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime.ranks_mpi import MpiTransport, finish
+from tessera_tools.runtime.ranks_transport import LostRankError
+from tessera_tools.runtime.types import TYPES
+from mpi4py import MPI
+
+rank, ranks = MPI.COMM_WORLD.rank, list(range(MPI.COMM_WORLD.size))
+transport = MpiTransport(MPI.COMM_WORLD, float(sys.argv[2]))
+
+def mismatched_size():
+    transport.all_gather(np.zeros(4 + rank), ranks)
+
+def mismatched_kind():
+    parts = [np.zeros(4, np.float32)] * len(ranks)
+    if rank:
+        transport.all_to_all(parts, ranks)
+    else:
+        transport.reduce_scatter(parts, TYPES["f32"], "sum", ranks)
+
+def late():
+    if rank != 1:
+        transport.all_gather(np.zeros(4), ranks)
+    time.sleep(1)
+
+def large():
+    found = transport.all_gather(np.arange(1 << 20) + rank, ranks)
+    assert all((one == np.arange(1 << 20) + other).all() for other, one in enumerate(found))
+    os.write(1, b"right\\n")
+
+try:
+    globals()[sys.argv[1]]()
+except (DiagnosticError, LostRankError) as failure:
+    text = failure.diagnostics[0].message if isinstance(failure, DiagnosticError) else str(failure)
+    os.write(1, f"{rank}: {text}\\n".encode())
+finish()
+"""
+
+
+def job(what: str, ranks: int, limit: float = 60) -> list[str]:
+    """What the ranks of a job print, in the order of the lines."""
+    command = [str(Path(sys.executable).parent / "mpiexec"), "-n", str(ranks), sys.executable, "-c", JOB]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run(
+        [*command, what, str(limit)], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sorted(done.stdout.splitlines())
+
+
+def test_an_exchange_of_other_sizes_is_told_on_both_sides() -> None:
+    first, second = job("mismatched_size", 2)
+    assert first == (
+        "0: the exchange does not match: rank 1 is in exchange 1, all_gather of 40 bytes among 2 ranks; "
+        "rank 0 is in exchange 1, all_gather of 32 bytes among 2 ranks"
+    )
+    assert second.startswith(
+        "1: the exchange does not match: rank 0 is in exchange 1, all_gather of 32 bytes"
+    )
+
+
+def test_another_exchange_is_told() -> None:
+    first, *_ = job("mismatched_kind", 2)
+    assert "rank 1 is in exchange 1, all_to_all of 16 bytes" in first
+    assert "rank 0 is in exchange 1, reduce_scatter of 16 bytes" in first
 
 
 def test_a_rank_that_is_late_is_told() -> None:
-    mine, other = socket_mesh(2)
-    transport = SocketTransport(0, mine, 0.05)
-    with pytest.raises(LostRankError, match="nothing came from rank 1 in 0.05 s"):
-        transport.all_gather(np.zeros(4), [0, 1])
-    assert other[0] is not None
-    other[0].close()
-    transport.close()
+    assert job("late", 3, 0.1) == [f"{rank}: nothing came from rank 1 in 0.1 s" for rank in (0, 2)]
 
 
-def test_more_than_a_socket_holds_goes_through() -> None:
-    mine, other = socket_mesh(2)
-    both = [SocketTransport(rank, sockets, 30) for rank, sockets in enumerate((mine, other))]
-    given = [np.arange(1 << 20) + rank for rank in range(2)]
-    found: list[list[np.ndarray]] = [[], []]
+def test_more_than_a_buffer_of_mpi_holds_goes_through() -> None:
+    assert job("large", 4) == ["right"] * 4
 
-    def work(rank: int) -> None:
-        found[rank] = both[rank].all_gather(given[rank], [0, 1])
 
-    thread = threading.Thread(target=work, args=(1,))
-    thread.start()
-    work(0)
-    thread.join()
-    for one in found:
-        np.testing.assert_array_equal(one, given)
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize(
+    ("how", "says"), [("os.kill(os.getpid(), 9)", "Killed"), ("os._exit(5)", "status 5")]
+)
+def test_a_rank_that_dies_is_told_and_ends_all(
+    ranks: int, how: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dies = f"import os; os.environ['PMI_RANK'] == '1' and {how}; "
+    start = "import tessera_tools.runtime.ranks_worker as worker, tessera_tools.runtime.ranks_mpi as mpi\n"
+    start += f"def dies(*_): {dies}\n" + "real = mpi.run_rank\n"
+    start += "mpi.run_rank = lambda *given: (dies(), real(*given))[1]\n"
+    code = ranks_mpi._BOOTSTRAP.split("; from")[0] + "\n" + start + "mpi.run_rank_of_job(sys.argv[1])"
+    monkeypatch.setattr(ranks_mpi, "_BOOTSTRAP", code)
+    ptx, manifest = compiled(matmul(f"x = {ranks}", *CUTS["all_reduce"], SHAPE))
+    begin = time.monotonic()
+    with pytest.raises(DiagnosticError, match=f"rank .*ended without a result.*{says}"):
+        run_plan(ptx, manifest, manifest.plans[0], _operands(np.random.default_rng(0)), transport="mpi")
+    assert time.monotonic() - begin < 60
+
+
+def test_without_mpi_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tessera_tools.runtime.ranks_mpi.has_mpi", lambda: False)
+    ptx, manifest = compiled(matmul("x = 2", *CUTS["all_reduce"], SHAPE))
+    with pytest.raises(DiagnosticError, match="mpi4py cannot be imported, which --ranks needs"):
+        run_plan(ptx, manifest, manifest.plans[0], _operands(np.random.default_rng(0)))
 
 
 # -- the matrix product of the passes' description, as it stands there
@@ -258,6 +327,6 @@ def test_the_listing_is_its_product(operand: str, exchanges: list[str], ranks: i
     assert kinds(compiled(text)[1]) == exchanges
     bf16 = TYPES["bf16"]
     arguments = tuple(bf16.encode(rng.uniform(-1, 1, size)).reshape(size) for size in ((128, 64), (64, 128)))
-    made = _run(text, arguments, "sockets")
+    made = _run(text, arguments, "mpi")
     a, b = (bf16.decode(array) for array in arguments)
     np.testing.assert_allclose(made.results[0][0], a @ b, rtol=1e-5, atol=1e-4)

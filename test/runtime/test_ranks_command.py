@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from programs import fresh_seed
-from runtime.plans import CUTS, matmul
+from runtime.plans import CUTS, EXAMPLES, matmul
 
 from tessera_tools.cli.run import run
 from tessera_tools.cli.translate import run as translate
 
 SHAPE = (32, 32, 64)
-COMMON = ("--color=never", "--transport=sockets")
+COMMON = ("--color=never", "--transport=mpi")
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def test_results_are_compared_and_written(module: Path, tmp_path: Path) -> None:
         ]
     )
     assert made.exit_code == 0, made.stderr.decode()
-    assert "main: 2 ranks over sockets, 1 launch and 1 exchange each" in made.stderr.decode()
+    assert "main: 2 ranks over MPI, 1 launch and 1 exchange each" in made.stderr.decode()
     assert "result0: 1,024 elements as expected" in made.stderr.decode()
     np.testing.assert_allclose(np.load(out), np.load(tmp_path / "d.npy"), rtol=1e-4, atol=1e-4)
     data = json.loads(report.read_text())
@@ -146,3 +149,65 @@ def test_every_stage_is_saved(module: Path, tmp_path: Path) -> None:
     assert "tile.launch @gemm" in (saved / "1-tile.mlir").read_text()
     assert "tile.launch" not in (saved / "3-nv_tileas.mlir").read_text()
     assert json.loads((tmp_path / "m.json").read_text())["plans"][0]["name"] == "main"
+
+
+def _mpiexec(ranks: int, *argv: str) -> subprocess.CompletedProcess[str]:
+    """tessera-run as a user starts it on many machines, here on one."""
+    code = "from tessera_tools.cli.run import main; main()"
+    command = [str(Path(sys.executable).parent / "mpiexec"), "-n", str(ranks), sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    return subprocess.run([*command, *argv], env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_under_mpiexec_rank_0_tells_the_result(ranks: int, tmp_path: Path) -> None:
+    path = tmp_path / "matmul.mlir"
+    path.write_text(matmul(f"x = {ranks}", *CUTS["reduce_scatter"], SHAPE))
+    operands = _operands(tmp_path)
+    expect = f"--expect=result0=@{tmp_path}/d.npy:rtol=1e-4:atol=1e-4"
+    options = [str(path), f"--ranks={ranks}", *operands, "--color=never"]
+    done = _mpiexec(ranks, *options, expect, f"--out=result0={tmp_path}/out.npy")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"main: {ranks} ranks over MPI") == 1
+    np.testing.assert_allclose(
+        np.load(tmp_path / "out.npy"), np.load(tmp_path / "d.npy"), rtol=1e-4, atol=1e-4
+    )
+    assert _mpiexec(ranks, *options, "--expect=result0=zeros:f32:32x32").returncode == 2
+
+
+def test_under_mpiexec_an_error_is_told_once(module: Path) -> None:
+    done = _mpiexec(2, str(module), "--ranks=2", "--arg=rand:f16:32x64")
+    assert done.returncode == 1
+    assert done.stderr.count("error: 'main' takes 2 arguments, 1 given: A, B") == 1
+    done = _mpiexec(3, str(module), "--ranks=2", "--arg=rand:f16:32x64", "--arg=rand:f16:64x32")
+    assert done.returncode == 1
+    assert done.stderr.count("error: mpiexec started 3 processes, but the plan has 2 ranks") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_rank_that_fails_under_mpiexec_is_named(module: Path, tmp_path: Path) -> None:
+    done = _mpiexec(2, str(module), "--ranks=2", *_operands(tmp_path), "--max-instructions=10")
+    assert done.returncode == 1
+    assert "'gemm' does not end" in done.stderr
+    assert "on rank " in done.stderr
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_example_of_attention(ranks: int, tmp_path: Path) -> None:
+    text = (EXAMPLES / "distributed_attention.mlir").read_text()
+    module = tmp_path / "attention.mlir"
+    module.write_text(text.replace("sequence = 2", f"sequence = {ranks}"))
+    rng = np.random.default_rng(fresh_seed())
+    q, k, v = (rng.standard_normal((4, 128, 64)).astype(np.float16) for _ in range(3))
+    scores = q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), 1, 2) / 8
+    weights = np.exp(np.where(np.tri(128, dtype=bool), scores, -np.inf))
+    np.save(tmp_path / "o.npy", (weights / weights.sum(-1, keepdims=True) @ v).astype(np.float16))
+    arguments: list[str] = []
+    for name, array in zip("QKV", (q, k, v), strict=True):
+        np.save(tmp_path / f"{name}.npy", array)
+        arguments.append(f"--arg={name}=@{tmp_path}/{name}.npy")
+    expect = f"--expect=result0=@{tmp_path}/o.npy:rtol=1e-2:atol=4e-3"
+    made = run([str(module), f"--ranks={ranks}", *arguments, expect, *COMMON])
+    assert made.exit_code == 0, made.stderr.decode()
+    assert f"attention: {ranks} ranks over MPI" in made.stderr.decode()
+    assert "no findings" in made.stderr.decode()

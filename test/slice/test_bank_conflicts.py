@@ -13,10 +13,10 @@ from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import pipeline_for
-from tessera_tools.passes.tileas.kernel import kernel_spec
-from tessera_tools.passes.tileas.layout_rules import coalesced
-from tessera_tools.passes.tileas.remove_layout_conversions import layout_axis
-from tessera_tools.passes.tileas.shared_memory import conversion_plan, memory_bits, shared_load_plan
+from tessera_tools.planning.accesses import layout_axis
+from tessera_tools.planning.kernel import kernel_spec
+from tessera_tools.planning.layout_rules import coalesced
+from tessera_tools.planning.shared_memory import conversion_plan, memory_bits, shared_load_plan
 from tessera_tools.target import Target, lookup
 
 ROOT = Path(__file__).parents[2]

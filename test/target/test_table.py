@@ -22,6 +22,25 @@ def test_a_gpu_without_suffix_is_compiled_without_one():
 
 
 @pytest.mark.parametrize(
+    ("product", "name"),
+    [
+        ("A100", "sm_80"),
+        ("RTX 3090", "sm_86"),
+        ("NVIDIA GeForce RTX 4090", "sm_89"),
+        ("rtx-4090", "sm_89"),
+        ("L40S", "sm_89"),
+        ("h100", "sm_90"),
+        ("B200", "sm_100"),
+        ("GB300", "sm_103"),
+        ("RTX 5090", "sm_120"),
+        ("DGX Spark", "sm_121"),
+    ],
+)
+def test_products_are_known_by_their_names(product: str, name: str):
+    assert lookup(product).name == name
+
+
+@pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("sm_80a", "did you mean 'sm_80'?"),
@@ -29,8 +48,11 @@ def test_a_gpu_without_suffix_is_compiled_without_one():
         ("90", "did you mean 'sm_90'?"),
         ("SM_120", "did you mean 'sm_120'?"),
         ("sm_9", "did you mean 'sm_90'?"),
-        ("hopper", "name the GPU's architecture, as in --gpu-name=sm_90"),
-        ("", "name the GPU's architecture, as in --gpu-name=sm_90"),
+        ("sm_70", "the oldest GPU that is supported is sm_80"),
+        ("sm_75", "the oldest GPU that is supported is sm_80"),
+        ("RTX 4091", "did you mean 'RTX4090'?"),
+        ("hopper", "name the GPU or its architecture, as in --gpu-name=H100 or --gpu-name=sm_90"),
+        ("", "name the GPU or its architecture, as in --gpu-name=H100 or --gpu-name=sm_90"),
     ],
 )
 def test_an_unknown_gpu_is_refused_with_a_suggestion(name: str, hint: str):

@@ -13,7 +13,7 @@ from oracles import require_tool
 from tessera_tools.cli.opt import run
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
-from tessera_tools.target import lookup
+from tessera_tools.target import lookup, occupancy
 
 KEYS = {
     "kernel", "target", "threads_per_block", "shared_memory", "registers_per_thread", "tensor_cores", "async_copies",
@@ -31,6 +31,31 @@ def analyzed(name: str, tmp_path: Path, **options: str) -> dict[str, Any]:
     assert result.exit_code == 0, result.stderr.decode()
     (found,) = json.loads(file.read_text())
     return found
+
+
+@pytest.mark.parametrize("name", ["attention", "gemm_tile", "softmax"])
+def test_occupancy_is_that_of_what_ptxas_makes(name: str, tmp_path: Path) -> None:
+    ptxas = require_tool("ptxas")
+    found = analyzed(name, tmp_path, arch="sm_90")
+    module = parse_module(example(name), name, implicit_index_constants=True)
+    made = compile_module(module, Options(lookup("sm_90a"), ptxas=ptxas))
+    assert made.report is not None and made.manifest is not None
+    (used,) = made.report.entries.values()
+    (kernel,) = made.manifest.kernels
+    registers = found["registers_per_thread"]
+    assert registers["measured"] == used.registers
+    expected = occupancy(
+        lookup("sm_90a"),
+        threads=found["threads_per_block"],
+        registers=used.registers,
+        shared=kernel.dynamic_shared,
+    )
+    assert found["occupancy"]["fraction"] == expected.fraction
+    # The estimate is what is printed where there is no ptxas.
+    assert abs(registers["estimate"] - used.registers) <= 32
+    estimated = analyzed(name, tmp_path, arch="sm_90", compile="false")["registers_per_thread"]
+    assert estimated["measured"] is None
+    assert estimated["estimate"] == registers["estimate"]
 
 
 def test_the_listing(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import pipeline_for
-from tessera_tools.passes.tileas.shared_memory import OFFSET
+from tessera_tools.planning.shared_memory import OFFSET
 
 PASS = "tile-barrier-optimization"
 KERNELS = ("attention", "attention_causal", "flash_attention_listing", "gemm_tile")

@@ -13,6 +13,7 @@ from oracles import require_tool
 from tessera_tools.analysis.lane_values import trips
 from tessera_tools.dialects import tile
 from tessera_tools.emit.driver import Options, compile_text
+from tessera_tools.emit.measure import measure
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
@@ -180,7 +181,7 @@ func.func @kernel(%A: memref<?x?xbf16>, %B: memref<?x?xbf16>, %D: memref<?x?xf32
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["b", "b-transposed"])
-@pytest.mark.parametrize("element, sum", [("bf16", "f32"), ("f64", "f64"), ("i8", "i32")])
+@pytest.mark.parametrize("element, sum", [("bf16", "f32"), ("tf32", "f32"), ("f64", "f64"), ("i8", "i32")])
 def test_operands_of_products_cost_what_is_predicted(element: str, sum: str, transposed: bool) -> None:
     text = MMA.replace("TRANSPOSE", f"transpose_b = {str(transposed).lower()}")
     text = text.replace("bf16", element).replace("f32", sum)
@@ -320,6 +321,36 @@ def test_spilled_fragments_need_no_local_memory_and_no_barriers() -> None:
     assert spilled_by_ptxas(text, (AFTER,)) == 0
     before, after = (compiled(text, "sm_80", passes).ptx.count("bar.sync") for passes in ((), (AFTER,)))
     assert before == after
+
+
+def managed_as_compiled(text: str, target: str) -> tuple[int, int, int]:
+    """(fragments spilled to shared memory, bytes that ptxas spills before, and afterwards)."""
+    require_tool("ptxas")
+    module = parse_module(text, "kernel.mlir", implicit_index_constants=True)
+    before = measure(module, lookup(target))["kernel"].spilled
+    pipeline = Pipeline("builtin.module")
+    pipeline.add(parse_pass(f"tile-memory-management{{gpu-name={target}}}"))
+    PassManager(pipeline, measure=measure).run(module)
+    after = measure(module, lookup(target))["kernel"].spilled
+    return sum(isinstance(op, tile.Spill) for op in module.walk()), before, after
+
+
+def test_what_is_spilled_is_enough_for_ptxas() -> None:
+    rng = np.random.default_rng(fresh_seed())
+    count, target = int(rng.integers(5, 7)), str(rng.choice(["sm_80", "sm_90a"]))
+    spilled, before, after = managed_as_compiled(combined(count), target)
+    assert spilled > 0
+    assert before > 0
+    assert after == 0
+
+
+def test_nothing_is_spilled_where_ptxas_needs_no_spill() -> None:
+    """Fragments of 128 registers, twice: more than the estimate allows, and ptxas has room for them."""
+    text = combined(2).replace("8x8xf32", "8x16xf32")
+    text = text.replace("memref<64x64xbf16, 3>", "memref<64x128xbf16, 3>").replace("[64, 64]", "[64, 128]")
+    text = text.replace("memref<64x64xbf16, strided", "memref<64x128xbf16, strided")
+    assert managed_as_compiled(text, "sm_90a") == (0, 0, 0)
+    assert any(isinstance(op, tile.Spill) for op in managed(text, AFTER).walk())
 
 
 IN_PLACE = """

@@ -77,3 +77,29 @@ def test_mutations_of_a_small_file_end_in_order(fuzz: ModuleType) -> None:
     for number in range(60):
         case = fuzz.make_case(1, number, [fuzz.SMALL], passes)
         assert fuzz.judge(case) == ("", ""), case
+
+
+def test_every_fourth_case_is_ptx_or_a_launch_file(fuzz: ModuleType) -> None:
+    for number in (3, 7, 11, 15):
+        case = fuzz.make_case(2, number, [fuzz.SMALL], [])
+        assert case.command == "tessera-run"
+        assert bool(case.beside) == (number % 8 == 7)
+
+
+def test_an_unchanged_launch_runs_right(fuzz: ModuleType) -> None:
+    launch = (("launch.json", fuzz.json.dumps(fuzz.LAUNCH).encode()), ("image", bytes(256)))
+    case = fuzz.Case(fuzz.LAUNCHED.encode(), ("--launch=launch.json",), "tessera-run", launch)
+    assert fuzz.judge(case) == ("", "")
+
+
+def test_stages_with_layouts_and_barriers_are_among_the_files(fuzz: ModuleType) -> None:
+    text = b"".join(fuzz.stages()[0])
+    assert b"#nv_tileas.linear" in text
+    assert b"nv_tileas.offset" in text
+    assert len(fuzz.stages()[1]) > 2
+
+
+def test_mutations_of_launches_end_in_order(fuzz: ModuleType) -> None:
+    for number in range(3, 160, 4):
+        case = fuzz.make_case(3, number, [fuzz.SMALL], [])
+        assert fuzz.judge(case) == ("", ""), case

@@ -23,10 +23,9 @@ from tessera_tools.ir.types import (
     IndexType,
     IntegerType,
     MemRefType,
-    ShapedType,
-    UnrankedTensorType,
     bit_width,
     element_type,
+    have_same_shape,
 )
 from tessera_tools.opdef import (
     FLOAT_LIKE,
@@ -50,15 +49,12 @@ class Cast(Op, traits=(PURE,)):
 
     def verify_op(self) -> None:
         source, target = self.in_.type, self.out.type
-        shapes = [t.shape if isinstance(t, ShapedType) else None for t in (source, target)]
-        unranked = isinstance(source, UnrankedTensorType) or isinstance(target, UnrankedTensorType)
-        if shapes[0] != shapes[1] and not unranked:
+        if not have_same_shape(source, target):
             raise self.error("requires the same shape for all operands and results")
-        if type(source) is not type(target) and (
-            isinstance(source, ShapedType) or isinstance(target, ShapedType)
+        encodings = [getattr(t, "encoding", None) for t in (source, target)]
+        if encodings[0] is not encodings[1] or not self.compatible(
+            element_type(source), element_type(target)
         ):
-            raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
-        if not self.compatible(element_type(source), element_type(target)):
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
     def compatible(self, source: Type, target: Type) -> bool:

@@ -10,15 +10,15 @@ from tessera_tools.dialects.arith.constants import Folded, constant, elementwise
 from tessera_tools.dialects.arith.numbers import INTEGER, compare_integers
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I1, ShapedType, bit_width, element_type, with_element
+from tessera_tools.ir.types import I1, ShapedType, bit_width, element_type, have_same_shape, with_element
 from tessera_tools.opdef import (
     BOOL_LIKE,
     COMMUTATIVE,
     IDEMPOTENT,
+    NO_EFFECT,
     PURE,
     SIGNLESS_INTEGER_LIKE,
     UNIT_ATTR,
-    MemoryEffects,
     Op,
     attribute,
     derived,
@@ -132,13 +132,12 @@ class MulI(OverflowBinary, name="arith.muli", traits=(COMMUTATIVE,)):
         return y if c == 0 else x if c == 1 else None
 
 
-class _Division(IntBinary, traits=(MemoryEffects(),)):
+class _Division(IntBinary, traits=(NO_EFFECT,)):
     """x / 1 = x.  Not speculatable: a zero divisor is undefined behaviour."""
 
     def simplify(self, x: Value, y: Value, c: int | None, ones: int) -> Value | int | None:
         return x if c == 1 else None
 
-    @property
     def is_speculatable(self) -> bool:
         """Whether executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""
@@ -290,6 +289,14 @@ class AddUIExtended(Op, name="arith.addui_extended", traits=(PURE, COMMUTATIVE))
     sum = result(same_as("lhs"))
     overflow = result(BOOL_LIKE)
     assembly = "$lhs `,` $rhs attr-dict `:` type($sum) `,` type($overflow)"
+
+    def verify_op(self) -> None:
+        source, flag = self.lhs.type, self.overflow.type
+        if flag is source or have_same_shape(source, flag):
+            return
+        if have_same_shape(flag, I1):
+            raise self.error("if an operand is non-scalar, then all results must be non-scalar")
+        raise self.error("all non-scalar operands/results must have the same shape and base type")
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         width, type, flag = width_of(self.lhs.type), self.sum.type, self.overflow.type

@@ -16,7 +16,16 @@ from tessera_tools.ir.builtin_attributes import (
     IntegerAttr,
 )
 from tessera_tools.ir.core import Builder, Operation
-from tessera_tools.ir.types import I1, IntegerType, RankedTensorType, ShapedType, VectorType, element_type
+from tessera_tools.ir.types import (
+    I1,
+    IntegerType,
+    RankedTensorType,
+    ShapedType,
+    VectorType,
+    element_type,
+    have_same_shape,
+    with_element,
+)
 from tessera_tools.opdef import (
     ANY_TYPE,
     BOOL_LIKE,
@@ -94,8 +103,14 @@ class Select(Op, name="arith.select", traits=(PURE,)):
             return
         if not isinstance(type, VectorType | RankedTensorType):
             raise self.error(f"expected condition to be a signless i1, but got '{condition}'")
-        if not isinstance(condition, VectorType | RankedTensorType) or condition.shape != type.shape:
+        if not have_same_shape(condition, type):
             raise self.error("failed to verify that condition is signless i1 or has matching shape")
+        expected = with_element(type, I1)
+        if condition is not expected:
+            raise self.error(
+                "expected condition type to have the same shape as the result type, "
+                f"expected '{expected}', but got '{condition}'"
+            )
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         yes, no = self.true_value, self.false_value

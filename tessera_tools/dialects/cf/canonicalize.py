@@ -54,7 +54,7 @@ def passes_on(block: Block) -> Branch | None:
 
 
 class ThroughEmptyBlock(RewritePattern):
-    """A branch to a block that only branches goes on at once."""
+    """A branch to a block that only branches goes on at once, to the end of a chain of such blocks."""
 
     # br a(x), a(y): br b(y)  =  br b(x)
 
@@ -62,16 +62,20 @@ class ThroughEmptyBlock(RewritePattern):
         if not isinstance(op, BranchLike):
             return None
         for index, block in enumerate(op.successors):
-            onward = passes_on(block)
-            if onward is None or onward.dest is onward.parent:
+            values: list[Value] = list(op.branch_operands(index))
+            target, met = block, {block}
+            while (onward := passes_on(target)) is not None:
+                stands_for: dict[Value, Value] = dict(zip(target.arguments, values, strict=True))
+                values = [stands_for.get(v, v) for v in onward.operands]
+                target = onward.dest
+                if target in met:
+                    break  # the blocks go round in a circle, which no branch leads out of
+                met.add(target)
+            if onward is not None or target is block:
                 continue
-            stands_for: dict[Value, Value] = dict(
-                zip(block.arguments, op.branch_operands(index), strict=True)
-            )
-            values = [stands_for.get(v, v) for v in onward.operands]
             with rewriter.modify(op):
                 op.set_branch_operands(index, values)
-                op.successors[index] = onward.dest
+                op.set_successor(index, target)
             return True
         return "no successor only passes on"
 
@@ -83,7 +87,7 @@ class MergeWithOnlyPredecessor(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         target, block = op.dest, op.parent
-        if target is block or target is target.parent.entry or target.predecessors() != [block]:
+        if target is block or target is target.parent.entry or target.single_predecessor() is not block:
             return "the destination has other predecessors"
         arguments = op.operands
         rewriter.erase_op(op)
@@ -104,9 +108,10 @@ class ConditionIsKnownBehind(RewritePattern):
         if op.true_dest is op.false_dest:
             return "the destinations are one block"
         for block, value in ((op.true_dest, TRUE), (op.false_dest, FALSE)):
-            if block is block.parent.entry or block.predecessors() != [op.parent]:
+            if block is block.parent.entry or block.single_predecessor() is not op.parent:
                 continue
-            inside = [use for use in op.condition.uses if use.owner.parent is block and use.owner is not op]
+            around = (o for o in block.operations if o is not op)
+            inside = [use for o in around for use in o.op_operands if use.value is op.condition]
             if not inside:
                 continue
             known = rewriter.insert(Constant(value)).result

@@ -15,12 +15,12 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType
 from tessera_tools.opdef import (
     I32_ARRAY,
+    NO_EFFECT,
     SIGNLESS_INTEGER,
     STRING_ATTR,
     TERMINATOR,
     AttrKind,
     CustomDirective,
-    MemoryEffects,
     Op,
     attribute,
     exactly,
@@ -29,8 +29,6 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_successor,
 )
-
-NO_EFFECT = MemoryEffects()
 
 
 class BranchLike(Op, traits=(TERMINATOR, NO_EFFECT)):
@@ -127,6 +125,8 @@ class CondBranch(BranchLike, name="cf.cond_br"):
             raise self.error(
                 f"expects number of branch weights to match number of successors: {len(weights)} vs 2"
             )
+        if weights is not None and not any(weights.values):
+            raise self.error("branch weights cannot all be zero")
 
 
 CASE_VALUES = AttrKind(

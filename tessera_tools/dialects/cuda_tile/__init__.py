@@ -270,6 +270,8 @@ DIALECT = Dialect(
 )
 
 __all__ = [
+    "DIALECT",
+    "TOKEN",
     "AbsF",
     "AbsI",
     "AddF",
@@ -297,7 +299,6 @@ __all__ = [
     "Cos",
     "CosH",
     "CudaTileType",
-    "DIALECT",
     "DICompileUnitAttr",
     "DIFileAttr",
     "DILexicalBlockAttr",
@@ -399,7 +400,6 @@ __all__ = [
     "SubF",
     "SubI",
     "SymbolVisibilityAttr",
-    "TOKEN",
     "Tan",
     "TanH",
     "TensorViewType",

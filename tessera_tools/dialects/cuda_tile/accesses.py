@@ -11,8 +11,9 @@ from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, 
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, short_text
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1
-from tessera_tools.opdef import AttrKind
+from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
 
 TAIL_GRAMMAR = (
     """
@@ -129,6 +130,18 @@ def index_types_text(op: Any) -> str:
     return "".join(f", {short_text(kind)}" for kind in kinds)
 
 
+class OrderedAccess(Op):
+    """The base of accesses with memory ordering semantics."""
+
+    def effects(self) -> MemoryEffects | None:
+        """An access that is not weak also keeps its place: other threads may wait for it, or it waits for them."""
+        effects = super().effects()
+        semantics: Any = self.attributes.get("memory_ordering_semantics")
+        if effects is None or semantics is None or MEMORY_ORDERING.text(semantics) == "weak":
+            return effects
+        return effects.and_also(write(resource=Resource.ORDER))
+
+
 def check_ordering(op: Any, noun: str, last: str) -> None:
     """A load is weak, relaxed or acquire, a store weak, relaxed or release; a scope stands unless it is weak."""
     ordering = MEMORY_ORDERING.text(op.memory_ordering_semantics)
@@ -146,8 +159,7 @@ def check_indices(op: Any) -> None:
     kinds: list[Any] = value_types(op.index)
     if len(kinds) != view.index_rank:
         raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(kinds)}")
-    if op.inbounds is not None and len(op.inbounds) != len(kinds):
-        raise op.error(f"expected {len(kinds)} inbounds flags, one for each index, got {len(op.inbounds)}")
+    check_inbounds(op)
     sparse = view.sparse_dim if isinstance(view, GatherScatterViewType) else None
     if sparse is not None:
         _check_sparse_index(op, view, kinds.pop(sparse))
@@ -159,6 +171,15 @@ def check_indices(op: Any) -> None:
             raise op.error(
                 f"expected index type {i} to be the same as other index types ('{kinds[0]}'), got '{kind}'"
             )
+
+
+def check_inbounds(op: Any) -> None:
+    """As many flags as indices."""
+    count = len(op.index)
+    if op.inbounds is not None and len(op.inbounds) != count:
+        raise op.error(
+            f"inbounds size ({len(op.inbounds)}) must match the number of index dimensions ({count})"
+        )
 
 
 def _check_sparse_index(op: Any, view: GatherScatterViewType, kind: Any) -> None:

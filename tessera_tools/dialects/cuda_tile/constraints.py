@@ -20,7 +20,7 @@ from tessera_tools.dialects.cuda_tile.types import (
     i1_like,
 )
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I8, I32, I64, TF32, FloatType, element_type
+from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, TF32, FloatType, element_type
 from tessera_tools.opdef import TypeConstraint, derived, of
 
 F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN = map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN"))
@@ -47,6 +47,7 @@ _ALL_FLOATS = (*_BASE_FLOATS, TF32, F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN)
 
 INT_TILE = tile_of(INTEGERS)
 ANY_INT_TILE = tile_of((*INTEGERS, I4))
+EXPONENT_TILE = tile_of((I1, I8, I16, I32))
 I1_TILE = tile_of((I1,))
 I8_TILE = tile_of((I8,))
 I64_TILE = tile_of((I64,))

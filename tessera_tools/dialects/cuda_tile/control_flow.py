@@ -30,11 +30,11 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.traits import Pure
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     BOOL_ATTR,
+    ONE_REGION_RUNS,
     PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
@@ -345,7 +345,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
         p.attr_dict(op)
 
 
-class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS)):
     """One of two regions, by a scalar condition."""
 
     condition = operand(SCALAR_I1)
@@ -514,8 +514,10 @@ class _Aggregate(_Structured):
                 )
         self._check_yield(block)
         for inner in block.operations:
-            if inner.next_op is not None and not inner.has_trait(Pure):
-                raise inner.error(f"only pure operations are allowed inside '{self.name}'")
+            # Divisions have no effects, though they are not pure.
+            effects = inner.effects()
+            if inner.next_op is not None and (effects is None or effects.own):
+                raise inner.error(f"only memory-effect-free operations are allowed inside '{self.name}'")
 
     def _check_yield(self, block: Block) -> None:
         last = block.last_op

@@ -19,8 +19,9 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     check_same_shape,
 )
 from tessera_tools.dialects.cuda_tile.float_ops import IEEE_MODES, NEAREST_EVEN
+from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import TF32, bit_width, element_type
+from tessera_tools.ir.types import F32, F64, TF32, FloatType, bit_width, element_type
 from tessera_tools.opdef import PURE, UNIT_ATTR, Op, attribute, enum, operand, result
 
 TO_ZERO = RoundingAttr("nearest_int_to_zero")
@@ -98,9 +99,14 @@ class TruncI(Op, name="cuda_tile.trunci", traits=(PURE,)):
 
 
 class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
-    """The nearest value of another floating-point type."""
+    """The value in another floating-point type, rounded where that type lacks it.
 
-    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
+    Every conversion takes `nearest_even`, but for those to f8E8M0FNU, which take `zero` and `positive_inf`; narrowing
+    takes `zero` too.  From f64 to f32, and to a type that has every number of the source, all IEEE modes are taken;
+    from f32 to tf32, `nearest_away`.
+    """
+
+    rounding_modes: ClassVar[tuple[str, ...]] = (*IEEE_MODES, "nearest_away")
 
     from_ = operand(ANY_FLOAT_TILE)
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
@@ -111,21 +117,45 @@ class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
         check_same_shape(self, "from_", "to")
         if self.from_.type is self.to.type:
             raise self.error("converting tiles must not be a no-op")
-        mode = self.rounding_mode.value
-        if element_type(self.to.type) is F8E8M0FNU:
-            if mode not in ("zero", "positive_inf"):
-                raise self.error(
-                    "invalid rounding mode specified for conversion to f8E8M0FNU. Only 'zero' and 'positive_inf' "
-                    "are supported"
-                )
-        elif _width(self.to.type) >= _width(self.from_.type):
-            if mode != "nearest_even":
-                raise self.error("invalid rounding mode specified. Only 'nearest_even' is supported")
-        elif mode not in ("nearest_even", "zero"):
-            raise self.error(
-                "invalid rounding mode specified. Only 'nearest_even' and 'zero' are supported for narrowing "
-                "conversions to standard types"
-            )
+        old, new = element_type(self.from_.type), element_type(self.to.type)
+        modes, message = _ftof_modes(old, new)
+        if self.rounding_mode.value not in modes:
+            raise self.error(f"invalid rounding mode specified{message}")
+
+
+def _ftof_modes(old: Type, new: Type) -> tuple[tuple[str, ...], str]:
+    """(the rounding modes that a conversion takes, the end of the message for others), as tileirdisasm 13.5 has them;
+    `zero` to the formats of 8 and 4 bits is of the public sources."""
+    assert isinstance(old, FloatType) and isinstance(new, FloatType)
+    if new is F8E8M0FNU:
+        return (
+            ("zero", "positive_inf"),
+            " for conversion to f8E8M0FNU. Only 'zero' and 'positive_inf' are supported",
+        )
+    if new.width <= 8:
+        modes = ("nearest_even", "zero") if new.width < old.width else ("nearest_even",)
+        return modes, " for conversion to low-precision type. Only 'nearest_even' is supported"
+    if floats.has_normal_range(floats.FORMATS[new.keyword], floats.FORMATS[old.keyword]):
+        return (
+            FToF.rounding_modes,
+            " for widening conversion. Only IEEE float rounding modes are supported: 'nearest_even', 'zero', "
+            "'negative_inf', 'positive_inf', 'nearest_away'",
+        )
+    if old is F64 and new is F32:
+        return (
+            IEEE_MODES,
+            " for conversion from f64 to f32. Only 'nearest_even', 'zero', 'negative_inf', and 'positive_inf' are "
+            "supported",
+        )
+    if old is F32 and new is TF32:
+        return (
+            ("nearest_even", "zero", "nearest_away"),
+            " for conversion from f32 to tf32. Only 'nearest_even', 'zero', and 'nearest_away' are supported",
+        )
+    return (
+        ("nearest_even", "zero"),
+        ". Only 'nearest_even' and 'zero' are supported for narrowing conversions to standard types",
+    )
 
 
 class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):

@@ -32,11 +32,12 @@ from tessera_tools.ir.types import I32, IntegerType, bit_width
 from tessera_tools.opdef import (
     CONSTANT_LIKE,
     I64_ATTR,
+    NO_EFFECT,
     PURE,
     STRING_ATTR,
+    WRITE,
     AttrKind,
     CustomDirective,
-    MemoryEffects,
     Op,
     attribute,
     of_class,
@@ -329,7 +330,7 @@ class GetNumTileBlocks(Op, name="cuda_tile.get_num_tile_blocks", traits=(PURE,))
     assembly = "attr-dict `:` type($gridSize_x)"
 
 
-class Assume(Op, name="cuda_tile.assume", traits=(MemoryEffects(),)):
+class Assume(Op, name="cuda_tile.assume", traits=(NO_EFFECT,)):
     """The value, about which `predicate` may be taken for true; undefined behaviour where it is not."""
 
     predicate = attribute(of_class(*PREDICATES))
@@ -414,7 +415,7 @@ _CHECKS: dict[Any, Any] = {
 }
 
 
-class Assert(Op, name="cuda_tile.assert", traits=(MemoryEffects("write"),)):
+class Assert(Op, name="cuda_tile.assert", traits=(WRITE,)):
     """Ends the kernel with a message where an element of the condition is false."""
 
     condition = operand(I1_TILE)
@@ -422,7 +423,7 @@ class Assert(Op, name="cuda_tile.assert", traits=(MemoryEffects("write"),)):
     assembly = "$condition `,` $message attr-dict `:` type($condition)"
 
 
-class PrintTko(Op, name="cuda_tile.print_tko", traits=(MemoryEffects("write"),)):
+class PrintTko(Op, name="cuda_tile.print_tko", traits=(WRITE,)):
     """Prints tiles by a format in the manner of printf."""
 
     str_ = attribute(STRING_ATTR, key="str")

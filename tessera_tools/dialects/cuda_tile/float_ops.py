@@ -11,12 +11,12 @@ from tessera_tools.dialects.cuda_tile.attributes import (
 )
 from tessera_tools.dialects.cuda_tile.constraints import (
     COMPARISON_RESULT,
+    EXPONENT_TILE,
     F4E2M1FN,
     F8E4M3FN,
     F8E5M2,
     F8E8M0FNU,
     FLOAT_TILE,
-    INT_TILE,
     MMAF_OPERAND,
     MMAF_RESULT,
     MMAF_SCALED_OPERAND,
@@ -269,7 +269,7 @@ class FPowI(Op, name="cuda_tile.fpowi", traits=(PURE,)):
     """The source to the power of an integer, elementwise."""
 
     source = operand(FLOAT_TILE)
-    exponent = operand(INT_TILE)
+    exponent = operand(EXPONENT_TILE)
     result = result(same_as("source"))
     assembly = "$source `,` $exponent attr-dict `:` type($result) `,` type($exponent)"
 
@@ -384,12 +384,12 @@ class MmaFScaled(Op, name="cuda_tile.mmaf_scaled", traits=(PURE,)):
         block = extent // blocks
         if source is F4E2M1FN:
             allowed, noun = (
-                ((16, 32) if scale is F8E8M0FNU else (16,)),
+                ((16,) if scale is F8E4M3FN else (16, 32)),
                 f"f4E2M1FN element type with {scale} scales",
             )
-        elif scale is F8E4M3FN:
+        elif scale is not F8E8M0FNU:
             raise self.error(
-                "unsupported combination of element types. Scale type 'f8E4M3FN' expects lhs and rhs element types "
+                f"unsupported combination of element types. Scale type '{scale}' expects lhs and rhs element types "
                 f"to be 'f4E2M1FN', but got '{source}'"
             )
         else:

@@ -17,8 +17,8 @@ from tessera_tools.dialects.cuda_tile.constraints import (
 from tessera_tools.dialects.cuda_tile.float_ops import check_mma_shapes
 from tessera_tools.opdef import (
     COMMUTATIVE,
+    NO_EFFECT,
     PURE,
-    MemoryEffects,
     Op,
     attribute,
     enum,
@@ -27,7 +27,6 @@ from tessera_tools.opdef import (
     same_as,
 )
 
-NO_EFFECT = MemoryEffects()
 """No effect on memory, but undefined for some operands (a zero divisor), so that it may not be hoisted."""
 
 

@@ -347,6 +347,7 @@ class _Upgrade:
         new = For(
             op.lowerBound, op.upperBound, op.step, op.initValues, resultValues=op.result_types, body=body
         )
+        new.attributes.update(op.discardable_attributes)
         last = body.entry.last_op
         if isinstance(last, Yield):
             self._replace(last, Continue(last.values))

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.accesses import (
     TAIL_GRAMMAR,
+    OrderedAccess,
     check_ordering,
     ordering_text,
     read_tail,
@@ -26,18 +27,19 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, bit_width
 from tessera_tools.opdef import (
     PURE,
-    READ,
     READ_WRITE,
-    WRITE,
     CustomDirective,
+    MemoryEffects,
     Op,
     attribute,
     integer_enum,
     of_class,
     operand,
     optional_operand,
+    read,
     same_as,
     variadic_operand,
+    write,
 )
 from tessera_tools.opdef import result as output
 
@@ -142,7 +144,7 @@ def _check_pointee(op: Any, pointers: Any, element: Type, noun: str) -> None:
         raise op.error(f"expected pointee type ('{pointee}') to match element type of '{noun}' ('{element}')")
 
 
-class LoadPtrTko(Op, name="cuda_tile.load_ptr_tko", traits=(READ,)):
+class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEffects(read("source")),)):
     """Gathers elements from a tile of pointers; where the mask is false, the padding value (or anything)."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
@@ -170,7 +172,9 @@ class LoadPtrTko(Op, name="cuda_tile.load_ptr_tko", traits=(READ,)):
         check_ordering(self, "load", "acquire")
 
 
-class StorePtrTko(Op, name="cuda_tile.store_ptr_tko", traits=(WRITE,)):
+class StorePtrTko(
+    OrderedAccess, name="cuda_tile.store_ptr_tko", traits=(MemoryEffects(write("destination")),)
+):
     """Scatters elements to a tile of pointers, where the mask is true."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)

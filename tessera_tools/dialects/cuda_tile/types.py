@@ -16,6 +16,7 @@ from typing import Any
 
 from tessera_tools.dialects.cuda_tile.attributes import PaddingValueAttr, PtrAttr
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import (
     BF16,
     DYNAMIC,
@@ -71,6 +72,10 @@ class PointerType(CudaTileType, name="cuda_tile.ptr"):
     pointee: Type
     kind: PtrAttr | None = None
 
+    @property
+    def resource(self) -> Resource:
+        return Resource.GLOBAL
+
     def verify(self) -> None:
         if self.pointee not in NUMBERS:
             raise ValueError(f"failed to verify 'pointeeType': {_one_of(_NAMED)}, but got '{self.pointee}'")
@@ -101,6 +106,10 @@ def _ptr_attr(s: Any) -> PtrAttr:
 
 class TileType(ShapedType, CudaTileType, name="cuda_tile.tile"):
     """`tile<128x64xf16>`: a value of static shape whose elements are numbers or pointers; `tile<i32>` is a scalar."""
+
+    @property
+    def resource(self) -> Resource | None:
+        return self.element.resource
 
     def verify(self) -> None:
         if (
@@ -144,6 +153,10 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
 
     strides: tuple[int, ...] = ()
     kind: PtrAttr | None = None
+
+    @property
+    def resource(self) -> Resource:
+        return Resource.GLOBAL
 
     def verify(self) -> None:
         if self.element not in NUMBERS:
@@ -198,6 +211,10 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
 
 class TileViewType(CudaTileType):
     """The base of views that cut a tensor view into tiles; loads and stores go through one."""
+
+    @property
+    def resource(self) -> Resource:
+        return Resource.GLOBAL
 
     @property
     def index_rank(self) -> int:

@@ -6,12 +6,15 @@ multimem_store_view_tko weak %view, %tile[%i] token = %t : partition_view<…>, 
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
     TAIL_GRAMMAR,
     VIEW_KEYS,
+    OrderedAccess,
+    check_inbounds,
     check_indices,
     check_ordering,
     index_types,
@@ -35,17 +38,18 @@ from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mo
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, FloatType, IntegerType, bit_width
 from tessera_tools.opdef import (
-    READ,
     READ_WRITE,
-    WRITE,
     CustomDirective,
+    MemoryEffects,
     Op,
     attribute,
     enum,
     operand,
     optional_operand,
+    read,
     result,
     variadic_operand,
+    write,
 )
 
 
@@ -113,8 +117,6 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
         view = self.view.type
         if isinstance(view, GatherScatterViewType):
             raise self.error("gather_scatter_view is not supported; use partition_view instead")
-        if view.padding is not None:
-            raise self.error("views with padding_value are not supported for atomic reductions")
         tile, value = view.tile_type, self.value.type
         if tile.element is not value.element:
             raise self.error(
@@ -145,7 +147,7 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
                 raise self.error(
                     f"index operand {i} must be a scalar tile (rank 0), got shape {shape_text(shape_of(index))}"
                 )
-        check_indices(self)
+        check_inbounds(self)
 
 
 class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
@@ -199,7 +201,7 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         p.write(f" : {kinds}{index_types_text(op)}{token} -> {short_types(op.result_types)}")
 
 
-class _Multimem(Op):
+class _Multimem(OrderedAccess):
     def _check(self, tile: Any, noun: str, last: str) -> None:
         op: Any = self
         view = op.view.type
@@ -215,6 +217,12 @@ class _Multimem(Op):
         if isinstance(tile.element, FloatType):
             if tile.element not in (F16, BF16, F32, F64):
                 raise op.error("multimem supports only f16, bf16, f32, and f64 floating-point element types")
+            count, width = math.prod(tile.shape), bit_width(tile.element)
+            if count * width % 32:
+                raise op.error(
+                    "multimem op requires tile total size to be a multiple of 4 bytes for float element types; got "
+                    f"{count} element(s) of {width} bits (total {count * width} bits)"
+                )
         elif tile.element not in (I32, I64):
             width = bit_width(tile.element)
             raise op.error(f"multimem requires 32- or 64-bit integer/index element types; got {width} bits")
@@ -225,7 +233,9 @@ class _Multimem(Op):
             raise op.error("and/or/xor/umin/umax reductions require integer element types")
 
 
-class MultimemLoadReduceViewTko(_Multimem, name="cuda_tile.multimem_load_reduce_view_tko", traits=(READ,)):
+class MultimemLoadReduceViewTko(
+    _Multimem, name="cuda_tile.multimem_load_reduce_view_tko", traits=(MemoryEffects(read("view")),)
+):
     """Loads one tile of a view of multicast memory from every GPU, and combines the copies."""
 
     view = operand(TILE_VIEW)
@@ -263,7 +273,9 @@ class MultimemReduceViewTko(_Multimem, name="cuda_tile.multimem_reduce_view_tko"
             raise self.error("supports only add for floating-point element types")
 
 
-class MultimemStoreViewTko(_Multimem, name="cuda_tile.multimem_store_view_tko", traits=(WRITE,)):
+class MultimemStoreViewTko(
+    _Multimem, name="cuda_tile.multimem_store_view_tko", traits=(MemoryEffects(write("view")),)
+):
     """Stores one tile of a view of multicast memory, on every GPU."""
 
     view = operand(TILE_VIEW)

@@ -12,6 +12,7 @@ from typing import Any
 from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
     TAIL_GRAMMAR,
+    OrderedAccess,
     check_indices,
     check_ordering,
     index_types,
@@ -49,18 +50,19 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import DYNAMIC
 from tessera_tools.opdef import (
     PURE,
-    READ,
-    WRITE,
     CustomDirective,
+    MemoryEffects,
     Op,
     attribute,
     of,
     of_class,
     operand,
     optional_operand,
+    read,
     result,
     variadic_operand,
     variadic_result,
+    write,
 )
 
 
@@ -427,7 +429,7 @@ def _check_access(op: Any) -> None:
     check_indices(op)
 
 
-class LoadViewTko(Op, name="cuda_tile.load_view_tko", traits=(READ,)):
+class LoadViewTko(OrderedAccess, name="cuda_tile.load_view_tko", traits=(MemoryEffects(read("view")),)):
     """Loads one tile of a view; elements outside the tensor are the view's padding value."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
@@ -446,7 +448,7 @@ class LoadViewTko(Op, name="cuda_tile.load_view_tko", traits=(READ,)):
         check_ordering(self, "load", "acquire")
 
 
-class StoreViewTko(Op, name="cuda_tile.store_view_tko", traits=(WRITE,)):
+class StoreViewTko(OrderedAccess, name="cuda_tile.store_view_tko", traits=(MemoryEffects(write("view")),)):
     """Stores one tile of a view; elements outside the tensor are left out."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)

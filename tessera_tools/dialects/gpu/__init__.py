@@ -49,6 +49,7 @@ DIALECT = Dialect(
 )
 
 __all__ = [
+    "DIALECT",
     "AddressSpaceAttr",
     "AllReduce",
     "AllReduceOperationAttr",
@@ -60,7 +61,6 @@ __all__ = [
     "ClusterDim",
     "ClusterDimBlocks",
     "ClusterId",
-    "DIALECT",
     "DimensionAttr",
     "DynamicSharedMemory",
     "Func",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tessera_tools.dialects.arith.constants import bits_of, constant_of
+from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.dialects.llvm.attributes import (
     FCMP,
     FCMP_PREDICATES,
@@ -31,6 +33,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, with_element
 from tessera_tools.opdef import (
     COMMUTATIVE,
+    NO_EFFECT,
     PURE,
     UNIT_ATTR,
     TypeConstraint,
@@ -68,6 +71,18 @@ class _IntBinary(_Binary):
     rhs = operand(same_as("lhs"))
     res = result(same_as("lhs"))
     assembly = "$lhs `,` $rhs attr-dict `:` type($res)"
+
+
+class _Division(_Binary, traits=(NO_EFFECT,)):
+    """The base of divisions and remainders."""
+
+    def is_speculatable(self) -> bool:
+        """Whether executing the op where it was not executed before is safe: the divisor is a constant that cannot
+        be undefined."""
+        divisor = self.operand(1)
+        bits = bits_of(constant_of(divisor))
+        unsafe = (0,) if self.llvm_instruction.startswith("u") else (0, (1 << width_of(divisor.type)) - 1)
+        return bits is not None and not any(b in unsafe for b in bits)
 
 
 class _WrappingBinary(_Binary):
@@ -117,13 +132,13 @@ class Shl(_WrappingBinary, name="llvm.shl", traits=(PURE,)):
     llvm_instruction = "shl"
 
 
-class UDiv(_ExactBinary, name="llvm.udiv"):
+class UDiv(_ExactBinary, _Division, name="llvm.udiv"):
     """Unsigned division; undefined for a zero divisor."""
 
     llvm_instruction = "udiv"
 
 
-class SDiv(_ExactBinary, name="llvm.sdiv"):
+class SDiv(_ExactBinary, _Division, name="llvm.sdiv"):
     """Signed division, rounding to zero; undefined for a zero divisor and for overflow."""
 
     llvm_instruction = "sdiv"
@@ -141,14 +156,14 @@ class AShr(_ExactBinary, name="llvm.ashr", traits=(PURE,)):
     llvm_instruction = "ashr"
 
 
-class URem(_IntBinary, name="llvm.urem", traits=(PURE,)):
-    """Unsigned remainder."""
+class URem(_IntBinary, _Division, name="llvm.urem"):
+    """Unsigned remainder; undefined for a zero divisor."""
 
     llvm_instruction = "urem"
 
 
-class SRem(_IntBinary, name="llvm.srem", traits=(PURE,)):
-    """Signed remainder; has the sign of the dividend."""
+class SRem(_IntBinary, _Division, name="llvm.srem"):
+    """Signed remainder; has the sign of the dividend. Undefined for a zero divisor and for overflow."""
 
     llvm_instruction = "srem"
 

@@ -29,6 +29,7 @@ from tessera_tools.dialects.llvm.types import ArrayType, PointerType, StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, TypeAttr
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1, I64, VectorType
 from tessera_tools.opdef import (
     ALLOCATE,
@@ -37,20 +38,21 @@ from tessera_tools.opdef import (
     I32_ATTR,
     I64_ATTR,
     PURE,
-    READ,
     READ_WRITE,
     STRING_ATTR,
     TYPE_ATTR,
     UNIT_ATTR,
-    WRITE,
     CustomDirective,
+    MemoryEffects,
     attribute,
     derived,
     of_class,
     operand,
+    read,
     result,
     same_as,
     variadic_operand,
+    write,
 )
 
 _ORDERING_WORDS = {number: word for word, number in ORDERINGS.items()}
@@ -145,17 +147,32 @@ class _Access(LLVMOp):
             text += f", !invariant.group {e.metadata('!{}')}"
         return text + dereferenceable_text(self, e)
 
+    @property
+    def is_atomic(self) -> bool:
+        """Whether other threads may access the same place at the same time."""
+        ordering = self.attributes.get("ordering")
+        return isinstance(ordering, IntegerAttr) and ordering.value != 0
+
+    def effects(self) -> MemoryEffects | None:
+        """A volatile access, and an atomic one that is monotonic or stronger, also keeps its place (LLVM's Language
+        Reference, "Volatile Memory Accesses", "Atomic Memory Ordering Constraints")."""
+        effects = super().effects()
+        ordering = self.attributes.get("ordering")
+        ordered = isinstance(ordering, IntegerAttr) and ordering.value >= ORDERINGS["monotonic"]
+        if effects is not None and (ordered or "volatile_" in self.attributes):
+            return effects.and_also(write(resource=Resource.ORDER))
+        return effects
+
     def verify_op(self) -> None:
         _verify_alignment(self)
-        ordering = self.attributes.get("ordering")
-        atomic = isinstance(ordering, IntegerAttr) and ordering.value
+        atomic = self.is_atomic
         if atomic and "alignment" not in self.attributes:
             raise self.error("expected alignment for atomic access")
         if not atomic and "syncscope" in self.attributes:
             raise self.error("expected syncscope to be null for non-atomic access")
 
 
-class Load(_Access, name="llvm.load", traits=(READ,)):
+class Load(_Access, name="llvm.load", traits=(MemoryEffects(read("addr")),)):
     """A value from memory; `alignment` in bytes."""
 
     addr = operand(POINTER)
@@ -194,7 +211,7 @@ class Load(_Access, name="llvm.load", traits=(READ,)):
         e.define(self, text + _align_text(self) + self.metadata_text(e))
 
 
-class Store(_Access, name="llvm.store", traits=(WRITE,)):
+class Store(_Access, name="llvm.store", traits=(MemoryEffects(write("addr")),)):
     """A value to memory; `alignment` in bytes."""
 
     value = operand(LOADABLE)

@@ -12,6 +12,7 @@ from typing import Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import quote
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, VectorType
 
 
@@ -57,6 +58,10 @@ class PointerType(LLVMType, name="llvm.ptr"):
     """`ptr<address space>`: 0 generic, 1 global, 3 shared, 4 constant, 5 local, 6 tensor memory, 7 shared::cluster."""
 
     address_space: int = 0
+
+    @property
+    def resource(self) -> Resource:
+        return {1: Resource.GLOBAL, 3: Resource.SHARED}.get(self.address_space, Resource.MEMORY)
 
     def body(self) -> str:
         return f"ptr<{self.address_space}>" if self.address_space else "ptr"

@@ -34,14 +34,14 @@ from tessera_tools.opdef import Dialect, ops_of
 DIALECT = Dialect("memref", "buffers", ops_of(buffers, views, globals, reshapes))
 
 __all__ = [
+    "DIALECT",
+    "DYNAMIC_INDEX",
     "Alloc",
     "Alloca",
     "AssumeAlignment",
     "Cast",
     "CollapseShape",
     "Copy",
-    "DIALECT",
-    "DYNAMIC_INDEX",
     "Dealloc",
     "Dim",
     "ExpandShape",

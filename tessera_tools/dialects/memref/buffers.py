@@ -4,38 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tessera_tools.dialects.arith.constants import Folded
-from tessera_tools.dialects.memref.lists import ANY_BUFFER
+from tessera_tools.dialects.arith.constants import Folded, constant_of
+from tessera_tools.dialects.memref.layouts import can_be_cast
+from tessera_tools.dialects.memref.lists import ALIGNMENT, ANY_BUFFER
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     AffineMapAttr,
     IntegerAttr,
+    StridedLayoutAttr,
     index,
 )
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     DYNAMIC,
+    DYNAMIC_INDEX,
     INDEX,
     MemRefType,
+    UnrankedMemRefType,
 )
 from tessera_tools.opdef import (
     ALLOCATE,
     ANY_INDEX,
     ANY_MEMREF,
     BOOL_ATTR,
-    I64_ATTR,
+    NO_EFFECT,
     PURE,
-    READ,
-    READ_WRITE,
-    WRITE,
     MemoryEffects,
     Op,
+    Reach,
+    TypeConstraint,
     attribute,
     derived,
     exactly,
+    free,
     operand,
+    read,
     result,
     variadic_operand,
+    write,
 )
 
 
@@ -44,7 +50,7 @@ class _Allocation(Op):
 
     dynamic_sizes = variadic_operand(ANY_INDEX)
     symbol_operands = variadic_operand(ANY_INDEX)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     memref = result(ANY_MEMREF)
     assembly = "`(` $dynamic_sizes `)` (`` `[` $symbol_operands^ `]`)? attr-dict `:` type($memref)"
 
@@ -53,18 +59,15 @@ class _Allocation(Op):
         found, expected = len(self.dynamic_sizes), type.shape.count(DYNAMIC)
         if found != expected:
             raise self.error(f"incorrect number of dynamic sizes, has {found}, expected {expected}")
-        symbols = type.layout.map.num_symbols if isinstance(type.layout, AffineMapAttr) else 0
+        symbols = 0
+        if isinstance(type.layout, AffineMapAttr):
+            symbols = type.layout.map.num_symbols
+        elif isinstance(type.layout, StridedLayoutAttr):
+            symbols = [*type.layout.strides, type.layout.offset].count(DYNAMIC_INDEX)
         if len(self.symbol_operands) != symbols:
             raise self.error(
                 f"symbol operand count does not equal memref symbol count: expected {symbols}, "
                 f"got {len(self.symbol_operands)}"
-            )
-        if self.alignment is not None and (
-            self.alignment.value <= 0 or self.alignment.value.bit_count() != 1
-        ):
-            raise self.error(
-                "attribute 'alignment' failed to satisfy constraint: 64-bit signless integer attribute "
-                "whose value is positive and whose value is a power of two > 0"
             )
 
 
@@ -76,7 +79,7 @@ class Alloca(_Allocation, name="memref.alloca", traits=(ALLOCATE,)):
     """Memory until the enclosing function (or allocation scope) ends."""
 
 
-class Dealloc(Op, name="memref.dealloc", traits=(MemoryEffects("free"),)):
+class Dealloc(Op, name="memref.dealloc", traits=(MemoryEffects(free("memref")),)):
     """Gives back what `memref.alloc` took."""
 
     memref = operand(ANY_BUFFER)
@@ -87,13 +90,13 @@ def _element(type: Type) -> Type | None:
     return getattr(type, "element", None)
 
 
-class Load(Op, name="memref.load", traits=(READ,)):
+class Load(Op, name="memref.load", traits=(MemoryEffects(read("memref", reach=Reach.BY_THREAD)),)):
     """One element of a buffer."""
 
     memref = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
     nontemporal = attribute(BOOL_ATTR, optional=True)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     result = result(derived("the element type of 'memref'", _element, "memref"))
     assembly = "$memref `[` $indices `]` attr-dict `:` type($memref)"
 
@@ -103,14 +106,14 @@ class Load(Op, name="memref.load", traits=(READ,)):
             raise self.error(f"incorrect number of indices for load, expected {rank} but got {found}")
 
 
-class Store(Op, name="memref.store", traits=(WRITE,)):
+class Store(Op, name="memref.store", traits=(MemoryEffects(write("memref", reach=Reach.BY_THREAD)),)):
     """Writes one element of a buffer."""
 
     value = operand(derived("the element type of 'memref'", _element, "memref"))
     memref = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
     nontemporal = attribute(BOOL_ATTR, optional=True)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     assembly = "$value `,` $memref `[` $indices `]` attr-dict `:` type($memref)"
 
     def verify_op(self) -> None:
@@ -136,13 +139,14 @@ class Cast(ViewLike, name="memref.cast"):
 
     def verify_op(self) -> None:
         source, target = self.source.type, self.dest.type
-        agree = source.element is target.element and source.memory_space is target.memory_space
         if isinstance(source, MemRefType) and isinstance(target, MemRefType):
-            pairs = zip(source.shape, target.shape, strict=False)
-            agree = agree and len(source.shape) == len(target.shape)
-            agree = agree and all(a == b or DYNAMIC in (a, b) for a, b in pairs)
-        elif not isinstance(source, MemRefType) and not isinstance(target, MemRefType):
-            agree = False
+            agree = can_be_cast(source, target)
+        else:
+            agree = (
+                (isinstance(source, MemRefType) or isinstance(target, MemRefType))
+                and source.element is target.element
+                and source.memory_space is target.memory_space
+            )
         if not agree:
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
@@ -158,8 +162,16 @@ class MemorySpaceCast(ViewLike, name="memref.memory_space_cast"):
     dest = result(ANY_BUFFER)
     assembly = "$source attr-dict `:` type($source) `to` type($dest)"
 
+    def verify_op(self) -> None:
+        source, target = self.source.type, self.dest.type
+        keys = ("shape", "element", "layout")
+        if type(source) is not type(target) or any(
+            getattr(source, key, None) != getattr(target, key, None) for key in keys
+        ):
+            raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
-class Copy(Op, name="memref.copy", traits=(READ_WRITE,)):
+
+class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("target")),)):
     """Copies the elements of one buffer to another of the same shape."""
 
     source = operand(ANY_BUFFER)
@@ -169,15 +181,36 @@ class Copy(Op, name="memref.copy", traits=(READ_WRITE,)):
     def verify_op(self) -> None:
         if self.source.type.element is not self.target.type.element:
             raise self.error("requires the same element type for all operands")
+        shapes = [getattr(b.type, "shape", None) for b in (self.source, self.target)]
+        if None not in shapes and (
+            len(shapes[0]) != len(shapes[1])
+            or any(a != b and DYNAMIC not in (a, b) for a, b in zip(*shapes, strict=True))
+        ):
+            raise self.error("requires the same shape for all operands")
 
 
-class Dim(Op, name="memref.dim", traits=(PURE,)):
-    """The extent of one dimension."""
+_WITH_DIMENSIONS = TypeConstraint(
+    "unranked.memref of any type values or non-0-ranked.memref of any type values",
+    lambda t: isinstance(t, UnrankedMemRefType) or (isinstance(t, MemRefType) and bool(t.shape)),
+)
 
-    source = operand(ANY_BUFFER)
+
+class Dim(Op, name="memref.dim", traits=(NO_EFFECT,)):
+    """The extent of one dimension; undefined where the buffer has no dimension of that number."""
+
+    source = operand(_WITH_DIMENSIONS)
     index = operand(ANY_INDEX)
     result = result(exactly(INDEX))
     assembly = "attr-dict $source `,` $index `:` type($source)"
+
+    def is_speculatable(self) -> bool:
+        """Whether the op may run where it did not run before: the index is a constant within the rank."""
+        number, type = constant_of(self.index), self.source.type
+        return (
+            isinstance(number, IntegerAttr)
+            and isinstance(type, MemRefType)
+            and 0 <= number.value < len(type.shape)
+        )
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         number, type = operands[1], self.source.type

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.memref.lists import ALIGNMENT
 from tessera_tools.ir.builtin_attributes import (
     UNIT,
     DenseElementsAttr,
@@ -20,7 +21,6 @@ from tessera_tools.ir.types import (
 from tessera_tools.opdef import (
     ANY_ATTR,
     ANY_MEMREF,
-    I64_ATTR,
     PURE,
     STRING_ATTR,
     SYMBOL,
@@ -81,7 +81,7 @@ class Global(Op, name="memref.global", traits=(SYMBOL,)):
     type = attribute(TYPE_ATTR)
     initial_value = attribute(ANY_ATTR, optional=True)
     constant = attribute(UNIT_ATTR, optional=True)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     assembly = "custom<Global>($sym_name, $sym_visibility, $type, $initial_value, $constant) attr-dict"
 
     def verify_op(self) -> None:

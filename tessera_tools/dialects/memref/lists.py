@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.ir.builtin_attributes import (
-    DenseArrayAttr,
-)
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
+    DYNAMIC_INDEX,
     I64,
     INDEX,
     MemRefType,
     UnrankedMemRefType,
 )
 from tessera_tools.opdef import (
+    AttrKind,
     CustomDirective,
     of,
 )
 
-DYNAMIC_INDEX = -(1 << 63)
-"""What stands in a static list where an operand gives the number."""
-
+ALIGNMENT = AttrKind(
+    "64-bit signless integer attribute whose value is positive and whose value is a power of two > 0",
+    lambda a: isinstance(a, IntegerAttr) and a.type is I64 and a.value > 0 and a.value.bit_count() == 1,
+)
 ANY_BUFFER = of(MemRefType, UnrankedMemRefType, summary="ranked or unranked memref of any type values")
 
 

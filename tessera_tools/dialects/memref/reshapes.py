@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tessera_tools.dialects.memref.buffers import ViewLike
+from tessera_tools.dialects.memref.layouts import collapsed_type, expanded_type
 from tessera_tools.dialects.memref.lists import ANY_BUFFER
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
@@ -13,6 +15,7 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.types import (
     DYNAMIC,
+    DYNAMIC_INDEX,
     I32,
     INDEX,
     MemRefType,
@@ -53,26 +56,38 @@ class _Reshape(ViewLike):
         return [[a.value for a in group] for group in self.reassociation]
 
     def verify_groups(self, small: MemRefType, large: MemRefType) -> None:
-        """Check that the groups are the dimensions of `large` in order, and that static extents multiply up."""
+        """Check that the groups are the dimensions of `large` in order, and that extents multiply up."""
         groups = self.groups
+        if not small.shape:
+            if groups:
+                raise self.error(f"invalid number of reassociation groups: found {len(groups)}, expected 0")
+            if any(extent != 1 for extent in large.shape):
+                raise self.error("rank 0 memrefs can only be extended/collapsed with/from ones")
+            return
         if len(groups) != len(small.shape):
             raise self.error(
-                f"expected rank of the collapsed shape ({len(small.shape)}) to be the number of reassociation maps "
-                f"({len(groups)})"
+                f"invalid number of reassociation groups: found {len(groups)}, expected {len(small.shape)}"
             )
-        if [d for group in groups for d in group] != list(range(len(large.shape))):
-            raise self.error("expected reassociation map to be contiguous and to cover all dimensions")
-        for extent, group in zip(small.shape, groups, strict=True):
+        following = 0
+        for group, extent in zip(groups, small.shape, strict=True):
+            for dim in group:
+                if dim != following:
+                    raise self.error("reassociation indices must be contiguous")
+                following += 1
+                if not 0 <= dim < len(large.shape):
+                    raise self.error(f"reassociation index {dim} is out of bounds")
             parts = [large.shape[d] for d in group]
-            if DYNAMIC in parts or extent == DYNAMIC:
-                continue
-            product = 1
-            for part in parts:
-                product *= part
-            if product != extent:
+            if (DYNAMIC in parts) != (extent == DYNAMIC):
                 raise self.error(
-                    f"expected dimension {groups.index(group)} of the collapsed type to be static value of {product}"
+                    f"collapsed dim ({groups.index(group)}) must be dynamic if and only if reassociation group is "
+                    "dynamic"
                 )
+            if extent != DYNAMIC and math.prod(parts) != extent:
+                raise self.error(
+                    f"collapsed dim size ({extent}) must equal reassociation group size ({math.prod(parts)})"
+                )
+        if following != len(large.shape):
+            raise self.error(f"expected the reassociation to cover all {len(large.shape)} dimensions")
 
 
 class ExpandShape(_Reshape, name="memref.expand_shape"):
@@ -86,7 +101,30 @@ class ExpandShape(_Reshape, name="memref.expand_shape"):
     )
 
     def verify_op(self) -> None:
-        self.verify_groups(self.src.type, self.result.type)
+        source, target, given = self.src.type, self.result.type, self.static_output_shape.values
+        if len(target.shape) < len(source.shape):
+            ranks = f"{len(source.shape)} > {len(target.shape)}"
+            raise self.error(
+                f"has source rank {len(source.shape)} and result rank {len(target.shape)}. "
+                f"This is not an expansion ({ranks})."
+            )
+        self.verify_groups(source, target)
+        expected = expanded_type(source, target.shape, self.groups)
+        if expected is not target:
+            raise self.error(f"expected expanded type to be '{expected}' but found '{target}'")
+        if len(given) != len(target.shape):
+            raise self.error(
+                f"expected number of static shape bounds to be equal to the output rank ({len(target.shape)}) "
+                f"but found {len(given)} inputs instead"
+            )
+        if given.count(DYNAMIC_INDEX) != len(self.output_shape):
+            raise self.error(
+                f"mismatch in dynamic dims in output_shape and static_output_shape: static_output_shape has "
+                f"{given.count(DYNAMIC_INDEX)} dynamic dims while output_shape has {len(self.output_shape)} values"
+            )
+        for i, (extent, number) in enumerate(zip(target.shape, given, strict=True)):
+            if extent != (DYNAMIC if number == DYNAMIC_INDEX else number):
+                raise self.error(f"invalid output shape provided at pos {i}")
 
 
 class CollapseShape(_Reshape, name="memref.collapse_shape"):
@@ -95,7 +133,19 @@ class CollapseShape(_Reshape, name="memref.collapse_shape"):
     assembly = "$src custom<Groups>($reassociation) attr-dict `:` type($src) `into` type($result)"
 
     def verify_op(self) -> None:
-        self.verify_groups(self.result.type, self.src.type)
+        source, target = self.src.type, self.result.type
+        if len(source.shape) < len(target.shape):
+            ranks = f"{len(source.shape)} < {len(target.shape)}"
+            raise self.error(
+                f"has source rank {len(source.shape)} and result rank {len(target.shape)}. "
+                f"This is not a collapse ({ranks})."
+            )
+        self.verify_groups(target, source)
+        expected = collapsed_type(source, self.groups or [[]] * len(target.shape))
+        if expected is None:
+            raise self.error("invalid source layout map or collapsing non-contiguous dims")
+        if expected is not target and self.groups:
+            raise self.error(f"expected collapsed type to be '{expected}' but found '{target}'")
 
 
 class Groups(CustomDirective, name="Groups"):
@@ -149,3 +199,7 @@ class AssumeAlignment(ViewLike, name="memref.assume_alignment"):
     )
     result = result(same_as("memref"))
     assembly = "$memref `,` $alignment attr-dict `:` type($memref)"
+
+    def verify_op(self) -> None:
+        if self.alignment.value.bit_count() != 1:
+            raise self.error("alignment must be power of 2")

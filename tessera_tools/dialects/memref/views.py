@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.memref.buffers import ViewLike
+from tessera_tools.dialects.memref.layouts import (
+    add,
+    dropped_dimensions,
+    extents,
+    strided,
+    subview_type,
+    times,
+)
 from tessera_tools.dialects.memref.lists import ANY_BUFFER, DYNAMIC_INDEX
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
@@ -65,14 +73,53 @@ class SubView(_Offsets, name="memref.subview"):
         rank = len(self.source.type.shape)
         self.verify_lists(("offset", "offsets", rank), ("size", "sizes", rank), ("stride", "strides", rank))
         source, target = self.source.type, self.result.type
-        if source.element is not target.element or source.memory_space is not target.memory_space:
-            raise self.error(f"expected result type to have the element type and memory space of '{source}'")
-        sizes = list(self.static_sizes.values)
-        kept = iter(sizes)
-        for extent in target.shape:
-            wanted = DYNAMIC_INDEX if extent == DYNAMIC else extent
-            if not any(size == wanted for size in kept):
-                raise self.error(f"expected result type to have the sizes of the view, got '{target}'")
+        if source.memory_space is not target.memory_space:
+            raise self.error(
+                f"different memory spaces specified for base memref type {source} and subview memref type {target}"
+            )
+        if source.element is not target.element:
+            raise self.error(f"expected result element type to be '{source.element}', but got '{target}'")
+        lists = [list(getattr(self, f"static_{field}").values) for field in ("offsets", "sizes", "strides")]
+        self._verify_bounds(*lists)
+        expected = subview_type(source, *lists)
+        if expected is None:
+            raise self.error(f"base type '{source}' is not strided")
+        if len(target.shape) > rank:
+            raise self.error(
+                f"expected result rank to be smaller or equal to the source rank, but got '{target}'"
+            )
+        if dropped_dimensions(expected, target) is None:
+            wrong = "layout" if _is_reduced_shape(expected.shape, target.shape) else "sizes"
+            raise self.error(
+                f"expected result type to be '{expected}' or a rank-reduced version. (mismatch of result {wrong})"
+            )
+
+    def _verify_bounds(self, offsets: list[int], sizes: list[int], strides: list[int]) -> None:
+        """Check that what is known of the view lies inside the buffer."""
+        for noun, numbers in (("offsets", offsets), ("sizes", sizes)):
+            negative = [n for n in numbers if n < 0 and n != DYNAMIC_INDEX]
+            if negative:
+                raise self.error(f"expected {noun} to be non-negative, but got {negative[0]}")
+        rows = zip(extents(self.source.type.shape), offsets, sizes, strides, strict=True)
+        for i, (extent, offset, size, stride) in enumerate(rows):
+            if DYNAMIC_INDEX in (extent, offset):
+                continue
+            if offset >= extent and size != 0:
+                raise self.error(f"offset {i} is out-of-bounds: {offset} >= {extent}")
+            last = add(offset, times(add(size, -1), stride)) if size != DYNAMIC_INDEX else DYNAMIC_INDEX
+            if last != DYNAMIC_INDEX and size and last >= extent:
+                raise self.error(f"slice along dimension {i} runs out-of-bounds: {last} >= {extent}")
+
+
+def _is_reduced_shape(full: tuple[int, ...], reduced: tuple[int, ...]) -> bool:
+    """Whether `reduced` is `full` without some dimensions of extent 1."""
+    at = 0
+    for extent in full:
+        if at < len(reduced) and reduced[at] == extent:
+            at += 1
+        elif extent != 1:
+            return False
+    return at == len(reduced)
 
 
 class ReinterpretCast(_Offsets, name="memref.reinterpret_cast"):
@@ -109,6 +156,16 @@ class ReinterpretCast(_Offsets, name="memref.reinterpret_cast"):
             if extent != DYNAMIC and size != extent:
                 shown = "dynamic" if size == DYNAMIC_INDEX else size
                 raise self.error(f"expected result type with size = {shown} instead of {extent} in dim = {i}")
+        found = strided(target)
+        if found is None:
+            raise self.error(f"expected result type to have strided layout but found '{target}'")
+        pairs = [(self.static_offsets.values[0], found.offset, "offset", "")]
+        for i, (given, stride) in enumerate(zip(self.static_strides.values, found.strides, strict=True)):
+            pairs.append((given, stride, "stride", f" in dim = {i}"))
+        for given, number, noun, where in pairs:
+            if number not in (DYNAMIC_INDEX, given):
+                shown = "dynamic" if given == DYNAMIC_INDEX else given
+                raise self.error(f"expected result type with {noun} = {shown} instead of {number}{where}")
 
 
 def _base_buffer(type: Type) -> Type | None:

@@ -17,8 +17,8 @@ from tessera_tools.ir.types import (
     element_type,
 )
 from tessera_tools.opdef import (
-    READ_WRITE,
     EnumAttr,
+    MemoryEffects,
     Op,
     attribute,
     derived,
@@ -26,8 +26,10 @@ from tessera_tools.opdef import (
     of,
     operand,
     optional_operand,
+    read,
     result,
     same_as,
+    write,
 )
 
 NUMBERS = scalar_or_tile(of(IntegerType, FloatType, summary="number"))
@@ -55,7 +57,9 @@ class _Atomic(Op):
             )
 
 
-class AtomicRmw(_Atomic, name="nv_tileaa.atomic_rmw", traits=(READ_WRITE,)):
+class AtomicRmw(
+    _Atomic, name="nv_tileaa.atomic_rmw", traits=(MemoryEffects(read("pointers"), write("pointers")),)
+):
     """Changes elements by `mode`.  The result is what was there before; anything where the mask is false."""
 
     mode = attribute(enum(AtomicModeAttr))
@@ -82,7 +86,9 @@ class AtomicRmw(_Atomic, name="nv_tileaa.atomic_rmw", traits=(READ_WRITE,)):
         self._check((16, 32, 64) if mode == "addf" else (32, 64))
 
 
-class AtomicCas(_Atomic, name="nv_tileaa.atomic_cas", traits=(READ_WRITE,)):
+class AtomicCas(
+    _Atomic, name="nv_tileaa.atomic_cas", traits=(MemoryEffects(read("pointers"), write("pointers")),)
+):
     """Puts `value` where the bits of `expected` stand.  The result is what was there before; `expected` where the mask
     is false."""
 

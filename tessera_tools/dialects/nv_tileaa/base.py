@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import (
+    FloatType,
     IndexType,
     IntegerType,
     RankedTensorType,
@@ -35,6 +41,10 @@ MEM_TOKEN = MemTokenType()
 
 class MemRefType(ShapedType, name="nv_tileaa.memref"):
     """`!nv_tileaa.memref<?x?xf16>`: a view of global memory; extents and strides are values of the op that made it."""
+
+    @property
+    def resource(self) -> Resource:
+        return Resource.GLOBAL
 
     @classmethod
     def parse(cls, s: Any) -> MemRefType:
@@ -89,6 +99,26 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
     """What a load gives outside the view: `undef` is any value, the others as they say."""
 
     cases = ("undef", "zero", "neg_zero", "nan", "pos_inf", "neg_inf")
+
+    def bits(self, element: Type) -> int | None:
+        """The padding as bits of an element type; None if any will do.  Refusal where the type has no such value.
+
+        Zero is the element whose bits are 0, also in f8E8M0FNU, where that is 2^-127: the reference compiler pads so.
+        """
+        if self.value == "undef":
+            return None
+        if self.value == "zero":
+            return 0
+        if isinstance(element, FloatType):
+            number = {"neg_zero": -0.0, "nan": math.nan, "pos_inf": math.inf, "neg_inf": -math.inf}[
+                self.value
+            ]
+            with suppress(ValueError):  # no zero, no NaN
+                bits = floats.encode(number, element.keyword)
+                # Formats without infinity round it to something else.
+                if math.isinf(floats.decode(bits, element.keyword)) == math.isinf(number):
+                    return bits
+        raise Refusal(f"no padding with {self.value} of elements that have none ('{element}')")
 
 
 class OrderingAttr(EnumAttr, name="nv_tileaa.ordering"):

@@ -35,6 +35,7 @@ from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import Leaves
 from tessera_tools.ir.types import I1
 from tessera_tools.opdef import (
+    ONE_REGION_RUNS,
     PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
@@ -196,7 +197,7 @@ class IfSyntax(CustomDirective, name="TileIf"):
                 p.region(inner, arguments=False, terminator=not isinstance(last, Yield) or bool(op.results))
 
 
-class If(Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class If(Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
     """Runs one region if an i1 is true and the other, if there is one, if it is false.
 
     A region ends in `yield`, with which what follows the `if` goes on, or leaves: in `break`, `continue` or `return`.

@@ -68,6 +68,7 @@ class CountedLoop(RewritePattern):
             body=Region([Block([types[count.at]])]),
             location=op.location,
         )
+        made.attributes.update(op.discardable_attributes)
         target = made.body.entry
         places: list[Value] = []
         for argument in body.arguments:

@@ -12,27 +12,35 @@ from __future__ import annotations
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa.base import POINTER, TOKEN, scalar_or_tile
 from tessera_tools.dialects.nv_tileaa.formats import pieces
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1, FloatType, IntegerType, Type, element_type
 from tessera_tools.opdef import (
     I64_ATTR,
-    READ_WRITE,
+    IN_ORDER,
     STRING_ATTR,
-    WRITE,
+    Completion,
     MemoryEffects,
     Op,
+    allocate,
+    arrive,
     attribute,
     exactly,
+    free,
     of,
     operand,
     result,
     variadic_operand,
+    wait,
+    write,
 )
 
 CONDITIONS = scalar_or_tile(exactly(I1))
 PRINTED = scalar_or_tile(of(IntegerType, FloatType, PointerType, summary="number or pointer"))
 
 
-class HeapAlloc(Op, name="nv_tileaa.heap_alloc", traits=(READ_WRITE,)):
+class HeapAlloc(
+    Op, name="nv_tileaa.heap_alloc", traits=(MemoryEffects(allocate(), write(resource=Resource.ORDER)),)
+):
     """Memory of the tile block's own, from the device's heap; all threads get the same address.
 
     The kernel traps where there is no such memory left.
@@ -51,7 +59,7 @@ class HeapAlloc(Op, name="nv_tileaa.heap_alloc", traits=(READ_WRITE,)):
             raise self.error(f"alignment must be a power of two, got {alignment}")
 
 
-class HeapFree(Op, name="nv_tileaa.heap_free", traits=(READ_WRITE,)):
+class HeapFree(Op, name="nv_tileaa.heap_free", traits=(MemoryEffects(free("source")),)):
     """Gives memory of `heap_alloc` back.  Where other threads may still be at it, a barrier must stand before;
     tileas-insert-barriers puts it there."""
 
@@ -63,7 +71,7 @@ class HeapFree(Op, name="nv_tileaa.heap_free", traits=(READ_WRITE,)):
             raise self.error("gives back what is not the result of an nv_tileaa.heap_alloc")
 
 
-class Print(Op, name="nv_tileaa.print", traits=(WRITE,)):
+class Print(Op, name="nv_tileaa.print", traits=(IN_ORDER,)):
     """Prints, once for the tile block, a format in the manner of printf.
 
     A tile is printed as rows in brackets, each element by the tile's conversion.  Elements are integers, pointers, f32
@@ -97,7 +105,7 @@ def _is_wide_float(type: Type) -> bool:
     return isinstance(type, FloatType) and str(type) in ("f32", "f64")
 
 
-class Assert(Op, name="nv_tileaa.assert", traits=(MemoryEffects("write"),)):
+class Assert(Op, name="nv_tileaa.assert", traits=(IN_ORDER,)):
     """Prints the message for each false element, with its place in the tile, and ends the kernel if there is one."""
 
     condition = operand(CONDITIONS)
@@ -113,19 +121,21 @@ class _Ordered(Op):
     assembly = "$token attr-dict `:` type($out_token)"
 
 
-class GdcWait(_Ordered, name="nv_tileaa.gdc_wait", traits=(READ_WRITE,)):
+class GdcWait(_Ordered, name="nv_tileaa.gdc_wait", traits=(MemoryEffects(wait(Completion.GRID)),)):
     """Waits until the grids before this one have finished and what they wrote is seen."""
 
     token = operand(TOKEN)
 
 
-class GdcLaunchDependents(_Ordered, name="nv_tileaa.gdc_launch_dependents", traits=(READ_WRITE,)):
+class GdcLaunchDependents(
+    _Ordered, name="nv_tileaa.gdc_launch_dependents", traits=(MemoryEffects(arrive(Completion.GRID)),)
+):
     """Lets the grids that depend on this one be launched, as far as this tile block is concerned."""
 
     token = operand(TOKEN)
 
 
-class FenceAlias(_Ordered, name="nv_tileaa.fence_alias", traits=(READ_WRITE,)):
+class FenceAlias(_Ordered, name="nv_tileaa.fence_alias", traits=(IN_ORDER,)):
     """Orders accesses to the same memory through different addresses of it, between all threads of the tile block."""
 
     token = operand(TOKEN)

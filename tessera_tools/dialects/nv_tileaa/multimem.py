@@ -9,16 +9,18 @@ from tessera_tools.dialects.nv_tileaa.base import TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.dialects.nv_tileaa.pointers import POINTERS, check_shapes, mask_of
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, FloatType, Type, element_type
 from tessera_tools.opdef import (
-    READ_WRITE,
     EnumAttr,
+    MemoryEffects,
     Op,
     attribute,
     derived,
     enum,
     operand,
     optional_operand,
+    read,
     result,
     same_as,
+    write,
 )
 
 
@@ -46,7 +48,11 @@ class _Multimem(Op):
             raise self.error(f"does '{mode}' on elements of type {element}; expected {' or '.join(known)}")
 
 
-class MultimemLoadReduce(_Multimem, name="nv_tileaa.multimem_load_reduce", traits=(READ_WRITE,)):
+class MultimemLoadReduce(
+    _Multimem,
+    name="nv_tileaa.multimem_load_reduce",
+    traits=(MemoryEffects(read("pointers"), write("pointers")),),
+):
     """The copies of each element combined; where the mask is false, `padding`, or anything if there is none."""
 
     mode = attribute(enum(MultimemModeAttr))
@@ -68,7 +74,9 @@ class MultimemLoadReduce(_Multimem, name="nv_tileaa.multimem_load_reduce", trait
         self._check_mode(element_type(self.res.type), "min", "max")
 
 
-class MultimemReduce(_Multimem, name="nv_tileaa.multimem_reduce", traits=(READ_WRITE,)):
+class MultimemReduce(
+    _Multimem, name="nv_tileaa.multimem_reduce", traits=(MemoryEffects(read("pointers"), write("pointers")),)
+):
     """Combines a value with every copy of each element, where the mask is true."""
 
     mode = attribute(enum(MultimemModeAttr))
@@ -89,7 +97,7 @@ class MultimemReduce(_Multimem, name="nv_tileaa.multimem_reduce", traits=(READ_W
         self._check_mode(element_type(self.value.type))
 
 
-class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(READ_WRITE,)):
+class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(MemoryEffects(write("pointers")),)):
     """Puts a value into every copy of each element, where the mask is true."""
 
     ordering = attribute(enum(OrderingAttr))

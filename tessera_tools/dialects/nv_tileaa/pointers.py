@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.atoms import least_bits
 from tessera_tools.dialects.nv_tileaa.base import COPY_ATOM, POINTER, TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import I1, IntegerType, RankedTensorType, with_element
+from tessera_tools.ir.types import I1, IntegerType, RankedTensorType, element_type, with_element
 from tessera_tools.opdef import (
     ANY_TYPE,
     I64_ATTR,
     PURE,
-    READ,
-    READ_WRITE,
     SAME_SHAPE,
     TYPE_ATTR,
-    WRITE,
+    MemoryEffects,
     Op,
     attribute,
     derived,
@@ -27,8 +26,10 @@ from tessera_tools.opdef import (
     of,
     operand,
     optional_operand,
+    read,
     result,
     same_as,
+    write,
 )
 
 POINTERS = like(POINTER, "pointer or tile of pointers")
@@ -50,7 +51,7 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
     assembly = "$source `,` $offset `,` $elem_type attr-dict `:` type($source) `,` type($offset)"
 
 
-class Load(Op, name="nv_tileaa.load", traits=(READ,)):
+class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
     """The elements at pointers; where the mask is false, `padding`, or anything if there is none.
 
     `copy_atom` says how many neighbours along `axis` one instruction moves: so many aligned pointers follow one another
@@ -71,11 +72,13 @@ class Load(Op, name="nv_tileaa.load", traits=(READ,)):
     )
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, element_type(self.res.type))
         check_shapes(self, self.source.type, self.res.type)
         _check_axis(self, self.source.type)
+        _check_width(self, self.res.type)
 
 
-class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
+class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
     """Elements to pointers, where the mask is true; `copy_atom` and `axis` as in nv_tileaa.load.
 
     Of several elements for one address, any one may be the last.
@@ -94,11 +97,13 @@ class Store(Op, name="nv_tileaa.store", traits=(WRITE,)):
     )
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, element_type(self.value.type))
         check_shapes(self, self.dest.type, self.value.type)
         _check_axis(self, self.dest.type)
+        _check_width(self, self.value.type)
 
 
-class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
+class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(MemoryEffects(read("source"), write("source")),)):
     """As nv_tileaa.load, of elements that others may access at the same time, one by one: `relaxed`, or `acquire`,
     which orders what follows by the token behind what the others released."""
 
@@ -120,7 +125,7 @@ class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(READ_WRITE,)):
         _check_ordering(self, "load", "acquire")
 
 
-class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(READ_WRITE,)):
+class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(MemoryEffects(read("dest"), write("dest")),)):
     """As nv_tileaa.store, of elements that others may access at the same time, one by one: `relaxed`, or `release`,
     which shows others that acquire it what comes before by the token."""
 
@@ -154,6 +159,13 @@ def check_shapes(op: Op, pointers: Type, others: Type) -> None:
 def _check_axis(op: Any, pointers: Type) -> None:
     if op.axis is not None and not 0 <= op.axis.value < len(_shape(pointers) or ()):
         raise op.error(f"has no axis {op.axis.value} in {pointers}")
+
+
+def _check_width(op: Any, moved: Type) -> None:
+    if op.axis is None and op.copy_atom.bits > least_bits(element_type(moved)):
+        raise op.error(
+            f"moves several elements at a time by its atom {op.copy_atom}; expected 'axis', along which they lie"
+        )
 
 
 def _check_ordering(op: Any, noun: str, last: str) -> None:

@@ -19,7 +19,6 @@ from tessera_tools.dialects.nv_tileaa.control import Yield
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.effects import own_effects
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -94,8 +93,8 @@ class _Combining(Op):
                 raise inner.error(
                     f"may not stand in the region of '{self.name}', which computes with single numbers"
                 )
-            # Divisions, which may not be moved to where they are not reached, have none that are known.
-            if own_effects(inner)[0]:
+            effects = inner.effects()
+            if effects is not None and effects.own:
                 raise inner.error(f"may not stand in the region of '{self.name}', which has no effects")
 
 

@@ -23,18 +23,19 @@ from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I64_ARRAY,
     PURE,
-    READ,
-    WRITE,
     CustomDirective,
+    MemoryEffects,
     Op,
     attribute,
     enum,
     exactly,
     of_class,
     operand,
+    read,
     result,
     same_as,
     variadic_operand,
+    write,
 )
 
 
@@ -161,7 +162,7 @@ class AddPtr(Op, name="nv_tileaa.addptr", traits=(PURE,)):
             )
 
 
-class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(READ,)):
+class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(MemoryEffects(read("view")),)):
     """A tile from the view's place; elements outside the view are `padding`."""
 
     view = operand(VIEW)
@@ -173,10 +174,11 @@ class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(READ,)):
     assembly = "$view `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` type($out_token)"
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
 
 
-class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(WRITE,)):
+class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(MemoryEffects(write("view")),)):
     """A tile to the view's place; elements outside the view are not written."""
 
     view = operand(VIEW)
@@ -187,6 +189,7 @@ class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(WRITE,)):
     assembly = "$view `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` type($out_token)"
 
     def verify_op(self) -> None:
+        self.copy_atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.value.type)
 
 

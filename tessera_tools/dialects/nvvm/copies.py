@@ -31,20 +31,27 @@ from tessera_tools.dialects.nvvm.base import (
     space,
 )
 from tessera_tools.ir.builtin_attributes import FALSE, IntegerAttr
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I64
 from tessera_tools.opdef import (
     BOOL_ATTR,
     I32_ATTR,
     I64_ATTR,
-    READ_WRITE,
+    IN_ORDER,
     UNIT_ATTR,
+    Completion,
     CustomDirective,
+    MemoryEffects,
+    arrive,
     attribute,
     enum,
     of_class,
     operand,
     optional_operand,
+    read,
     variadic_operand,
+    wait,
+    write,
 )
 
 LOAD_TILE, STORE_TILE = TMALoadModeAttr("tile"), TMAStoreModeAttr("tile")
@@ -76,7 +83,11 @@ def _given(value: Any) -> str:
     return f"i1 {'false' if value is None else 'true'}"
 
 
-class CpAsync(NVVMOp, name="nvvm.cp.async.shared.global", traits=(READ_WRITE,)):
+class CpAsync(
+    NVVMOp,
+    name="nvvm.cp.async.shared.global",
+    traits=(MemoryEffects(read("src"), write("dst", by=Completion.GROUP)),),
+):
     """Copy `size` bytes (4, 8 or 16) from global to shared memory; of them `cp_size` from memory, the rest zeros."""
 
     dst = operand(SHARED)
@@ -99,25 +110,34 @@ class CpAsync(NVVMOp, name="nvvm.cp.async.shared.global", traits=(READ_WRITE,)):
             raise self.error("CG cache modifier is only support for 16 bytes copy.")
 
 
-class CpAsyncCommitGroup(NVVMOp, name="nvvm.cp.async.commit.group", traits=(READ_WRITE,)):
+class CpAsyncCommitGroup(
+    NVVMOp, name="nvvm.cp.async.commit.group", traits=(MemoryEffects(arrive(Completion.GROUP)),)
+):
     """The copies so far are a group."""
 
     intrinsic = "llvm.nvvm.cp.async.commit.group"
     assembly = "attr-dict"
 
 
-class CpAsyncWaitGroup(NVVMOp, name="nvvm.cp.async.wait.group", traits=(READ_WRITE,)):
+class CpAsyncWaitGroup(
+    NVVMOp, name="nvvm.cp.async.wait.group", traits=(MemoryEffects(wait(Completion.GROUP)),)
+):
     """Wait until at most `n` groups are under way."""
 
     intrinsic = "llvm.nvvm.cp.async.wait.group"
     n = attribute(I32_ATTR)
     assembly = "$n attr-dict"
 
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(wait(Completion.GROUP, pending=self.n.value))
+
     def intrinsic_arguments(self, e: Any) -> list[str]:
         return [f"i32 {self.n.value}"]
 
 
-class CpAsyncMBarrierArrive(NVVMOp, name="nvvm.cp.async.mbarrier.arrive", traits=(READ_WRITE,)):
+class CpAsyncMBarrierArrive(
+    NVVMOp, name="nvvm.cp.async.mbarrier.arrive", traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),)
+):
     """Arrive at an mbarrier when the copies so far are done."""
 
     addr = operand(GENERIC_OR_SHARED)
@@ -129,19 +149,26 @@ class CpAsyncMBarrierArrive(NVVMOp, name="nvvm.cp.async.mbarrier.arrive", traits
         return f"llvm.nvvm.cp.async.mbarrier.arrive{marks}"
 
 
-class CpAsyncBulkCommitGroup(NVVMOp, name="nvvm.cp.async.bulk.commit.group", traits=(READ_WRITE,)):
+class CpAsyncBulkCommitGroup(
+    NVVMOp, name="nvvm.cp.async.bulk.commit.group", traits=(MemoryEffects(arrive(Completion.BULK)),)
+):
     """The bulk copies so far are a group."""
 
     intrinsic = "llvm.nvvm.cp.async.bulk.commit.group"
     assembly = "attr-dict"
 
 
-class CpAsyncBulkWaitGroup(NVVMOp, name="nvvm.cp.async.bulk.wait_group", traits=(READ_WRITE,)):
+class CpAsyncBulkWaitGroup(
+    NVVMOp, name="nvvm.cp.async.bulk.wait_group", traits=(MemoryEffects(wait(Completion.BULK)),)
+):
     """Wait until at most `group` bulk groups are under way (`read`: have yet to read their source)."""
 
     group = attribute(I32_ATTR)
     read = attribute(UNIT_ATTR, optional=True)
     assembly = "$group attr-dict"
+
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(wait(Completion.BULK, pending=self.group.value))
 
     def intrinsic_name(self) -> str:
         return "llvm.nvvm.cp.async.bulk.wait.group" + (".read" if self.read is not None else "")
@@ -151,7 +178,11 @@ class CpAsyncBulkWaitGroup(NVVMOp, name="nvvm.cp.async.bulk.wait_group", traits=
 
 
 class CpAsyncBulkTensorGlobalToSharedCluster(
-    NVVMOp, name="nvvm.cp.async.bulk.tensor.shared.cluster.global", traits=(READ_WRITE,)
+    NVVMOp,
+    name="nvvm.cp.async.bulk.tensor.shared.cluster.global",
+    traits=(
+        MemoryEffects(read("tma_descriptor", Resource.GLOBAL), write("dst_mem", by=Completion.MBARRIER)),
+    ),
 ):
     """Copy a box of a tensor to shared memory; arrives with its bytes at `mbar`."""
 
@@ -227,7 +258,9 @@ def _mode(word: str) -> str:
 
 
 class CpAsyncBulkTensorSharedCTAToGlobal(
-    NVVMOp, name="nvvm.cp.async.bulk.tensor.global.shared.cta", traits=(READ_WRITE,)
+    NVVMOp,
+    name="nvvm.cp.async.bulk.tensor.global.shared.cta",
+    traits=(MemoryEffects(read("src_mem"), write("tma_descriptor", Resource.GLOBAL, by=Completion.BULK)),),
 ):
     """Copy shared memory to a box of a tensor."""
 
@@ -260,7 +293,7 @@ class CpAsyncBulkTensorSharedCTAToGlobal(
         return f"cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [$0, {{{box}}} ], [$1];"
 
 
-class CpAsyncBulkTensorPrefetch(NVVMOp, name="nvvm.cp.async.bulk.tensor.prefetch", traits=(READ_WRITE,)):
+class CpAsyncBulkTensorPrefetch(NVVMOp, name="nvvm.cp.async.bulk.tensor.prefetch", traits=(IN_ORDER,)):
     """Bring a box of a tensor into L2."""
 
     tma_descriptor = operand(GENERIC)
@@ -282,7 +315,11 @@ class CpAsyncBulkTensorPrefetch(NVVMOp, name="nvvm.cp.async.bulk.tensor.prefetch
         return [*arguments, _or_zero(e, self.l2_cache_hint, "i64"), _given(self.l2_cache_hint)]
 
 
-class CpAsyncBulkTensorReduce(NVVMOp, name="nvvm.cp.async.bulk.tensor.reduce", traits=(READ_WRITE,)):
+class CpAsyncBulkTensorReduce(
+    NVVMOp,
+    name="nvvm.cp.async.bulk.tensor.reduce",
+    traits=(MemoryEffects(read("src_mem"), write("tma_descriptor", Resource.GLOBAL, by=Completion.BULK)),),
+):
     """Combine shared memory into a box of a tensor."""
 
     tma_descriptor = operand(POINTER)
@@ -310,7 +347,9 @@ class CpAsyncBulkTensorReduce(NVVMOp, name="nvvm.cp.async.bulk.tensor.reduce", t
 
 
 class CpAsyncBulkGlobalToSharedCluster(
-    NVVMOp, name="nvvm.cp.async.bulk.shared.cluster.global", traits=(READ_WRITE,)
+    NVVMOp,
+    name="nvvm.cp.async.bulk.shared.cluster.global",
+    traits=(MemoryEffects(read("src_mem"), write("dst_mem", by=Completion.MBARRIER)),),
 ):
     """Copy `size` bytes (a multiple of 16) to shared memory; arrives with them at `mbar`."""
 
@@ -343,7 +382,9 @@ class CpAsyncBulkGlobalToSharedCluster(
 
 
 class CpAsyncBulkSharedCTAToSharedCluster(
-    NVVMOp, name="nvvm.cp.async.bulk.shared.cluster.shared.cta", traits=(READ_WRITE,)
+    NVVMOp,
+    name="nvvm.cp.async.bulk.shared.cluster.shared.cta",
+    traits=(MemoryEffects(read("src_mem"), write("dst_mem", by=Completion.MBARRIER)),),
 ):
     """Copy `size` bytes to another CTA's shared memory; arrives with them at `mbar`."""
 
@@ -361,7 +402,11 @@ class CpAsyncBulkSharedCTAToSharedCluster(
         return [*map(e.operand, [self.dst_mem, self.mbar, self.src_mem, self.size])]
 
 
-class CpAsyncBulkSharedCTAToGlobal(NVVMOp, name="nvvm.cp.async.bulk.global.shared.cta", traits=(READ_WRITE,)):
+class CpAsyncBulkSharedCTAToGlobal(
+    NVVMOp,
+    name="nvvm.cp.async.bulk.global.shared.cta",
+    traits=(MemoryEffects(read("src_mem"), write("dst_mem", by=Completion.BULK)),),
+):
     """Copy `size` bytes from shared to global memory; `byte_mask` picks bytes of each 16."""
 
     dst_mem = operand(GLOBAL)
@@ -384,7 +429,7 @@ class CpAsyncBulkSharedCTAToGlobal(NVVMOp, name="nvvm.cp.async.bulk.global.share
         return arguments + ([e.operand(self.byte_mask)] if self.byte_mask is not None else [])
 
 
-class CpAsyncBulkPrefetch(NVVMOp, name="nvvm.cp.async.bulk.prefetch", traits=(READ_WRITE,)):
+class CpAsyncBulkPrefetch(NVVMOp, name="nvvm.cp.async.bulk.prefetch", traits=(IN_ORDER,)):
     """Bring `size` bytes into L2."""
 
     intrinsic = "llvm.nvvm.cp.async.bulk.prefetch.L2"
@@ -398,7 +443,7 @@ class CpAsyncBulkPrefetch(NVVMOp, name="nvvm.cp.async.bulk.prefetch", traits=(RE
         return [e.operand(self.src_mem), e.operand(self.size), hint, _given(self.l2_cache_hint)]
 
 
-class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(READ_WRITE,)):
+class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(IN_ORDER,)):
     """Bring a line of memory, or a tensor map, into a cache."""
 
     cache_level = attribute(enum(PrefetchCacheLevelAttr), optional=True, key="cacheLevel")
@@ -444,7 +489,7 @@ class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(READ_WRITE,)):
             raise self.error("reads parameter space only for a tensormap")
 
 
-class BulkStore(NVVMOp, name="nvvm.st.bulk", traits=(READ_WRITE,)):
+class BulkStore(NVVMOp, name="nvvm.st.bulk", traits=(MemoryEffects(write("addr")),)):
     """Set `size` bytes of shared memory to zero."""
 
     addr = operand(GENERIC_OR_SHARED)

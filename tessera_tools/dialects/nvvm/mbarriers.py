@@ -22,13 +22,17 @@ from tessera_tools.ir.builtin_attributes import FALSE
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
     BOOL_ATTR,
-    READ_WRITE,
+    Completion,
+    MemoryEffects,
+    arrive,
     attribute,
     of_class,
     operand,
     optional_operand,
     optional_result,
     result,
+    wait,
+    write,
 )
 
 CTA = MemScopeAttr("cta")
@@ -65,7 +69,7 @@ class _OnBarrier(NVVMOp):
         return f"llvm.nvvm.{self.what}" + (".shared" if space(self.operand(0)) == 3 else "")
 
 
-class MBarrierInit(_OnBarrier, name="nvvm.mbarrier.init", traits=(READ_WRITE,)):
+class MBarrierInit(_OnBarrier, name="nvvm.mbarrier.init", traits=(MemoryEffects(write("addr")),)):
     """Make an mbarrier that expects `count` arrivals."""
 
     what = "mbarrier.init"
@@ -78,7 +82,7 @@ class MBarrierInit(_OnBarrier, name="nvvm.mbarrier.init", traits=(READ_WRITE,)):
         return f"mbarrier.init{'.shared' if space(self.addr) == 3 else ''}.b64 [$0], $1;"
 
 
-class MBarrierInval(_OnBarrier, name="nvvm.mbarrier.inval", traits=(READ_WRITE,)):
+class MBarrierInval(_OnBarrier, name="nvvm.mbarrier.inval", traits=(MemoryEffects(write("addr")),)):
     """The memory is no mbarrier any more."""
 
     what = "mbarrier.inval"
@@ -93,13 +97,19 @@ class _Transaction(_Scoped):
     assembly = "$addr `,` $txcount attr-dict `:` type(operands)"
 
 
-class MBarrierExpectTx(_Transaction, name="nvvm.mbarrier.expect_tx", traits=(READ_WRITE,)):
+class MBarrierExpectTx(
+    _Transaction, name="nvvm.mbarrier.expect_tx", traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),)
+):
     """Expect that many more bytes."""
 
     what = "expect.tx"
 
 
-class MBarrierCompleteTx(_Transaction, name="nvvm.mbarrier.complete_tx", traits=(READ_WRITE,)):
+class MBarrierCompleteTx(
+    _Transaction,
+    name="nvvm.mbarrier.complete_tx",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),),
+):
     """That many bytes have come."""
 
     what = "complete.tx"
@@ -124,7 +134,9 @@ class _Arrive(_Scoped):
             raise self.error("mbarrier in shared_cluster space cannot return any value")
 
 
-class MBarrierArrive(_Arrive, name="nvvm.mbarrier.arrive", traits=(READ_WRITE,)):
+class MBarrierArrive(
+    _Arrive, name="nvvm.mbarrier.arrive", traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),)
+):
     """Arrive; the state before."""
 
     what = "arrive"
@@ -141,7 +153,9 @@ class MBarrierArrive(_Arrive, name="nvvm.mbarrier.arrive", traits=(READ_WRITE,))
         return [self.address(e)] if self._is_plain() else super().intrinsic_arguments(e)
 
 
-class MBarrierArriveDrop(_Arrive, name="nvvm.mbarrier.arrive_drop", traits=(READ_WRITE,)):
+class MBarrierArriveDrop(
+    _Arrive, name="nvvm.mbarrier.arrive_drop", traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),)
+):
     """Arrive, and expect one arrival less from the next phase on."""
 
     what = "arrive.drop"
@@ -155,7 +169,9 @@ class _ArriveNoComplete(_OnBarrier):
 
 
 class MBarrierArriveNocomplete(
-    _ArriveNoComplete, name="nvvm.mbarrier.arrive.nocomplete", traits=(READ_WRITE,)
+    _ArriveNoComplete,
+    name="nvvm.mbarrier.arrive.nocomplete",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),),
 ):
     """Arrive `count` times without completing the phase."""
 
@@ -163,14 +179,20 @@ class MBarrierArriveNocomplete(
 
 
 class MBarrierArriveDropNocomplete(
-    _ArriveNoComplete, name="nvvm.mbarrier.arrive_drop.nocomplete", traits=(READ_WRITE,)
+    _ArriveNoComplete,
+    name="nvvm.mbarrier.arrive_drop.nocomplete",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),),
 ):
     """Arrive `count` times without completing the phase, and expect fewer arrivals."""
 
     what = "mbarrier.arrive.drop.noComplete"
 
 
-class MBarrierArriveExpectTx(_Scoped, name="nvvm.mbarrier.arrive.expect_tx", traits=(READ_WRITE,)):
+class MBarrierArriveExpectTx(
+    _Scoped,
+    name="nvvm.mbarrier.arrive.expect_tx",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),),
+):
     """Expect `txcount` more bytes and arrive."""
 
     what = "arrive.expect.tx"
@@ -189,7 +211,11 @@ class MBarrierArriveExpectTx(_Scoped, name="nvvm.mbarrier.arrive.expect_tx", tra
         return f"mbarrier.arrive.expect_tx{'.shared' if space(self.addr) == 3 else ''}.b64 _, [$0], $1;"
 
 
-class MBarrierArriveDropExpectTx(_Scoped, name="nvvm.mbarrier.arrive_drop.expect_tx", traits=(READ_WRITE,)):
+class MBarrierArriveDropExpectTx(
+    _Scoped,
+    name="nvvm.mbarrier.arrive_drop.expect_tx",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "addr")),),
+):
     """Expect `txcount` more bytes, arrive, and expect one arrival less."""
 
     what = "arrive.drop.expect.tx"
@@ -204,7 +230,9 @@ class MBarrierArriveDropExpectTx(_Scoped, name="nvvm.mbarrier.arrive_drop.expect
         return "void" if space(self.operand(0)) == 7 else "i64"
 
 
-class MBarrierTestWait(_Scoped, name="nvvm.mbarrier.test.wait", traits=(READ_WRITE,)):
+class MBarrierTestWait(
+    _Scoped, name="nvvm.mbarrier.test.wait", traits=(MemoryEffects(wait(Completion.MBARRIER, "addr")),)
+):
     """Whether the phase of a state (i64) or parity (i32) is complete."""
 
     addr = operand(GENERIC_OR_SHARED)
@@ -219,7 +247,9 @@ class MBarrierTestWait(_Scoped, name="nvvm.mbarrier.test.wait", traits=(READ_WRI
         return "test.wait" + (".parity" if self.state_or_phase.type is I32 else "")
 
 
-class MBarrierTryWait(_Scoped, name="nvvm.mbarrier.try_wait", traits=(READ_WRITE,)):
+class MBarrierTryWait(
+    _Scoped, name="nvvm.mbarrier.try_wait", traits=(MemoryEffects(wait(Completion.MBARRIER, "addr")),)
+):
     """As test.wait, after waiting for a while (`ticks` nanoseconds at most)."""
 
     addr = operand(GENERIC_OR_SHARED)
@@ -236,7 +266,9 @@ class MBarrierTryWait(_Scoped, name="nvvm.mbarrier.try_wait", traits=(READ_WRITE
         return f"try.wait{parity}" + (".tl" if self.ticks is not None else "")
 
 
-class MBarrierTryWaitParity(NVVMOp, name="nvvm.mbarrier.try_wait.parity", traits=(READ_WRITE,)):
+class MBarrierTryWaitParity(
+    NVVMOp, name="nvvm.mbarrier.try_wait.parity", traits=(MemoryEffects(wait(Completion.MBARRIER, "addr")),)
+):
     """Wait until the phase of that parity is complete: a loop of try_wait, as inline PTX."""
 
     addr = operand(GENERIC_OR_SHARED)

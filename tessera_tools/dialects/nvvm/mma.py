@@ -20,23 +20,28 @@ from tessera_tools.dialects.nvvm.attributes import (
 )
 from tessera_tools.dialects.nvvm.base import I32_TYPE, I64_TYPE, SHARED, NVVMOp, register_constraint
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import F16, F32, F64, FloatType, IntegerType, VectorType
 from tessera_tools.opdef import (
     ANY_TYPE,
     I32_ATTR,
     I64_ATTR,
-    READ,
-    READ_WRITE,
-    WRITE,
+    IN_ORDER,
+    Completion,
     CustomDirective,
+    MemoryEffects,
+    arrive,
     attribute,
     enum,
     of,
     of_class,
     operand,
+    read,
     result,
     same_as,
     variadic_operand,
+    wait,
+    write,
 )
 
 STRUCT = of(StructType, summary="LLVM structure type")
@@ -48,7 +53,7 @@ def _fragment(op: Any, count: int) -> str:
     return f"m{op.shape.m}n{op.shape.n}.x{count}{trans}.{op.elt_type.value}"
 
 
-class LdMatrix(NVVMOp, name="nvvm.ldmatrix", traits=(READ,)):
+class LdMatrix(NVVMOp, name="nvvm.ldmatrix", traits=(MemoryEffects(read("ptr")),)):
     """Load matrices across the warp."""
 
     ptr = operand(SHARED)
@@ -72,7 +77,7 @@ class LdMatrix(NVVMOp, name="nvvm.ldmatrix", traits=(READ,)):
             raise self.error(f"expected destination type of {registers} i32, but got '{type}'")
 
 
-class StMatrix(NVVMOp, name="nvvm.stmatrix", traits=(WRITE,)):
+class StMatrix(NVVMOp, name="nvvm.stmatrix", traits=(MemoryEffects(write("ptr")),)):
     """Store matrices across the warp."""
 
     ptr = operand(SHARED)
@@ -146,7 +151,7 @@ class MmaSyntax(CustomDirective, name="Mma"):
         p.write(" : " + p.function_type([values[0].type for values in groups], op.result_types))
 
 
-class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(READ_WRITE,)):
+class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(IN_ORDER,)):
     """D = A * B + C of one warp; operands are the lane's registers of each matrix."""
 
     shape = attribute(of_class(MMAShapeAttr))
@@ -202,26 +207,35 @@ class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(READ_WRITE,)):
         self.ptx_types()
 
 
-class WgmmaFenceAligned(NVVMOp, name="nvvm.wgmma.fence.aligned", traits=(READ_WRITE,)):
+class WgmmaFenceAligned(
+    NVVMOp, name="nvvm.wgmma.fence.aligned", traits=(MemoryEffects(write(resource=Resource.REGISTERS)),)
+):
     """Order register and shared memory accesses before wgmma."""
 
     intrinsic = "llvm.nvvm.wgmma.fence.sync.aligned"
     assembly = "attr-dict"
 
 
-class WgmmaGroupSyncAligned(NVVMOp, name="nvvm.wgmma.commit.group.sync.aligned", traits=(READ_WRITE,)):
+class WgmmaGroupSyncAligned(
+    NVVMOp, name="nvvm.wgmma.commit.group.sync.aligned", traits=(MemoryEffects(arrive(Completion.WGMMA)),)
+):
     """The wgmmas so far are a group."""
 
     intrinsic = "llvm.nvvm.wgmma.commit_group.sync.aligned"
     assembly = "attr-dict"
 
 
-class WgmmaWaitGroupSync(NVVMOp, name="nvvm.wgmma.wait.group.sync.aligned", traits=(READ_WRITE,)):
+class WgmmaWaitGroupSync(
+    NVVMOp, name="nvvm.wgmma.wait.group.sync.aligned", traits=(MemoryEffects(wait(Completion.WGMMA)),)
+):
     """Wait until at most `group` wgmma groups are under way."""
 
     intrinsic = "llvm.nvvm.wgmma.wait_group.sync.aligned"
     group = attribute(I64_ATTR)
     assembly = "attr-dict $group"
+
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(wait(Completion.WGMMA, pending=self.group.value))
 
     def intrinsic_arguments(self, e: Any) -> list[str]:
         return [f"i64 {self.group.value}"]
@@ -245,7 +259,15 @@ class ShapeSyntax(CustomDirective, name="MMAShape"):
         p.write(f" {op.shape.parameters_text()}")
 
 
-class WgmmaMmaAsync(NVVMOp, name="nvvm.wgmma.mma_async", traits=(READ_WRITE,)):
+class WgmmaMmaAsync(
+    NVVMOp,
+    name="nvvm.wgmma.mma_async",
+    traits=(
+        MemoryEffects(
+            read(resource=Resource.SHARED), write("inouts", Resource.REGISTERS, by=Completion.WGMMA)
+        ),
+    ),
+):
     """D = A * B (+ D) of one warpgroup, A and B in shared memory behind descriptors, D in a struct of registers."""
 
     inouts = operand(STRUCT)

@@ -7,7 +7,15 @@ from typing import Any
 from tessera_tools.dialects.llvm.attributes import ConstantRangeAttr
 from tessera_tools.dialects.nvvm.base import NVVMOp
 from tessera_tools.ir.types import I32, I64
-from tessera_tools.opdef import PURE, READ_WRITE, CustomDirective, TypeConstraint, attribute, of_class, result
+from tessera_tools.opdef import (
+    IN_ORDER,
+    PURE,
+    CustomDirective,
+    TypeConstraint,
+    attribute,
+    of_class,
+    result,
+)
 
 REGISTER = TypeConstraint("32- or 64-bit signless integer", lambda t: t in (I32, I64))
 RANGE = of_class(ConstantRangeAttr)
@@ -212,17 +220,17 @@ class DynamicSmemSize(_Register, name="nvvm.read.ptx.sreg.dynamic.smem.size", tr
     """The CTA's dynamic shared memory in bytes."""
 
 
-class Clock(_Register, name="nvvm.read.ptx.sreg.clock", traits=(READ_WRITE,)):
+class Clock(_Register, name="nvvm.read.ptx.sreg.clock", traits=(IN_ORDER,)):
     """A counter of cycles, 32 bits."""
 
 
-class Clock64(_Register, name="nvvm.read.ptx.sreg.clock64", traits=(READ_WRITE,)):
+class Clock64(_Register, name="nvvm.read.ptx.sreg.clock64", traits=(IN_ORDER,)):
     """A counter of cycles, 64 bits."""
 
 
-class GlobalTimer(_Register, name="nvvm.read.ptx.sreg.globaltimer", traits=(READ_WRITE,)):
+class GlobalTimer(_Register, name="nvvm.read.ptx.sreg.globaltimer", traits=(IN_ORDER,)):
     """A clock in nanoseconds."""
 
 
-class GlobalTimerLo(_Register, name="nvvm.read.ptx.sreg.globaltimer.lo", traits=(READ_WRITE,)):
+class GlobalTimerLo(_Register, name="nvvm.read.ptx.sreg.globaltimer.lo", traits=(IN_ORDER,)):
     """The low half of the clock in nanoseconds."""

@@ -37,9 +37,14 @@ from tessera_tools.opdef import (
     ANY_TYPE,
     BOOL_ATTR,
     I32_ATTR,
+    IN_ORDER,
     PURE,
     READ_WRITE,
+    SYNCHRONIZES,
     UNIT_ATTR,
+    Completion,
+    MemoryEffects,
+    arrive,
     attribute,
     enum,
     of_class,
@@ -48,10 +53,11 @@ from tessera_tools.opdef import (
     optional_result,
     result,
     same_as,
+    wait,
 )
 
 
-class Barrier0(NVVMOp, name="nvvm.barrier0", traits=(READ_WRITE,)):
+class Barrier0(NVVMOp, name="nvvm.barrier0", traits=(SYNCHRONIZES,)):
     """All threads of the CTA meet at barrier 0."""
 
     intrinsic = "llvm.nvvm.barrier.cta.sync.aligned.all"
@@ -61,7 +67,7 @@ class Barrier0(NVVMOp, name="nvvm.barrier0", traits=(READ_WRITE,)):
         return ["i32 0"]
 
 
-class Barrier(NVVMOp, name="nvvm.barrier", traits=(READ_WRITE,)):
+class Barrier(NVVMOp, name="nvvm.barrier", traits=(SYNCHRONIZES,)):
     """Threads of the CTA meet at a barrier; optionally reduces a predicate over them."""
 
     barrier_id = optional_operand(I32_TYPE)
@@ -105,7 +111,7 @@ class Barrier(NVVMOp, name="nvvm.barrier", traits=(READ_WRITE,)):
             )
 
 
-class BarrierArrive(NVVMOp, name="nvvm.barrier.arrive", traits=(READ_WRITE,)):
+class BarrierArrive(NVVMOp, name="nvvm.barrier.arrive", traits=(MemoryEffects(arrive()),)):
     """Arrive at a barrier without waiting."""
 
     intrinsic = "llvm.nvvm.barrier.cta.arrive.aligned.count"
@@ -126,7 +132,7 @@ class SyncWarp(NVVMOp, name="nvvm.bar.warp.sync", traits=(READ_WRITE,)):
     assembly = "$mask attr-dict `:` type($mask)"
 
 
-class Shfl(NVVMOp, name="nvvm.shfl.sync", traits=(READ_WRITE,)):
+class Shfl(NVVMOp, name="nvvm.shfl.sync", traits=(IN_ORDER,)):
     """A value from another lane."""
 
     thread_mask = operand(I32_TYPE)
@@ -152,7 +158,7 @@ class Shfl(NVVMOp, name="nvvm.shfl.sync", traits=(READ_WRITE,)):
             raise self.error(f"expected return type '{wanted}', but got '{self.results[0].type}'")
 
 
-class VoteSync(NVVMOp, name="nvvm.vote.sync", traits=(READ_WRITE,)):
+class VoteSync(NVVMOp, name="nvvm.vote.sync", traits=(IN_ORDER,)):
     """What the lanes in the mask say of a predicate."""
 
     mask = operand(I32_TYPE)
@@ -172,7 +178,7 @@ class VoteSync(NVVMOp, name="nvvm.vote.sync", traits=(READ_WRITE,)):
             )
 
 
-class MatchSync(NVVMOp, name="nvvm.match.sync", traits=(READ_WRITE,)):
+class MatchSync(NVVMOp, name="nvvm.match.sync", traits=(IN_ORDER,)):
     """The lanes that have the same value."""
 
     thread_mask = operand(I32_TYPE)
@@ -186,7 +192,7 @@ class MatchSync(NVVMOp, name="nvvm.match.sync", traits=(READ_WRITE,)):
         return f"llvm.nvvm.match.{self.kind.value}.sync.{self.val.type}{every}"
 
 
-class ElectSync(NVVMOp, name="nvvm.elect.sync", traits=(READ_WRITE,)):
+class ElectSync(NVVMOp, name="nvvm.elect.sync", traits=(IN_ORDER,)):
     """Whether this lane is the one elected of those in the mask."""
 
     membermask = optional_operand(I32_TYPE)
@@ -199,7 +205,7 @@ class ElectSync(NVVMOp, name="nvvm.elect.sync", traits=(READ_WRITE,)):
         e.define(self, f"extractvalue {{ i32, i1 }} {both}, 1")
 
 
-class Redux(NVVMOp, name="nvvm.redux.sync", traits=(READ_WRITE,)):
+class Redux(NVVMOp, name="nvvm.redux.sync", traits=(IN_ORDER,)):
     """A reduction over the lanes in the mask."""
 
     val = operand(I32_OR_F32)
@@ -345,15 +351,17 @@ class _ClusterBarrier(NVVMOp):
         )
 
 
-class ClusterArrive(_ClusterBarrier, name="nvvm.cluster.arrive", traits=(READ_WRITE,)):
+class ClusterArrive(_ClusterBarrier, name="nvvm.cluster.arrive", traits=(MemoryEffects(arrive()),)):
     """Arrive at the cluster's barrier."""
 
 
-class ClusterArriveRelaxed(_ClusterBarrier, name="nvvm.cluster.arrive.relaxed", traits=(READ_WRITE,)):
+class ClusterArriveRelaxed(
+    _ClusterBarrier, name="nvvm.cluster.arrive.relaxed", traits=(MemoryEffects(arrive()),)
+):
     """Arrive at the cluster's barrier without ordering memory."""
 
 
-class ClusterWait(_ClusterBarrier, name="nvvm.cluster.wait", traits=(READ_WRITE,)):
+class ClusterWait(_ClusterBarrier, name="nvvm.cluster.wait", traits=(MemoryEffects(wait()),)):
     """Wait at the cluster's barrier."""
 
 
@@ -369,7 +377,7 @@ class Mapa(NVVMOp, name="nvvm.mapa", traits=(PURE,)):
         return "llvm.nvvm.mapa.shared.cluster" if space(self.a) == 3 else "llvm.nvvm.mapa"
 
 
-class SetMaxRegister(NVVMOp, name="nvvm.setmaxregister", traits=(READ_WRITE,)):
+class SetMaxRegister(NVVMOp, name="nvvm.setmaxregister", traits=(IN_ORDER,)):
     """Change how many registers the warps of the warpgroup have."""
 
     reg_count = attribute(I32_ATTR, key="regCount")
@@ -389,7 +397,11 @@ class SetMaxRegister(NVVMOp, name="nvvm.setmaxregister", traits=(READ_WRITE,)):
             raise self.error("new register size must be in between 24 to 256")
 
 
-class Griddepcontrol(NVVMOp, name="nvvm.griddepcontrol", traits=(READ_WRITE,)):
+class Griddepcontrol(
+    NVVMOp,
+    name="nvvm.griddepcontrol",
+    traits=(MemoryEffects(arrive(Completion.GRID), wait(Completion.GRID)),),
+):
     """Wait for the grids before, or let the dependent grids start."""
 
     kind = attribute(enum(GridDepActionAttr))
@@ -399,7 +411,7 @@ class Griddepcontrol(NVVMOp, name="nvvm.griddepcontrol", traits=(READ_WRITE,)):
         return f"llvm.nvvm.griddepcontrol.{self.kind.value.replace('_', '.')}"
 
 
-class Nanosleep(NVVMOp, name="nvvm.nanosleep", traits=(READ_WRITE,)):
+class Nanosleep(NVVMOp, name="nvvm.nanosleep", traits=(IN_ORDER,)):
     """Pause for about `duration` nanoseconds."""
 
     intrinsic = "llvm.nvvm.nanosleep"
@@ -407,14 +419,14 @@ class Nanosleep(NVVMOp, name="nvvm.nanosleep", traits=(READ_WRITE,)):
     assembly = "attr-dict $duration"
 
 
-class Exit(NVVMOp, name="nvvm.exit", traits=(READ_WRITE,)):
+class Exit(NVVMOp, name="nvvm.exit", traits=(IN_ORDER,)):
     """End the thread."""
 
     intrinsic = "llvm.nvvm.exit"
     assembly = "attr-dict"
 
 
-class Breakpoint(NVVMOp, name="nvvm.breakpoint", traits=(READ_WRITE,)):
+class Breakpoint(NVVMOp, name="nvvm.breakpoint", traits=(IN_ORDER,)):
     """Stop in the debugger."""
 
     intrinsic = "llvm.debugtrap"

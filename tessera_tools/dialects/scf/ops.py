@@ -16,11 +16,13 @@ from tessera_tools.ir.core import Block, BlockArgument, Region, Value
 from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.location import Location
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64, INDEX, bit_width
 from tessera_tools.opdef import (
     ANY_INDEX,
     I64_ARRAY,
     INTEGER_OR_INDEX,
+    ONE_REGION_RUNS,
     PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
@@ -64,7 +66,8 @@ def end_with(terminator: type[Op], regions: Sequence[Region], location: Location
     for inner in regions:
         if not inner.blocks:
             inner.append(Block())
-        if inner.blocks[-1].terminator is None:
+        last = inner.blocks[-1].last_op
+        if last is None or not last.has_trait(Terminator):
             inner.blocks[-1].append(terminator(location=location))
 
 
@@ -393,7 +396,7 @@ class IfSyntax(CustomDirective, name="If"):
             p.region(op.otherwise, arguments=False, terminator=bool(op.results))
 
 
-class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
     """Runs one region if an i1 is true and the other, if there is one, if it is false."""
 
     condition = operand(exactly(I1))
@@ -466,19 +469,17 @@ class ExecuteRegion(Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFE
 class SwitchSyntax(CustomDirective, name="IndexSwitch"):
     """`%i {attributes} -> i32 case 1 {…} default {…}`"""
 
-    grammar = (
-        """custom: VALUE attr_dict [custom_outputs] custom_case* "default" region
+    grammar = """custom: VALUE attr_dict [custom_outputs] custom_case* "default" region
 custom_case: "case" INTEGER region
+custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
 """
-        + RESULT_TYPES
-    )
 
     def read(self, state: Any, node: Any) -> None:
         arg, attributes, outputs, *cases, default = node
         state.operand("arg", arg)
         for key, value in attributes.items():
             state.attribute(key, value)
-        state.types("results", output_types(outputs))
+        state.types("results", [] if outputs is None else list(outputs[1][0]))
         numbers = tuple(int(number[0], 0) for number, _ in cases)
         state.attribute("cases", DenseArrayAttr(I64, numbers))
         state.region("default_region", default)
@@ -488,18 +489,20 @@ custom_case: "case" INTEGER region
     def write(self, p: Any, op: IndexSwitch) -> None:
         p.write(f" {p.name(op.arg)}")
         p.attr_dict(op, ("cases",))
-        write_outputs(p, op.result_types, parentheses=False)
-        p.write(" ")
+        p.write(f" -> {p.types(op.result_types)} " if op.results else " ")
         for number, inner in zip(op.cases.values, op.case_regions, strict=True):
             p.newline()
             p.write(f"case {number} ")
-            p.region(inner, arguments=False, terminator=bool(op.results))
+            # Upstream's reader gives the default region a yield that is missing, but not these.
+            p.region(inner, arguments=False)
         p.newline()
         p.write("default ")
         p.region(op.default_region, arguments=False, terminator=bool(op.results))
 
 
-class IndexSwitch(Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class IndexSwitch(
+    Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)
+):
     """Runs the region of the case that an index equals, or the default one."""
 
     arg = operand(ANY_INDEX)

@@ -6,22 +6,25 @@ what one thread holds of a tile; the tile's extents follow from the product that
 
 from __future__ import annotations
 
-from tessera_tools.dialects.tile import asynchronous, collectives, compute, memory, mesh, threads
+from tessera_tools.dialects.tile import asynchronous, attention, collectives, compute, memory, mesh, threads
 from tessera_tools.dialects.tile.asynchronous import *  # noqa: F403
+from tessera_tools.dialects.tile.attention import *  # noqa: F403
 from tessera_tools.dialects.tile.base import FRAGMENT, GLOBAL_BUFFER, REGISTERS, SHARED, rows_of, space_of
 from tessera_tools.dialects.tile.collectives import *  # noqa: F403
 from tessera_tools.dialects.tile.compute import *  # noqa: F403
+from tessera_tools.dialects.tile.listing import complete_subviews
 from tessera_tools.dialects.tile.memory import *  # noqa: F403
 from tessera_tools.dialects.tile.mesh import MeshAttr, ShardingAttr, mesh_of
 from tessera_tools.dialects.tile.threads import *  # noqa: F403
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
-FAMILIES = (threads, memory, compute, asynchronous, collectives)
+FAMILIES = (threads, memory, compute, asynchronous, attention, collectives)
 
 DIALECT = Dialect(
     "tile",
     "the Tessera tile dialect: shared memory, registers and warps by hand",
     ops_of(*FAMILIES),
+    upgrade=complete_subviews,
     attributes=by_word(compute.ReductionKindAttr, mesh.MeshAttr, mesh.ShardingAttr),
 )
 

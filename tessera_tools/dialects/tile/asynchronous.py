@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tessera_tools.dialects.tile.base import CHANGES, GLOBAL_BUFFER, SHARED_BUFFER
-from tessera_tools.ir.types import DYNAMIC
+from tessera_tools.dialects.tile.base import GLOBAL_BUFFER, SHARED_BUFFER
+from tessera_tools.ir.types import DYNAMIC, stored_bits
 from tessera_tools.opdef import (
     BOOL_ATTR,
     I64_ARRAY,
     I64_ATTR,
     STRING_ATTR,
+    Completion,
+    MemoryEffects,
     Op,
+    arrive,
     attribute,
     operand,
+    read,
+    wait,
+    write,
 )
 
+PRIORITIES = ("low", "normal", "high")
 
-class CopyLike(Op):
+
+class CopyLike(Op, traits=(MemoryEffects(read("source"), write("dest", by=Completion.GROUP)),)):
     """The base of copies of a matrix; what lies beyond the source arrives as zero."""
 
     source = operand(GLOBAL_BUFFER)
@@ -35,15 +43,18 @@ class CopyLike(Op):
         for axis, (have, room) in enumerate(zip(source.shape, dest.shape, strict=True)):
             if have != DYNAMIC and have > room:
                 raise self.error(f"copies {have} elements along axis {axis} into {room}")
+        if self.priority is not None and self.priority.value not in PRIORITIES:
+            words = ", ".join(f'"{word}"' for word in PRIORITIES)
+            raise self.error(f'has priority "{self.priority.value}"; expected one of {words}')
         if self.stages is not None and self.stages.value < 1:
             raise self.error(f"has {self.stages.value} stages; expected one or more")
 
 
-class CpAsync(CopyLike, name="tile.cp_async", traits=(CHANGES,)):
+class CpAsync(CopyLike, name="tile.cp_async"):
     """Start a copy; complete after the group that it is committed to has been waited for."""
 
 
-class CpAsyncCg(CopyLike, name="tile.cp_async_cg", traits=(CHANGES,)):
+class CpAsyncCg(CopyLike, name="tile.cp_async_cg"):
     """As `tile.cp_async`, by cp.async.cg: 16 bytes at a time, around the L1 cache (`cache_level` is "L2")."""
 
     cache_level = attribute(STRING_ATTR, optional=True)
@@ -54,7 +65,7 @@ class CpAsyncCg(CopyLike, name="tile.cp_async_cg", traits=(CHANGES,)):
             raise self.error(f'has cache_level "{self.cache_level.value}"; cp.async.cg caches in "L2" only')
 
 
-class TmaLoad(CopyLike, name="tile.tma_load", traits=(CHANGES,)):
+class TmaLoad(CopyLike, name="tile.tma_load"):
     """As `tile.cp_async`, by the Tensor Memory Accelerator, in boxes of `tile_size` elements (the whole unless given).
 
     PTX ISA, "cp.async.bulk.tensor": a box has at most 256 elements along an axis, and rows of a multiple of 16 bytes.
@@ -67,7 +78,7 @@ class TmaLoad(CopyLike, name="tile.tma_load", traits=(CHANGES,)):
         box, whole = self.box, self.dest.type.shape
         if len(box) != len(whole) or any(n < 1 or extent % n for n, extent in zip(box, whole, strict=False)):
             raise self.error(f"has tile_size {list(box)}, which does not divide {self.dest.type}")
-        problem = box_problem(box, getattr(self.dest.type.element, "width", 0))
+        problem = box_problem(box, stored_bits(self.dest.type.element))
         if problem is not None:
             raise self.error(f"has a box of {list(box)} elements: {problem}")
 
@@ -77,32 +88,37 @@ class TmaLoad(CopyLike, name="tile.tma_load", traits=(CHANGES,)):
         return tuple(self.tile_size.values) if self.tile_size is not None else tuple(self.dest.type.shape)
 
 
-class CpCommitGroup(Op, name="tile.cp_commit_group", traits=(CHANGES,)):
+class CpCommitGroup(Op, name="tile.cp_commit_group", traits=(MemoryEffects(arrive(Completion.GROUP)),)):
     """The copies started since the last commit are one group."""
 
     assembly = "attr-dict"
 
 
-class WaitLike(Op):
+class WaitLike(Op, traits=(MemoryEffects(wait(Completion.GROUP)),)):
     """The base of waits: until at most `pending` of this thread's latest groups are incomplete."""
 
     pending = attribute(I64_ATTR)
     assembly = "$pending attr-dict"
+
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(wait(Completion.GROUP, pending=self.pending.value))
 
     def verify_op(self) -> None:
         if self.pending.value < 0:
             raise self.error(f"waits for {self.pending.value} groups to be left; expected 0 or more")
 
 
-class CpWaitGroup(WaitLike, name="tile.cp_wait_group", traits=(CHANGES,)):
+class CpWaitGroup(WaitLike, name="tile.cp_wait_group"):
     """Wait until at most so many of this thread's latest groups are incomplete."""
 
 
-class WaitGroup(WaitLike, name="tile.wait_group", traits=(CHANGES,)):
+class WaitGroup(WaitLike, name="tile.wait_group"):
     """As `tile.cp_wait_group`."""
 
 
-class AsyncWait(Op, name="tile.async_wait", traits=(CHANGES,)):
+class AsyncWait(
+    Op, name="tile.async_wait", traits=(MemoryEffects(arrive(Completion.GROUP), wait(Completion.GROUP)),)
+):
     """Wait for all copies of this thread."""
 
     assembly = "attr-dict"

@@ -7,11 +7,12 @@ memref<8x8xf32, 5>        registers: the fragment of a tile that one thread hold
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.builtin_attributes import IntegerAttr, StridedLayoutAttr
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
-from tessera_tools.opdef import CustomDirective, MemoryEffects, of
+from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate, of, read, write
 from tessera_tools.opdef.constraints import TypeConstraint
 
 SHARED = 3
@@ -30,17 +31,30 @@ def space_of(type: Any) -> int:
 
 
 def _in_space(space: int, summary: str) -> TypeConstraint:
-    """Buffers of numbers; rows lie one behind the other, but in global memory, where strides are the caller's."""
+    """Buffers of numbers; rows lie one behind the other, but in global memory, where strides are the caller's.  In
+    shared memory they may be a part of another buffer, with an offset."""
 
     def accepts(type: Any) -> bool:
         return (
             isinstance(type, MemRefType)
             and space_of(type) == space
             and isinstance(type.element, FloatType | IntegerType)
-            and (space == 0 or (type.layout is None and 0 not in type.shape))
+            and (
+                space == 0
+                or (0 not in type.shape and (type.layout is None or (space == SHARED and _is_part(type))))
+            )
         )
 
     return TypeConstraint(summary, accepts)
+
+
+def _is_part(type: MemRefType) -> bool:
+    """Whether the elements of a type with a layout lie one behind the other."""
+    strides = [prod(type.shape[axis + 1 :]) for axis in range(type.rank)]
+    return isinstance(type.layout, StridedLayoutAttr) and all(
+        extent == 1 or stride == own
+        for extent, stride, own in zip(type.shape, type.layout.strides, strides, strict=True)
+    )
 
 
 GLOBAL_BUFFER = _in_space(0, "memref of numbers in global memory")
@@ -49,11 +63,11 @@ FRAGMENT = _in_space(REGISTERS, "memref of one number or more in registers (spac
 ANY_BUFFER = of(MemRefType, summary="memref")
 NUMBER = of(FloatType, IntegerType, summary="number")
 
-READS = MemoryEffects("read")
-MAKES = MemoryEffects("allocate", "read")
+MAKES = MemoryEffects(allocate(), read())
 """Reads its operands, and gives a new buffer."""
-CHANGES = MemoryEffects("read", "write")
-WRITES = MemoryEffects("write")
+CHANGES_DEST = MemoryEffects(read(), write("dest"))
+LOADS = MemoryEffects(read("buffer", reach=Reach.BY_THREAD))
+STORES = MemoryEffects(write("buffer", reach=Reach.BY_THREAD))
 
 
 def rows_of(fragment: MemRefType) -> MemRefType:

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from tessera_tools.dialects.func import Func
+from tessera_tools.dialects.tile.attention import AttentionDivide, AttentionRescale, FlashAttention
 from tessera_tools.dialects.tile.base import ANY_BUFFER, MAKES, space_of
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.dialects.tile.mesh import WHOLE, dimension_names, is_kernel, mesh_of
@@ -235,10 +236,10 @@ def _fits(given: MemRefType, wanted: MemRefType) -> bool:
 
 
 def is_host(function: Any) -> bool:
-    """Whether a function runs on the host by its own account: it launches, exchanges, or multiplies tensors in global
-    memory, and is no kernel."""
+    """Whether a function runs on the host by its own account: it launches, exchanges, multiplies tensors in global
+    memory or takes their attention, and is no kernel."""
     return not is_kernel(function) and any(
-        isinstance(op, Launch | Collective)
+        isinstance(op, Launch | Collective | FlashAttention | AttentionRescale | AttentionDivide)
         or (isinstance(op, Product) and space_of(op.lhs.type) == space_of(op.rhs.type) == 0)
         for op in function.walk()
     )

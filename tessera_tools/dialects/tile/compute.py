@@ -8,7 +8,7 @@ from typing import Any
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.tile.base import (
     ANY_BUFFER,
-    CHANGES,
+    CHANGES_DEST,
     FRAGMENT,
     MAKES,
     NUMBER,
@@ -53,6 +53,10 @@ def _flag(attribute: Any) -> bool:
     return attribute is not None and bool(attribute.value)
 
 
+PRECISIONS = ("mixed", "full")
+"""Of a product: sums in a wider type than that of the operands, or in the same."""
+
+
 class Product(Op):
     """The base of matrix products: A (MxK) by B (KxN, or NxK with `transpose_b`) and, if given, plus C.
 
@@ -90,6 +94,13 @@ class Product(Op):
             raise self.error(
                 f'has layout "{self.layout.value}"; expected "row_major" (transpose_a and transpose_b turn operands)'
             )
+        if self.precision is not None and self.precision.value not in PRECISIONS:
+            words = ", ".join(f'"{word}"' for word in PRECISIONS)
+            raise self.error(f'has precision "{self.precision.value}"; expected one of {words}')
+        if self.precision is not None and (self.precision.value == "mixed") is (a.element is res.element):
+            raise self.error(f'has precision "{self.precision.value}", but sums {a.element} in {res.element}')
+        if self.acc is not None and self.accumulate is not None and not self.accumulate.value:
+            raise self.error("has accumulate = false, and a third operand to add to")
         if any(space_of(t) != 0 and not t.is_static for t in (a, b, res)):
             raise self.error(f"multiplies {a} by {b} into {res}; expected static extents")
         if accumulator_element(a.element) is not res.element and not (
@@ -316,12 +327,13 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
         return found.create(operands, [type], own, location=self.location)
 
     def verify_op(self) -> None:
-        fragments = [t for t in self.operand_types if FRAGMENT.accepts(t)]
+        types: list[Any] = list(self.operand_types)
+        fragments = [t for t in types if FRAGMENT.accepts(t)]
         if not fragments or any(t.shape != self.res.type.shape for t in fragments):
             raise self.error(
                 f"gives {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
             )
-        elements = [t.element if FRAGMENT.accepts(t) else t for t in self.operand_types]
+        elements = [t.element if FRAGMENT.accepts(t) else t for t in types]
         block = Block(elements, [self.location] * len(elements))
         try:
             verify_or_raise(self.made(block.arguments, self.res.type.element))
@@ -354,15 +366,15 @@ class ScaleByNumber(Op):
     assembly = "$dest `,` $factor attr-dict `:` type($dest) `,` type($factor)"
 
 
-class ScaleTensor(ScaleByNumber, name="tile.scale_tensor", traits=(CHANGES,)):
+class ScaleTensor(ScaleByNumber, name="tile.scale_tensor", traits=(CHANGES_DEST,)):
     """Every element times a number, in place."""
 
 
-class BroadcastScale(ScaleByNumber, name="tile.broadcast_scale", traits=(CHANGES,)):
+class BroadcastScale(ScaleByNumber, name="tile.broadcast_scale", traits=(CHANGES_DEST,)):
     """Every element times a number, in place."""
 
 
-class ScaleAccumulator(Op, name="tile.scale_accumulator", traits=(CHANGES,)):
+class ScaleAccumulator(Op, name="tile.scale_accumulator", traits=(CHANGES_DEST,)):
     """Every element times the number of its row, in place."""
 
     dest = operand(FRAGMENT)
@@ -373,7 +385,7 @@ class ScaleAccumulator(Op, name="tile.scale_accumulator", traits=(CHANGES,)):
         check_rows(self, self.dest.type, self.factors.type)
 
 
-class Accumulate(Op, name="tile.accumulate", traits=(CHANGES,)):
+class Accumulate(Op, name="tile.accumulate", traits=(CHANGES_DEST,)):
     """Add a fragment to another, in place."""
 
     dest = operand(FRAGMENT)
@@ -381,7 +393,7 @@ class Accumulate(Op, name="tile.accumulate", traits=(CHANGES,)):
     assembly = "$dest `,` $update attr-dict `:` type($dest) `,` type($update)"
 
 
-class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES,)):
+class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES_DEST,)):
     """Elements of which the row's number is less than the column's become a number, in place: row i of the tile has
     number `row` + i, column j `column` + j."""
 
@@ -395,7 +407,7 @@ class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES,)):
         _check_matrix(self)
 
 
-class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES,)):
+class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES_DEST,)):
     """Elements in columns from `count` on become a number, in place: column j of the tile has number `column` + j."""
 
     dest = operand(FRAGMENT)

@@ -6,33 +6,40 @@ from typing import Any
 
 from tessera_tools.dialects.tile.base import (
     ANY_BUFFER,
-    CHANGES,
     FRAGMENT,
     GLOBAL_BUFFER,
-    MAKES,
+    LOADS,
     NUMBER,
-    READS,
     SHARED_BUFFER,
-    WRITES,
+    STORES,
 )
-from tessera_tools.ir.types import DYNAMIC, INDEX, MemRefType, VectorType
+from tessera_tools.ir.types import DYNAMIC, INDEX, MemRefType, VectorType, stored_bits
 from tessera_tools.opdef import (
     ALLOCATE,
     BOOL_ATTR,
     I64_ATTR,
+    IN_ORDER,
     PURE,
     STRING_ATTR,
+    SYNCHRONIZES,
+    MemoryEffects,
     Op,
+    Reach,
+    allocate,
     attribute,
     derived,
     exactly,
     operand,
+    read,
     result,
     same_as,
     variadic_operand,
+    write,
 )
 
 CACHE_POLICIES = ("write_back", "write_through", "streaming", "cache_global", "cache_all", "evict_last")
+MOST_ALIGNMENT = 1024
+"""Bytes to which the shared memory of a block is aligned: the largest hardware swizzle's."""
 SWIZZLES = ("none", "xor")
 
 
@@ -60,7 +67,7 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
 
     def verify_op(self) -> None:
         type = self.res.type
-        if not type.is_static or not type.rank:
+        if not type.is_static or not type.rank or type.layout is not None:
             raise self.error(f"has type {type}; a buffer in shared memory has one static extent or more")
         if self.swizzle is not None and self.swizzle.value not in SWIZZLES:
             raise self.error(f'has swizzle "{self.swizzle.value}"; expected "none" or "xor"')
@@ -68,13 +75,17 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
             raise self.error(f"has a swizzle_size of {self.swizzle_size.value} bytes; expected 32, 64 or 128")
         if self.swizzle_size is not None and (self.swizzle is None or self.swizzle.value == "none"):
             raise self.error('has a swizzle_size, but no swizzle; expected swizzle = "xor"')
-        size = type.num_elements * type.element.width // 8
+        size = type.num_elements * stored_bits(type.element) // 8
         if self.size is not None and self.size.value != size:
             raise self.error(f"has size = {self.size.value}, but {type} takes {size} bytes")
         if self.alignment is not None and (
             self.alignment.value < 1 or self.alignment.value & (self.alignment.value - 1)
         ):
             raise self.error(f"has an alignment of {self.alignment.value}; expected a power of two")
+        if self.alignment is not None and self.alignment.value > MOST_ALIGNMENT:
+            raise self.error(
+                f"has an alignment of {self.alignment.value}; shared memory is aligned to {MOST_ALIGNMENT} bytes"
+            )
 
 
 class AllocRegister(Op, name="tile.alloc_register", traits=(ALLOCATE,)):
@@ -98,7 +109,7 @@ class AllocRegister(Op, name="tile.alloc_register", traits=(ALLOCATE,)):
             )
 
 
-class Fill(Op, name="tile.fill", traits=(WRITES,)):
+class Fill(Op, name="tile.fill", traits=(MemoryEffects(write("dest")),)):
     """Every element of a fragment becomes a number."""
 
     dest = operand(FRAGMENT)
@@ -106,7 +117,7 @@ class Fill(Op, name="tile.fill", traits=(WRITES,)):
     assembly = "$dest `,` $value attr-dict `:` type($dest)"
 
 
-class MaskFill(Op, name="tile.mask_fill", traits=(WRITES,)):
+class MaskFill(Op, name="tile.mask_fill", traits=(MemoryEffects(write("dest")),)):
     """Every element of this thread's fragment becomes a number; stands under a condition that differs by thread."""
 
     dest = operand(FRAGMENT)
@@ -118,7 +129,7 @@ class MaskFill(Op, name="tile.mask_fill", traits=(WRITES,)):
             raise self.error(f"fills {self.dest.type} with {self.value.type}")
 
 
-class Copy(Op, name="tile.copy", traits=(CHANGES,)):
+class Copy(Op, name="tile.copy", traits=(MemoryEffects(read("source"), write("dest")),)):
     """The elements of one buffer into another.  `%dest = %source : memref<8xf32, 5>` is the same."""
 
     source = operand(same_as("dest"))
@@ -126,7 +137,7 @@ class Copy(Op, name="tile.copy", traits=(CHANGES,)):
     assembly = "$source `,` $dest attr-dict `:` type($dest)"
 
 
-class Barrier(Op, name="tile.barrier", traits=(CHANGES,)):
+class Barrier(Op, name="tile.barrier", traits=(SYNCHRONIZES,)):
     """Wait for all threads of the block; their accesses before it are then visible."""
 
     assembly = "attr-dict"
@@ -163,7 +174,7 @@ class _Indexed(Op):
             raise op.error(f"expected {buffer.rank} indices for {buffer}, got {len(op.indices)}")
 
 
-class LoadShared(_Indexed, name="tile.load_shared", traits=(READS,)):
+class LoadShared(_Indexed, name="tile.load_shared", traits=(LOADS,)):
     """One element of a buffer in shared memory, chosen by each thread; undefined where an index is outside."""
 
     buffer = operand(SHARED_BUFFER)
@@ -175,7 +186,7 @@ class LoadShared(_Indexed, name="tile.load_shared", traits=(READS,)):
         self.check(self, self.buffer.type)
 
 
-class StoreShared(_Indexed, name="tile.store_shared", traits=(WRITES,)):
+class StoreShared(_Indexed, name="tile.store_shared", traits=(STORES,)):
     """One element to a buffer in shared memory, chosen by each thread; undefined where an index is outside.  Of
     threads that choose one place, one wins."""
 
@@ -188,7 +199,7 @@ class StoreShared(_Indexed, name="tile.store_shared", traits=(WRITES,)):
         self.check(self, self.buffer.type)
 
 
-class LoadGlobal(_Indexed, name="tile.load_global", traits=(READS,)):
+class LoadGlobal(_Indexed, name="tile.load_global", traits=(LOADS,)):
     """One element of global memory, chosen by each thread; undefined where an index is outside the tensor: nothing is
     checked."""
 
@@ -204,7 +215,7 @@ class LoadGlobal(_Indexed, name="tile.load_global", traits=(READS,)):
         check_cache_policy(self)
 
 
-class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(WRITES,)):
+class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(STORES,)):
     """One element to global memory, chosen by each thread; undefined where an index is outside the tensor: nothing is
     checked."""
 
@@ -220,7 +231,7 @@ class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(WRI
         check_cache_policy(self)
 
 
-class StoreGlobal(Op, name="tile.store_global", traits=(WRITES,)):
+class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("value"), write("dest")),)):
     """All threads' fragments of a tile, to a matrix in global memory; rows and columns beyond it are not written.
     Fragments of rank 1, which have one number a row, go to a vector."""
 
@@ -237,7 +248,9 @@ class StoreGlobal(Op, name="tile.store_global", traits=(WRITES,)):
         check_cache_policy(self)
 
 
-class LoadGlobalTile(Op, name="tile.load_global_tile", traits=(CHANGES,)):
+class LoadGlobalTile(
+    Op, name="tile.load_global_tile", traits=(MemoryEffects(read("source"), write("dest")),)
+):
     """A matrix in global memory into all threads' fragments of a tile; zeros beyond it.
 
     A vector becomes one number a row in fragments of rank 1, and every row of the tile in fragments of rank 2.
@@ -269,7 +282,7 @@ class _Vector(_Indexed):
         if "cache_policy" in self.attributes:
             check_cache_policy(self)
         width = self.vector_width.value  # type: ignore[attr-defined]
-        bits = width * self.buffer.type.element.width  # type: ignore[attr-defined]
+        bits = width * stored_bits(self.buffer.type.element)  # type: ignore[attr-defined]
         if width < 2 or width & (width - 1) or bits > 128:
             raise self.error(
                 f"moves {bits} bits at a time; expected 2 or more elements, a power of two, up to 128 bits"
@@ -279,7 +292,7 @@ class _Vector(_Indexed):
             raise self.error(f"moves {width} neighbours, which do not divide rows of {row} elements")
 
 
-class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(READS,)):
+class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(LOADS,)):
     """`vector_width` neighbours of a buffer in shared memory; the first is at a multiple of them."""
 
     buffer = operand(SHARED_BUFFER)
@@ -289,7 +302,7 @@ class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(READS,))
     assembly = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
 
 
-class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(WRITES,)):
+class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(STORES,)):
     """`vector_width` neighbours to a buffer in shared memory; the first is at a multiple of them."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
@@ -299,7 +312,7 @@ class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(WRITES
     assembly = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($buffer)"
 
 
-class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(READS,)):
+class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(LOADS,)):
     """`vector_width` neighbours of global memory; the address is a multiple of their size."""
 
     buffer = operand(GLOBAL_BUFFER)
@@ -311,7 +324,7 @@ class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(READS,))
     assembly = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
 
 
-class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(WRITES,)):
+class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(STORES,)):
     """`vector_width` neighbours to global memory; the address is a multiple of their size."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
@@ -323,7 +336,7 @@ class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(WRITES
     assembly = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($buffer)"
 
 
-class Prefetch(_Indexed, name="tile.prefetch", traits=(CHANGES,)):
+class Prefetch(_Indexed, name="tile.prefetch", traits=(IN_ORDER,)):
     """Bring what lies at a place of global memory nearer: into the L2 cache."""
 
     buffer = operand(GLOBAL_BUFFER)
@@ -350,7 +363,7 @@ class _Slot(Op):
             )
 
 
-class Spill(_Slot, name="tile.spill", traits=(WRITES,)):
+class Spill(_Slot, name="tile.spill", traits=(MemoryEffects(read("value"), write("slot", reach=Reach.OWN)),)):
     """A fragment to a slot in shared memory, where each thread has places of its own."""
 
     value = operand(FRAGMENT)
@@ -361,7 +374,7 @@ class Spill(_Slot, name="tile.spill", traits=(WRITES,)):
         self.check(self, self.value.type)
 
 
-class Reload(_Slot, name="tile.reload", traits=(MAKES,)):
+class Reload(_Slot, name="tile.reload", traits=(MemoryEffects(allocate(), read("slot", reach=Reach.OWN)),)):
     """The fragment that this thread has spilled to a slot last."""
 
     slot = operand(SHARED_BUFFER)
@@ -372,7 +385,7 @@ class Reload(_Slot, name="tile.reload", traits=(MAKES,)):
         self.check(self, self.res.type)
 
 
-class ProfileMarker(Op, name="tile.profile_marker", traits=(CHANGES,)):
+class ProfileMarker(Op, name="tile.profile_marker", traits=(IN_ORDER,)):
     """A point of interest: `function_entry`, `function_exit`, `compute_start`, `compute_end`, and of what."""
 
     kind = attribute(STRING_ATTR)

@@ -44,13 +44,13 @@ DIALECT = Dialect(
 )
 
 __all__ = [
+    "DIALECT",
     "Bitcast",
     "Broadcast",
     "CombiningKindAttr",
     "ConstantMask",
     "Contract",
     "CreateMask",
-    "DIALECT",
     "Deinterleave",
     "Extract",
     "ExtractStridedSlice",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.attributes import PoisonAttr, UndefAttr, ZeroAttr
 from tessera_tools.dialects.llvm.types import ArrayType, StructType
 from tessera_tools.emit.llvmir.names import escaped, symbol
@@ -22,7 +23,7 @@ from tessera_tools.ir.types import I8, FloatType, IntegerType, VectorType
 
 
 def constant_text(types: TypeTable, value: Attribute, type: Type) -> str:
-    """A constant of `type`, without the type; ValueError where there is none."""
+    """A constant of `type`, without the type; Refusal where there is none."""
     if isinstance(value, IntegerAttr):
         return _scalar(value.value, type)
     if isinstance(value, FloatAttr):
@@ -39,7 +40,7 @@ def constant_text(types: TypeTable, value: Attribute, type: Type) -> str:
         return f"@{symbol(value.root)}"
     if isinstance(value, ArrayAttr):
         return _array(types, value, type)
-    raise ValueError(f"attribute '{value}' is no constant of type '{type}'")
+    raise Refusal(f"attribute '{value}' is no constant of type '{type}'")
 
 
 def _array(types: TypeTable, value: ArrayAttr, type: Type) -> str:
@@ -50,9 +51,9 @@ def _array(types: TypeTable, value: ArrayAttr, type: Type) -> str:
     elif isinstance(type, VectorType):
         elements, brackets = [type.element] * type.num_elements, ("<", ">")
     else:
-        raise ValueError(f"an array attribute is no constant of type '{type}'")
+        raise Refusal(f"an array attribute is no constant of type '{type}'")
     if len(elements) != len(value):
-        raise ValueError(f"constant has {len(value)} elements, type '{type}' has {len(elements)}")
+        raise Refusal(f"constant has {len(value)} elements, type '{type}' has {len(elements)}")
     inside = [f"{types.text(t)} {constant_text(types, v, t)}" for v, t in zip(value, elements, strict=True)]
     return brackets[0] + ", ".join(inside) + brackets[1]
 
@@ -100,7 +101,7 @@ def _scalar(bits: int, type: Type) -> str:
         return str(wrap_int(bits, type))
     if isinstance(type, FloatType):
         return float_text(bits, type)
-    raise ValueError(f"a number is no constant of type '{type}'")
+    raise Refusal(f"a number is no constant of type '{type}'")
 
 
 def float_text(bits: int, type: FloatType) -> str:
@@ -119,7 +120,7 @@ def float_text(bits: int, type: FloatType) -> str:
         return f"0xL{low:016X}{high:016X}"
     if type.keyword == "f80":
         return f"0xK{bits:020X}"
-    raise ValueError(f"type '{type}' has no counterpart in LLVM IR")
+    raise Refusal(f"type '{type}' has no counterpart in LLVM IR")
 
 
 def _as_double(bits: int) -> int:

@@ -17,6 +17,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile import debug_info as ct
 from tessera_tools.dialects.llvm.debug_info import (
     DIBasicTypeAttr,
@@ -29,7 +30,7 @@ from tessera_tools.dialects.llvm.debug_info import (
     DISubroutineTypeAttr,
 )
 from tessera_tools.emit.llvmir.metadata import Metadata
-from tessera_tools.emit.llvmir.names import quoted
+from tessera_tools.emit.llvmir.names import file_name, quoted
 from tessera_tools.ir.location import CallSiteLoc, FusedLoc, Location, NameLoc
 
 EMISSION_KINDS = {"directives": "DebugDirectivesOnly", "lines": "LineTablesOnly", "full": "FullDebug"}
@@ -144,7 +145,7 @@ class DebugInfo:
 
     def _tile_file(self, file: ct.DIFileAttr) -> str:
         return self.metadata.node(
-            f"!DIFile(filename: {quoted(file.file_name)}, directory: {quoted(file.directory)})"
+            f"!DIFile(filename: {file_name(file.file_name)}, directory: {file_name(file.directory)})"
         )
 
     def file(self, path: str) -> str:
@@ -152,7 +153,7 @@ class DebugInfo:
         known = self._files.get(path)
         if known is None:
             directory, slash, name = path.rpartition("/")
-            node = f"!DIFile(filename: {quoted(name)}, directory: {quoted(directory or slash or '')})"
+            node = f"!DIFile(filename: {file_name(name)}, directory: {file_name(directory or slash or '')})"
             known = self._files[path] = self.metadata.node(node)
         return known
 
@@ -179,7 +180,10 @@ class DebugInfo:
 
     def _attribute_text(self, value: Any) -> tuple[str, bool]:
         if isinstance(value, DIFileAttr):
-            return f"!DIFile(filename: {quoted(value.file)}, directory: {quoted(value.directory)})", False
+            return (
+                f"!DIFile(filename: {file_name(value.file)}, directory: {file_name(value.directory)})",
+                False,
+            )
         if isinstance(value, DICompileUnitAttr):
             producer = f"producer: {quoted(value.producer.value)}, " if value.producer is not None else ""
             return (
@@ -202,7 +206,7 @@ class DebugInfo:
         if isinstance(value, DILexicalBlockFileAttr):
             where = f"file: {self.attribute(value.file)}, discriminator: {value.discriminator}"
             return f"!DILexicalBlockFile(scope: {self.attribute(value.scope)}, {where})", False
-        raise ValueError(f"debug-information attribute '{value}' is not translated")
+        raise Refusal(f"debug-information attribute '{value}' is not translated")
 
     def _subprogram_text(self, value: DISubprogramAttr) -> str:
         parts = [f"name: {quoted(value.label.value)}"] if value.label is not None else []

@@ -6,11 +6,12 @@ block are filled in when the whole function is known.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.diagnostics import DiagnosticError, InternalFault, Refusal
 from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text
@@ -84,12 +85,16 @@ class FunctionEmitter:
                     self._suffix = debug.suffix(op.location)
                 try:
                     op.llvm_ir(self)  # type: ignore[attr-defined]
-                except AttributeError:
-                    if getattr(op, "llvm_ir", None) is not None:
-                        raise
-                    raise no_translation(op) from None
-                except ValueError as problem:
+                except AttributeError as fault:
+                    if getattr(op, "llvm_ir", None) is None:
+                        raise no_translation(op) from None
+                    raise unexpected(fault, op) from fault
+                except Refusal as problem:
                     raise op.error(str(problem)) from None
+                except (DiagnosticError, RecursionError, MemoryError):
+                    raise
+                except Exception as fault:
+                    raise unexpected(fault, op) from fault
                 op = op._next
             if self._trampolines:
                 lines += self._trampolines
@@ -272,6 +277,13 @@ PASS_FOR_DIALECT = {
     "builtin": "--reconcile-unrealized-casts",
 }
 """The pass that turns a dialect's ops into something with a translation; the rest go in --convert-tileas-to-llvm."""
+
+
+def unexpected(fault: Exception, op: Operation) -> Exception:
+    """The error for an exception of the compiler's own while it writes an op; with TESSERA_DEBUG=1, that exception."""
+    if os.environ.get("TESSERA_DEBUG") == "1":
+        return fault
+    return InternalFault.of(fault, f"while writing LLVM IR for '{op.name}'", op.location)
 
 
 def no_translation(op: Operation) -> DiagnosticError:

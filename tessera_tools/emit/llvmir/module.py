@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from tessera_tools.diagnostics import DiagnosticError, Refusal
 from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
 from tessera_tools.dialects.llvm.attributes import FLAG_BEHAVIORS, ModuleFlagAttr
 from tessera_tools.dialects.llvm.module_ops import (
@@ -18,7 +19,7 @@ from tessera_tools.dialects.llvm.module_ops import (
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text
 from tessera_tools.emit.llvmir.debug import DebugInfo
-from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_translation
+from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_translation, unexpected
 from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.parameters import attributes_text, function_attributes
 from tessera_tools.ir.attributes import Attribute
@@ -117,8 +118,12 @@ class ModuleEmitter:
                 self._operations(op)
             else:
                 raise no_translation(op)
-        except ValueError as problem:
+        except Refusal as problem:
             raise op.error(str(problem)) from None
+        except (DiagnosticError, RecursionError, MemoryError):
+            raise
+        except Exception as fault:
+            raise unexpected(fault, op) from fault
 
     def _flag(self, op: Operation, flag: Attribute) -> None:
         if not isinstance(flag, ModuleFlagAttr):

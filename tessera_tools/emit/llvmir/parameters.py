@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.attributes import ConstantRangeAttr
 from tessera_tools.emit.llvmir.names import quoted
 from tessera_tools.emit.llvmir.types import TypeTable
@@ -35,7 +36,7 @@ _TYPES = {
 
 
 def attributes_text(entries: DictionaryAttr, types: TypeTable) -> str:
-    """The attributes of one parameter or result, separated by spaces; ValueError for one that LLVM does not have."""
+    """The attributes of one parameter or result, separated by spaces; Refusal for one that LLVM does not have."""
     parts: list[str] = []
     for key, value in entries.entries:
         if key in _FLAGS:
@@ -47,7 +48,7 @@ def attributes_text(entries: DictionaryAttr, types: TypeTable) -> str:
         elif key == "llvm.range" and isinstance(value, ConstantRangeAttr):
             parts.append(range_text(value, types))
         elif key.startswith(("llvm.", "nvvm.")):
-            raise ValueError(f"has the parameter attribute '{key}', which has no translation to LLVM IR")
+            raise Refusal(f"has the parameter attribute '{key}', which has no translation to LLVM IR")
     return " ".join(parts)
 
 

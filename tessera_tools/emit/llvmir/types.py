@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.types import (
     LLVM_FLOATS,
     ArrayType,
@@ -38,7 +39,7 @@ class TypeTable:
         """Name of an identified struct → its body."""
 
     def text(self, type: Type) -> str:
-        """The type's text; ValueError for a type that LLVM IR does not have."""
+        """The type's text; Refusal for a type that LLVM IR does not have."""
         found = self.known.get(type)
         if found is None:
             found = self.known[type] = self._make(type)
@@ -66,7 +67,7 @@ class TypeTable:
             return f"target({', '.join(parts)})"
         word = _WORDS.get(type.__class__)
         if word is None:
-            raise ValueError(f"type '{type}' has no counterpart in LLVM IR")
+            raise Refusal(f"type '{type}' has no counterpart in LLVM IR")
         return word
 
     def _struct(self, type: StructType) -> str:

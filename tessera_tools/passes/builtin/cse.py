@@ -5,8 +5,8 @@
     use(%1)                         use(%0)
 
 An op is replaced by an equal one that dominates it.  What only reads memory is replaced by an equal read of the same
-block with no write between.  Linear in the size of the IR: known ops are kept in dictionaries, one for each scope of
-the dominator tree.
+block with no write between.  Linear in the size of the IR: known ops are kept in one dictionary, from which a block of
+the dominator tree takes its own out again when the blocks that it dominates are done.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import ClassVar
 
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region, reverse_postorder
-from tessera_tools.ir.effects import Effects, EffectsOf
-from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Symbol, Terminator
+from tessera_tools.ir.effects import EffectsOf, Kind, Kinds, is_needed
+from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
 _LARGEST_REGION = 128
 """Ops with more operations than this in their regions are not compared: comparing nested ones would be quadratic."""
 
-_UNKNOWN = None
+_READS = frozenset((Kind.READ,))
 
 
 @dataclass(frozen=True)
@@ -42,29 +42,41 @@ class CSE(Pass):
 
     def run(self, op: Operation, context: PassContext) -> bool:
         work = _Work()
-        work.regions(op, _Scope(None))
+        work.regions(op, _Known())
         context.count("num-cse'd", work.merged)
         context.count("num-dce'd", work.dead)
         return bool(work.merged or work.dead)
 
 
-class _Scope:
-    """Known ops of one scope; look-ups go on in the scopes around."""
+class _Known:
+    """Known ops, those of the scopes under way: one dictionary, and what each scope put over older entries."""
 
-    __slots__ = ("known", "outer")
+    __slots__ = ("_entries", "_scopes")
 
-    def __init__(self, outer: _Scope | None) -> None:
-        self.known: dict[Hashable, tuple[Operation, Block, int]] = {}
-        self.outer = outer
+    def __init__(self) -> None:
+        self._entries: dict[Hashable, tuple[Operation, Block, int]] = {}
+        self._scopes: list[list[tuple[Hashable, tuple[Operation, Block, int] | None]]] = []
+
+    def enter(self) -> None:
+        """Begin a scope."""
+        self._scopes.append([])
+
+    def leave(self) -> None:
+        """Forget what was added since the scope began."""
+        for key, older in reversed(self._scopes.pop()):
+            if older is None:
+                del self._entries[key]
+            else:
+                self._entries[key] = older
 
     def find(self, key: Hashable) -> tuple[Operation, Block, int] | None:
-        scope: _Scope | None = self
-        while scope is not None:
-            found = scope.known.get(key)
-            if found is not None:
-                return found
-            scope = scope.outer
-        return None
+        """The op of that key, its block, and the writes before it in the block."""
+        return self._entries.get(key)
+
+    def add(self, key: Hashable, op: Operation, block: Block, writes: int) -> None:
+        """Remember an op until its scope ends."""
+        self._scopes[-1].append((key, self._entries.get(key)))
+        self._entries[key] = (op, block, writes)
 
 
 class _Work:
@@ -75,65 +87,68 @@ class _Work:
         self.effects_of = EffectsOf()
         self.visited: set[Operation] = set()
 
-    def regions(self, op: Operation, scope: _Scope) -> None:
-        inner = _Scope(None) if op.has_trait(IsolatedFromAbove) else scope
+    def regions(self, op: Operation, known: _Known) -> None:
+        inner = _Known() if op.has_trait(IsolatedFromAbove) else known
         for region in op.regions:
             self.region(region, inner)
 
-    def region(self, region: Region, scope: _Scope) -> None:
+    def region(self, region: Region, known: _Known) -> None:
         if not region.blocks:
             return
         graph = is_graph_region(region)
-        if len(region.blocks) == 1:
-            self.block(region.blocks[0], _Scope(scope), graph)
-            return
-        # A block sees what its dominators computed; dominators come first in reverse postorder.
-        scopes: dict[Block, _Scope] = {}
-        for block in reverse_postorder(region):
-            dominator = self.dominance.immediate_dominator(block)
-            outer = scopes[dominator] if dominator is not None else scope
-            scopes[block] = _Scope(outer)
-            self.block(block, scopes[block], graph)
+        children: dict[Block, list[Block]] = {}
+        if len(region.blocks) > 1:
+            for block in reverse_postorder(region):
+                dominator = self.dominance.immediate_dominator(block)
+                if dominator is not None:
+                    children.setdefault(dominator, []).append(block)
+        # A block sees what its dominators computed: a walk down the dominator tree, each block a scope.
+        work: list[Block | None] = [region.blocks[0]]
+        while work:
+            block = work.pop()
+            if block is None:
+                known.leave()
+                continue
+            known.enter()
+            self.block(block, known, graph)
+            work.append(None)
+            work += reversed(children.get(block, ()))
 
-    def block(self, block: Block, scope: _Scope, graph: bool) -> None:
+    def block(self, block: Block, known: _Known, graph: bool) -> None:
         # Counts the ops so far that may have written; equal reads merge within one count.
         writes = 0
         for op in block.operations:
             if op.regions:
-                self.regions(op, scope)
+                self.regions(op, known)
             effects = self.effects_of(op)
-            if not self.operation(op, effects, scope, writes, graph):
+            if not self.operation(op, effects, known, writes, graph):
                 if graph:
                     self.visited.add(op)
                 if effects is None:
                     writes += not op.has_trait(Terminator)
-                elif not effects <= {"read"}:
+                elif not effects <= _READS:
                     writes += 1
 
-    def operation(self, op: Operation, effects: Effects, scope: _Scope, writes: int, graph: bool) -> bool:
+    def operation(self, op: Operation, effects: Kinds, known: _Known, writes: int, graph: bool) -> bool:
         """Erase `op` if it is dead or known; whether it went."""
-        if (
-            effects is None
-            or op.has_trait(Terminator)
-            or (op.has_trait(Symbol) and "sym_name" in op.attributes)
-        ):
+        if effects is None or is_needed(op, effects):
             return False
-        if effects <= {"read", "allocate"} and not any(r.has_uses for r in op.results):
+        if not any(r.has_uses for r in op.results):
             self.erase(op)
             self.dead += 1
             return True
-        if not effects <= {"read"} or not op.results:
+        if not effects <= _READS or not op.results:
             return False
         key = _key(op)
         if key is None:
             return False
-        found = scope.find(key)
+        found = known.find(key)
         if found is not None:
             older, block, count = found
             if not effects or (block is op.parent and count == writes):
                 return self.replace(op, older, graph)
         assert op.parent is not None
-        scope.known[key] = (op, op.parent, writes)
+        known.add(key, op, op.parent, writes)
         return False
 
     def replace(self, op: Operation, older: Operation, graph: bool) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tessera_tools.ir.core import Operation, Region, Value
 from tessera_tools.ir.effects import ends
-from tessera_tools.ir.traits import Pure, RecursiveMemoryEffects, Terminator
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
 _LARGEST = 4096
@@ -92,10 +92,7 @@ def _is_harmless(op: Operation) -> bool:
     for count, current in enumerate(work):
         if count > _LARGEST:
             return False
-        speculatable = getattr(current, "is_speculatable", None)
-        if speculatable is None:
-            speculatable = current.has_trait(Pure) or current.has_trait(RecursiveMemoryEffects)
-        if not (speculatable() if callable(speculatable) else speculatable) or _is_loop(current):
+        if not current.is_speculatable() or _is_loop(current):
             return False
         for region in current.regions:
             for block in region.blocks:

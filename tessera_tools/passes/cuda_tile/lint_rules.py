@@ -2,7 +2,7 @@
 
     rule(op, scope) ──▶ Finding("unaligned-base", "memory", message, advice) …
 
-`RULES` names them all, with what each is about; docs/lint.md is checked against it.
+`RULES` lists the rules with what each reports; a test compares docs/lint.md with it.
 """
 
 from __future__ import annotations
@@ -308,29 +308,29 @@ CHECKS: tuple[Rule, ...] = (
 RULES: dict[str, tuple[str, str]] = {
     "unaligned-base": ("memory", "a tensor view whose base is not known to be a multiple of 16 bytes"),
     "unassumed-stride": ("memory", "a stride that is not known to be a multiple of 16 bytes"),
-    "unaligned-stride": ("memory", "a constant stride that is no multiple of 16 bytes"),
-    "unassumed-extent": ("memory", "rows of unknown length, where bounds are checked vector by vector"),
+    "unaligned-stride": ("memory", "a constant stride that is not a multiple of 16 bytes"),
+    "unassumed-extent": ("memory", "rows of unknown length, which need a bounds check for each vector"),
     "no-unit-stride": ("memory", "a tensor without a dimension of stride 1"),
-    "short-rows": ("memory", "tiles that take less than 32 bytes of each row"),
-    "unspecified-padding": ("memory", "loads outside the tensor that give anything"),
-    "pointer-tile": ("memory", "many elements moved through a pointer each"),
-    "unordered-access": ("memory", "a load and a store of the same pointer that no token orders"),
-    "ignored-hint": ("hints", "a hint that the target cannot follow"),
-    "invalid-hint": ("hints", "a hint that no compiler follows: an unknown name, a value out of range"),
-    "f32-mma": ("tensorcore", "a matrix product of f32, which tensor cores do not take"),
-    "fp8-mma": ("tensorcore", "a matrix product of 8-bit floats on a target without it"),
-    "f16-accumulator": ("tensorcore", "a matrix product summed up in f16"),
+    "short-rows": ("memory", "tiles that cover less than 32 bytes of each row"),
+    "unspecified-padding": ("memory", "loads whose elements outside the tensor have no defined value"),
+    "pointer-tile": ("memory", "many elements that are moved through one pointer each"),
+    "unordered-access": ("memory", "a load and a store through the same pointer that no token orders"),
+    "ignored-hint": ("hints", "a hint that the target does not support"),
+    "invalid-hint": ("hints", "a hint with an unknown name or a value out of range"),
+    "f32-mma": ("tensorcore", "an f32 matrix product, which tensor cores do not support"),
+    "fp8-mma": ("tensorcore", "an 8-bit float matrix product on a target without the instruction"),
+    "f16-accumulator": ("tensorcore", "a matrix product that accumulates in f16"),
     "small-mma": ("tensorcore", "a matrix product smaller than one instruction"),
-    "narrow-mma": ("tensorcore", "a matrix product of few rows, where instructions take 64"),
-    "large-tile": ("resources", "a tile that takes most of a block's registers"),
+    "narrow-mma": ("tensorcore", "a matrix product with few rows, on a target whose instruction computes 64"),
+    "large-tile": ("resources", "a tile that uses most of a block's registers"),
     "large-operands": (
         "resources",
-        "matrix operands that leave no room for a second iteration's in shared memory",
+        "matrix operands that leave no shared memory for a second pipeline stage",
     ),
-    "exact-rounding": ("arithmetic", "f32 divisions and square roots that are exactly rounded"),
+    "exact-rounding": ("arithmetic", "f32 divisions and square roots with exact rounding"),
     "integer-division": ("arithmetic", "integer divisions, element by element"),
 }
-"""Rule → (category, what it finds)."""
+"""Rule → (category, what it reports)."""
 
 __all__ = ["CHECKS", "RULES", "Finding", "Scope", "stores_of"]
 

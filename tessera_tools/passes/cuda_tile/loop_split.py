@@ -217,6 +217,7 @@ def _copy(
         lower, upper, loop.step, inits, loop.unsignedCmp, resultValues=loop.result_types, body=Region([body]),
         location=loop.location,
     )  # fmt: skip
+    made.attributes.update(loop.discardable_attributes)
     for old, new in zip(loop.results, made.results, strict=True):
         new.name_hint = old.name_hint
     return rewriter.insert(made)

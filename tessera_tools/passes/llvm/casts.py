@@ -81,9 +81,7 @@ def rounded(
     if nearest and (target in (F16, F32) or (target is BF16 and old is F32)):
         return place(e, llvm.FPTrunc, [value], target)
     if target is F32:
-        if mode == "toward_zero":
-            return formats.toward_zero(e, value)
-        raise ValueError(f"has no lowering from f64 to f32 with rounding mode {mode}")
+        return formats.double_to_single(e, value, mode)
     if old is F64:
         value = formats.rounded_to_odd(e, value)
     elif old is not F32:

@@ -7,14 +7,13 @@ from typing import Any
 
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.dialects import llvm, nv_tileaa, scf
-from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr, LoopUnrollAttr
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import TRUE, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import I1
 from tessera_tools.passes.llvm import instructions
 from tessera_tools.passes.llvm.lowering import Lowering, converted, lowers
+from tessera_tools.planning.unrolling import NOT_UNROLLED, copies_of, hint_ignored
 
 
 def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> Any:
@@ -30,55 +29,114 @@ def branch_if(
     return low.e.emit(llvm.CondBr(condition, [], list(operands), true_dest=then, false_dest=otherwise))
 
 
-UNROLL_HINT = "tessera.unroll_hint"
-"""Attribute of a loop: by what to unroll it.  1 becomes `.pragma "nounroll"` for ptxas; PTX has no word for others."""
-
-
-def _unrolling(factor: int) -> LoopUnrollAttr:
-    if factor == 1:
-        return LoopUnrollAttr(disable=TRUE)
-    return LoopUnrollAttr(count=i32(factor))
-
-
 @lowers("scf.for")
 def for_loop(low: Lowering, op: scf.For) -> None:
-    """br header(lower, inits); header: iv < upper ? body : exit; body: …; br header(iv + step, yielded).
+    """One loop, or as its hint says (`unrolling.py`): several iterations behind one test, and the rest.
 
-    Where iv + step may wrap, the header is told whether there is a next number: step < upper - iv, as unsigned numbers.
+    n = trips known    body … body
+    known              loop of n bodies; the rest, body … body
+    not known          loop of n bodies, to the last number that whole groups of n reach; loop
+    """
+    e = low.e
+    type = converted(op.lower.type)
+    lower, step = low.scalar(op.lower), low.scalar(op.step)
+    carried = low.flatten_all(op.inits)
+    copies, trips = copies_of(op), op.trip_count
+    if copies is None or (copies == 1 and trips != 1):
+        _, carried = _loop(low, op, lower, carried, nounroll=copies == 1)
+    elif trips is not None:
+        groups, rest = divmod(trips, copies)
+        induction = lower
+        if groups > 1:
+            end = e.add(lower, e.mul(groups * copies, step, type), type)
+            induction, carried = _loop(low, op, lower, carried, copies, e.constant(end, type))
+        for _ in range(rest if groups > 1 else trips):
+            carried = _body(low, op, induction, carried)
+            induction = e.constant(e.add(induction, step, type), type)
+    else:
+        groups_end, end = _ends(low, op, copies)
+        induction, carried = _loop(low, op, lower, carried, copies, groups_end)
+        _, carried = _loop(low, op, induction, carried, 1, end, nounroll=True)
+    low.define_all(op.results, carried)
+
+
+def _body(low: Lowering, op: scf.For, induction: Value, carried: Sequence[Value]) -> list[Value]:
+    """One iteration; the values that it carries on."""
+    low.define(op.induction[0], induction)
+    low.define_all(op.iter_args, carried)
+    low.block(op.body.entry)
+    return low.flatten_all(op.yielded)
+
+
+def _ends(low: Lowering, op: scf.For, copies: int) -> tuple[Value, Value]:
+    """The numbers behind the last whole group of so many iterations, and behind the last iteration.
+
+    Numbers wrap here; those of different iterations are different all the same.
     """
     e = low.e
     type = converted(op.lower.type)
     lower, upper, step = low.scalar(op.lower), low.scalar(op.upper), low.scalar(op.step)
+    before_last = e.constant(e.add(e.sub(upper, lower, type), -1, type), type)
+    trips = e.constant(e.add(instructions.place(e, llvm.UDiv, [before_last, step], type), 1, type), type)
+    rest = instructions.place(e, llvm.URem, [trips, e.constant(copies, type)], type)
+    runs = e.icmp("ult" if op.unsigned_cmp else "slt", lower, upper, type)
+
+    def behind(count: Value) -> Value:
+        reached = e.select(runs, e.mul(count, step, type), 0, type)
+        return e.constant(e.add(lower, reached, type), type)
+
+    return behind(e.sub(trips, rest, type)), behind(trips)
+
+
+def _loop(
+    low: Lowering,
+    op: scf.For,
+    lower: Value,
+    carried: Sequence[Value],
+    copies: int = 1,
+    end: Value | None = None,
+    *,
+    nounroll: bool = False,
+) -> tuple[Value, list[Value]]:
+    """br header(lower, inits); header: iv < upper ? body : exit; body: …; br header(iv + step, yielded).
+
+    `copies` iterations a round, until the number is `end`.  The number and the values behind the loop.  Without `end`,
+    where iv + step may wrap, the header is told whether there is a next number: step < upper - iv, unsigned.
+    """
+    e = low.e
+    type = converted(op.lower.type)
+    upper, step = low.scalar(op.upper), low.scalar(op.step)
     less = "ult" if op.unsigned_cmp else "slt"
-    more = (
-        [e.icmp(less, lower, upper, type)] if may_wrap(op.upper, op.step, op.unsigned_cmp, low.facts) else []
-    )
-    carried = [t for value in op.results for t in low.types_of(value)]
-    header, after = e.new_block([type, *(I1 for _ in more), *carried]), e.new_block()
-    e.open(branch(low, header, [lower, *more, *low.flatten_all(op.inits)]))
+    wraps = end is None and may_wrap(op.upper, op.step, op.unsigned_cmp, low.facts)
+    more = [e.icmp(less, lower, upper, type)] if wraps else []
+    types = [t for value in op.results for t in low.types_of(value)]
+    header, after = e.new_block([type, *(I1 for _ in more), *types]), e.new_block()
+    e.open(branch(low, header, [lower, *more, *carried]))
     _inside(low, header)
-    induction, *arguments = header.arguments
-    condition = arguments.pop(0) if more else e.icmp(less, induction, upper, type)
+    first, *arguments = header.arguments
+    if more:
+        condition = arguments.pop(0)
+    else:
+        condition = e.icmp("ne", first, end, type) if end is not None else e.icmp(less, first, upper, type)
     body = e.new_block()
     branch_if(low, condition, body, after)
     e.block = body
-    low.define(op.induction[0], induction)
-    low.define_all(op.iter_args, arguments)
-    low.block(op.body.entry)
-    yielded = low.flatten_all(op.yielded)
-    following = e.constant(e.add(induction, step, type), type)
-    if more:
-        more = [e.icmp("ugt", e.sub(upper, induction, type), step, type)]
-    latch = branch(low, header, [following, *more, *yielded])
-    hint = op.attributes.get(UNROLL_HINT)
-    if isinstance(hint, IntegerAttr) and hint.value > 0:
-        latch.attributes["loop_annotation"] = LoopAnnotationAttr(unroll=_unrolling(hint.value))
+    values: list[Value] = list(arguments)
+    induction: Value = first
+    for copy in range(copies):
+        values = _body(low, op, induction, values)
+        if more:
+            more = [e.icmp("ugt", e.sub(upper, induction, type), step, type)]
+        induction = e.constant(e.add(first, e.mul(copy + 1, step, type), type), type)
+    latch = branch(low, header, [induction, *more, *values])
+    if nounroll or copies > 1:
+        latch.attributes["loop_annotation"] = NOT_UNROLLED
     e.close()
     # The header comes before what follows the loop, and its arguments are the results.
     for argument in header.arguments:
         e.at_depth(argument, e.current_depth)
     e.block = after
-    low.define_all(op.results, arguments)
+    return first, [*arguments]
 
 
 @lowers("scf.if", "nv_tileaa.if")
@@ -102,6 +160,7 @@ def if_then(low: Lowering, op: scf.If | nv_tileaa.If) -> None:
 @lowers("nv_tileaa.loop")
 def loop(low: Lowering, op: nv_tileaa.Loop) -> None:
     """br header(inits); header: …; `continue` is a branch to the header, `break` one to the block after the loop."""
+    hint_ignored(op)
     e = low.e
     header, after = e.new_block(_types(low, op.iter_args)), e.new_block(_types(low, op.results))
     e.open(branch(low, header, low.flatten_all(op.inits)))

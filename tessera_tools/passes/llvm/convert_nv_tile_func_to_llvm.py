@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith, func, nv_tileaa
 from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
 from tessera_tools.ir.attributes import Type
@@ -24,7 +25,7 @@ from tessera_tools.ir.core import Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, TF32, IndexType, bit_width
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm.tiles import converted
-from tessera_tools.passes.tileas.kernel import known_target
+from tessera_tools.planning.kernel import known_target
 from tessera_tools.target import Feature, Target, max_registers_for
 
 
@@ -52,7 +53,7 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
     try:
         inputs = [converted(t) for t in function.signature.inputs]
         results = [boundary_type(t) for t in function.signature.results]
-    except ValueError as problem:
+    except Refusal as problem:
         raise function.error(f"region types conversion failed: {problem}") from None
     for op in function.walk():
         if isinstance(op, nv_tileaa.Return):
@@ -85,10 +86,10 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
 
 
 def boundary_type(type: Type) -> Type:
-    """The type of a result: index is i64, pointers and scalars are themselves.  ValueError for others."""
+    """The type of a result: index is i64, pointers and scalars are themselves.  Refusal for others."""
     new = converted(type)
     if new is not type and not isinstance(type, IndexType):
-        raise ValueError(f"type {type} cannot be returned")
+        raise Refusal(f"type {type} cannot be returned")
     return new
 
 

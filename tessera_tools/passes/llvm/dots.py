@@ -40,8 +40,8 @@ from tessera_tools.passes.llvm.float_formats import widened
 from tessera_tools.passes.llvm.half_pairs import HALF_PAIR, half_pairs
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.tiles import Tile
-from tessera_tools.passes.tileas.dot_layouts import fragments, grid_of, register_bits
-from tessera_tools.passes.tileas.mma_atoms import has_lowering
+from tessera_tools.planning.dot_layouts import fragments, grid_of, register_bits
+from tessera_tools.planning.mma_atoms import has_lowering
 
 Place = tuple[int, ...]
 """Coordinates of a register in its warp's part of a tile."""

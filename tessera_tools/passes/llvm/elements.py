@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
@@ -23,14 +24,14 @@ from tessera_tools.passes.llvm.tiles import Buffer, Tile, from_memory, into_memo
 
 
 def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[Value], count: int) -> Value:
-    """The address of `count` neighbours along the last dimension of one stage, from given indices on.  ValueError where
+    """The address of `count` neighbours along the last dimension of one stage, from given indices on.  Refusal where
     the layout does not keep so many together."""
     e = low.e
     scale = element_bytes(buffer.type.element)
     places = buffer.layout.invert()
     last = f"dim{len(indices) - 1}"
     if count > buffer.type.tile[-1] or not _together(places, last, count):
-        raise ValueError(f"the layout of {buffer.type} does not keep {count} neighbours of a row together")
+        raise Refusal(f"the layout of {buffer.type} does not keep {count} neighbours of a row together")
     expression = as_xor_expression(places, constant_dim="")
     up = scale.bit_length() - 1
     parts: list[Int] = []
@@ -92,11 +93,11 @@ def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int
             continue
         other = user.value if isinstance(user, nv_tileas.Spill) else user.res
         if nv_tileas.layout_of(other.type) != layout:
-            raise ValueError(f"{type} is kept in a buffer with {other.type}, which lies otherwise in threads")
+            raise Refusal(f"{type} is kept in a buffer with {other.type}, which lies otherwise in threads")
     count = layout.in_size("register")
     size, threads = element_bytes(type.element), low.unit.threads
     if count * size * threads > buffer.stage_bytes:
-        raise ValueError(f"{count} registers of {threads} threads do not fit into {buffer.type}")
+        raise Refusal(f"{count} registers of {threads} threads do not fit into {buffer.type}")
     each = min(count, _WIDEST // size)
     own = e.mul(e.thread, each * size)
     pointer = e.gep(e.address_of(GLOBAL_SMEM), own)

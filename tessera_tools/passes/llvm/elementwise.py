@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects import llvm
+from tessera_tools.dialects.llvm.attributes import FastmathFlagsAttr
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FALSE, IntegerAttr
@@ -25,7 +26,7 @@ from tessera_tools.ir.types import (
 from tessera_tools.passes.llvm.casts import CASTS
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.hardware_casts import hardware_cast
-from tessera_tools.passes.llvm.instructions import Scalar, intrinsic, place
+from tessera_tools.passes.llvm.instructions import Scalar, fastmath_of, intrinsic, place
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.math import MATH
 from tessera_tools.passes.llvm.math.numbers import Number
@@ -47,7 +48,7 @@ _DIRECT: dict[str, Any] = {
 
 
 def _direct(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    return place(e, _DIRECT[op.name], operands, type)
+    return place(e, _DIRECT[op.name], operands, type, fastmath_of(op))
 
 
 def _compare(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
@@ -55,13 +56,16 @@ def _compare(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -
     assert isinstance(predicate, IntegerAttr)
     if op.name == "arith.cmpi":
         return e.pure(("icmp", predicate.value), operands, lambda: llvm.ICmp(predicate, *operands, res=type))
-    return e.emit(llvm.FCmp(predicate, *operands, res=type)).results[0]
+    compare = llvm.FCmp(predicate, *operands, res=type)
+    if flags := fastmath_of(op):
+        compare.attributes["fastmathFlags"] = FastmathFlagsAttr.of(*flags)
+    return e.emit(compare).results[0]
 
 
 def _number_extremum(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
     """IEEE 754-2019's maximumNumber and minimumNumber: -0 is less than +0 too, which llvm.maxnum leaves open."""
     name = "llvm.maximumnum" if op.name == "arith.maxnumf" else "llvm.minimumnum"
-    return intrinsic(e, name, operands, type)
+    return intrinsic(e, name, operands, type, fastmath_of(op))
 
 
 def _absolute(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
@@ -185,6 +189,14 @@ def wide_product(low: Lowering, op: Operation) -> None:
     for result, scalar in zip(op.results, (_low_half, _high_half), strict=True):
         if result.has_uses:
             _apply(low, op, result, scalar)
+
+
+@lowers("math.sincos")
+def sine_and_cosine(low: Lowering, op: Operation) -> None:
+    """Each result by itself."""
+    for result, name in zip(op.results, ("math.sin", "math.cos"), strict=True):
+        if result.has_uses:
+            _apply(low, op, result, SCALARS[name])
 
 
 @lowers("nv_tileaa.assume")

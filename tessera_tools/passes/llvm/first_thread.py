@@ -19,7 +19,7 @@ from tessera_tools.passes.llvm.owners import store_rows
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
 from tessera_tools.passes.llvm.tiles import Tile, from_memory, stored
-from tessera_tools.passes.tileas.effects import part_elements
+from tessera_tools.planning.scratch import part_elements
 
 
 def by_first(low: Lowering, body: Callable[[], None]) -> None:

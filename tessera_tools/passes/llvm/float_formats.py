@@ -1,7 +1,7 @@
 """Conversions between float formats by integer arithmetic on their bits, the same on every target.
 
     narrow code ──widened──▶ f32 (exact) ──┐
-    f64 ──rounded_to_odd──▶ f32 ───────────┴──narrowed (nearest even, toward zero, upward)──▶ code
+    f64 ──rounded_to_odd──▶ f32 ───────────┴──narrowed (nearest even or away, toward zero, upward)──▶ code
 
 Rounding to odd (truncate, and set the last bit if anything was lost) keeps what a second rounding needs to know, so
 that two steps give what one would (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums").
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES
 from tessera_tools.ir import floats
@@ -21,6 +22,7 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.floats import FloatFormat
 from tessera_tools.ir.types import F32, F64, I1, I32, TF32, FloatType, IntegerType
 from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.instructions import intrinsic
 
 F32_FRACTION, F32_BIAS = 23, 127
 INFINITY = 0x7F800000
@@ -85,18 +87,20 @@ def widened(e: Emitter, code: Value, type: FloatType) -> Value:
     return _as_f32(e, bits)
 
 
-def toward_zero(e: Emitter, value: Value) -> Value:
-    """An f64 as f32, truncated."""
-    near = float_op(e, llvm.FPTrunc, (value,), F32)
-    back = float_op(e, llvm.FPExt, (near,), F64)
-    magnitudes = [float_op(e, llvm.FAbs, (v,), F64) for v in (back, value)]
-    beyond = compare(e, "ogt", *magnitudes)
-    return _bits(e, near, lambda bits: e.add(bits, e.select(beyond, -1, 0)))
+_D2F = {"toward_zero": "rz", "upward": "rp", "downward": "rm"}
+"""The word of cvt.f32.f64 for each rounding mode in a direction (PTX ISA, "cvt")."""
+
+
+def double_to_single(e: Emitter, value: Value, mode: str) -> Value:
+    """An f64 as f32, rounded in a direction.  Refusal for other modes."""
+    if mode not in _D2F:
+        raise Refusal(f"has no lowering from f64 to f32 with rounding mode {mode}")
+    return intrinsic(e, f"llvm.nvvm.d2f.{_D2F[mode]}", [value], F32)
 
 
 def rounded_to_odd(e: Emitter, value: Value) -> Value:
     """An f64 as f32, rounded to odd."""
-    cut = toward_zero(e, value)
+    cut = double_to_single(e, value, "toward_zero")
     inexact = compare(e, "one", float_op(e, llvm.FPExt, (cut,), F64), value)
     return _bits(e, cut, lambda bits: e.or_(bits, e.resized(inexact, I32)))
 
@@ -125,9 +129,9 @@ def odd_double(e: Emitter, value: Value, *, signed: bool) -> Value:
 def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: bool) -> Value:
     """An f32 in another format, as it lives in a register.
 
-    mode: to_nearest_even, toward_zero, or upward (f8E8M0FNU alone).  Beyond the largest number the result is that
-    number with `saturate` and in formats that have numbers only, else infinity, else NaN; towards zero, infinity alone
-    is beyond.  ValueError for modes and formats that have no rule here.
+    mode: to_nearest_even, toward_zero, to_nearest_away (tf32 alone), or upward (f8E8M0FNU alone).  Beyond the largest
+    number the result is that number with `saturate` and in formats that have numbers only, else infinity, else NaN;
+    towards zero, infinity alone is beyond.  Refusal for modes and formats that have no rule here.
     """
     if type is F32:
         return value
@@ -141,7 +145,7 @@ def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: 
     elif mode in ("to_nearest_even", "toward_zero") and form.signed:
         code = _rounded(e, magnitude, form, mode)
     else:
-        raise ValueError(f"has no lowering from f32 to {type} with rounding mode {mode}")
+        raise Refusal(f"has no lowering from f32 to {type} with rounding mode {mode}")
     beyond = _beyond(form, saturate)
     if mode == "toward_zero" and not saturate:
         code = e.select(e.icmp("ugt", code, form.largest), form.largest, code)
@@ -201,21 +205,24 @@ def _power_of_two(e: Emitter, magnitude: Value, mode: str) -> Int:
     if mode == "upward":
         up = e.lshr(e.add(magnitude, (1 << F32_FRACTION) - 1), F32_FRACTION)
         return e.select(e.icmp("ule", magnitude, 1 << F32_FRACTION - 1), 0, up)
-    raise ValueError(f"has no lowering to f8E8M0FNU with rounding mode {mode}; toward_zero and upward have")
+    raise Refusal(f"has no lowering to f8E8M0FNU with rounding mode {mode}; toward_zero and upward have")
 
 
 def _to_tf32(e: Emitter, value: Value, mode: str) -> Value:
     """An f32 whose dropped bits are 0."""
-    if mode not in ("to_nearest_even", "toward_zero"):
-        raise ValueError(
-            f"has no lowering to tf32 with rounding mode {mode}; to_nearest_even and toward_zero have"
+    if mode not in ("to_nearest_even", "to_nearest_away", "toward_zero"):
+        raise Refusal(
+            f"has no lowering to tf32 with rounding mode {mode}; to_nearest_even, to_nearest_away and toward_zero have"
         )
 
     def rounded(bits: Value) -> Int:
-        cut = e.and_(bits, TF32_BITS)
+        up: Int = bits
         if mode == "to_nearest_even":
             odd = e.and_(e.lshr(bits, TF32_DROPPED), 1)
-            cut = e.and_(e.add(e.add(bits, (1 << TF32_DROPPED - 1) - 1), odd), TF32_BITS)
+            up = e.add(e.add(bits, (1 << TF32_DROPPED - 1) - 1), odd)
+        elif mode == "to_nearest_away":
+            up = e.add(bits, 1 << TF32_DROPPED - 1)
+        cut = e.and_(up, TF32_BITS)
         is_nan = e.icmp("ugt", e.and_(bits, MAGNITUDE), INFINITY)
         return e.select(is_nan, MAGNITUDE & TF32_BITS, cut)
 

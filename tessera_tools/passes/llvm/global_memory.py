@@ -14,12 +14,12 @@ from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
-from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr, i32
+from tessera_tools.ir.builtin_attributes import element_attribute, i32
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, I64, FloatType, IntegerType, RankedTensorType, VectorType
+from tessera_tools.ir.types import I32, I64, IntegerType, RankedTensorType, VectorType
 from tessera_tools.layout import LinearLayout, as_xor_expression, vector_access
 from tessera_tools.passes.llvm.cache import load, store
 from tessera_tools.passes.llvm.control import guarded
@@ -36,8 +36,8 @@ from tessera_tools.passes.llvm.tiles import (
     scalar_attribute,
     stored,
 )
-from tessera_tools.passes.tileas.layout_rules import coalesced
-from tessera_tools.passes.tileas.remove_layout_conversions import access_vector, layout_axis
+from tessera_tools.planning.accesses import access_vector, layout_axis
+from tessera_tools.planning.layout_rules import coalesced
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def _at_least_32(low: Lowering, value: Value) -> Value:
     if isinstance(type, IntegerType) and type.width < 32:
         return low.e.resized(lowered, I32)
     if type not in (I32, I64):
-        raise ValueError(f"an extent or stride of type {value.type}; at most 64 bits are supported")
+        raise Refusal(f"an extent or stride of type {value.type}; at most 64 bits are supported")
     return lowered
 
 
@@ -189,24 +189,6 @@ def _vector(op: Any, layout: LinearLayout) -> int:
     return wanted
 
 
-def padding_value(padding: str, type: Type) -> Attribute | None:
-    """The element that a load gives outside the view; None if any will do.  ValueError where the type has no such."""
-    if padding == "undef":
-        return None
-    if isinstance(type, FloatType):
-        number = {
-            "zero": 0.0,
-            "neg_zero": -0.0,
-            "nan": float("nan"),
-            "pos_inf": float("inf"),
-            "neg_inf": float("-inf"),
-        }
-        return FloatAttr.of(number[padding], type)
-    if padding in ("zero", "neg_zero"):
-        return IntegerAttr(0, type)
-    raise ValueError(f"padding '{padding}' has no value of type {type}")
-
-
 @lowers("nv_tileas.tiled_load")
 def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     """Vector loads, each under its bounds check; accesses with one condition share a branch."""
@@ -214,11 +196,14 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     layout = nv_tileas.layout_of(op.res.type)
     access = _Access(low, op, layout, op.res.type.shape, op.indices)
     element = access.view.element
-    padding = padding_value(op.padding.value, element)
     register_type = converted(element)
+    try:
+        bits = op.padding.bits(element)
+    except Refusal as problem:
+        raise op.error(f"is not supported by convert-tileas-to-llvm in this version: {problem}") from None
     filler = (
-        e.constant_of(scalar_attribute(padding), register_type)
-        if padding is not None
+        e.constant_of(scalar_attribute(element_attribute(bits, element)), register_type)
+        if bits is not None
         else e.undefined(register_type)
     )
     cache = op.cache.value if op.cache is not None else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tessera_tools.dialects import llvm
-from tessera_tools.ir.attributes import Type
+from tessera_tools.dialects.arith.attributes import FastMathFlagsAttr
+from tessera_tools.dialects.llvm.attributes import FastmathFlagsAttr
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import IntegerType
@@ -22,20 +24,35 @@ _PURE_INTEGER = (
 """llvm ops on integers that are safe to hoist and share."""
 
 
-def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type) -> Value:
-    """Emit an op of a class: shared and hoisted if it is safe integer arithmetic, else here."""
+def fastmath_of(op: Operation) -> frozenset[str]:
+    """The flags of an op's `fastmath`; empty if it has none."""
+    found = op.attributes.get("fastmath")
+    return found.flags if isinstance(found, FastMathFlagsAttr) else frozenset()
+
+
+def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type, flags: Iterable[str] = ()) -> Value:
+    """Emit an op of a class: shared and hoisted if it is safe integer arithmetic, else here.
+
+    flags: of fast math, for LLVM.
+    """
+    attributes: dict[str, Attribute] = {"fastmathFlags": FastmathFlagsAttr.of(*flags)} if flags else {}
 
     def make() -> Any:
-        return cls.create(operands, [type], {}, location=e.location)
+        return cls.create(operands, [type], attributes, location=e.location)
 
     if cls in _PURE_INTEGER and isinstance(type, IntegerType):
         return e.pure((cls, type), operands, make)
     return e.emit(make()).results[0]
 
 
-def intrinsic(e: Emitter, name: str, operands: Sequence[Value], type: Type) -> Value:
+def intrinsic(
+    e: Emitter, name: str, operands: Sequence[Value], type: Type, flags: Iterable[str] = ()
+) -> Value:
     """An LLVM intrinsic by its name, here; an overloaded name may be left without its types."""
-    return e.emit(llvm.CallIntrinsic(StringAttr(name), list(operands), output=type)).results[0]
+    call = llvm.CallIntrinsic(StringAttr(name), list(operands), output=type)
+    if flags:
+        call.attributes["fastmathFlags"] = FastmathFlagsAttr.of(*flags)
+    return e.emit(call).results[0]
 
 
 def guarded(

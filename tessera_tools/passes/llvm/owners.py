@@ -52,7 +52,7 @@ def owned_registers(type: Type) -> list[int]:
 def shared_by_owners(low: Lowering, op: Operation, type: Type, values: list[Value]) -> list[Value]:
     """The owners' values, by register, in every thread that holds the elements.
 
-    Through the op's scratch if it has some (see passes/tileas/effects.py: it has none where nobody uses the result),
+    Through the op's scratch if it has some (see planning/scratch.py: it has none where nobody uses the result),
     else by shuffles if lanes hold the same.
     """
     e = low.e

@@ -16,7 +16,7 @@ from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shapes import gathered
 from tessera_tools.passes.llvm.tiles import Tile, converted
-from tessera_tools.passes.tileas.layout_rules import copies
+from tessera_tools.planning.layout_rules import copies
 
 
 @lowers("nv_tileaa.pack", "nv_tileaa.unpack")

@@ -65,7 +65,13 @@ class _Elements:
             return groups_along(layout, 0, 1)
         axis = op.axis.value
         wanted = max(1, op.copy_atom.bits // (8 * self.bytes))
-        return groups_along(layout, axis, contiguous_elements(layout, axis, wanted, wanted, wanted))
+        held = contiguous_elements(layout, axis, wanted, wanted, wanted)
+        if held < wanted:
+            raise op.error(
+                f"moves {wanted} elements at a time by its atom {op.copy_atom}, but a thread holds {held} neighbours "
+                "in its layout; choose a narrower atom"
+            )
+        return groups_along(layout, axis, wanted)
 
     def by_condition(self, also: Value | None) -> list[tuple[Value | None, list[Group]]]:
         """The groups by the condition under which they are accessed."""

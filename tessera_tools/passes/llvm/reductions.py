@@ -20,7 +20,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.traits import Commutative
-from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
+from tessera_tools.ir.types import I1, I32, IntegerType, RankedTensorType
 from tessera_tools.layout.reduction import Exchange, Gather, LaneStep, Reduction, Run, span
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -34,7 +34,7 @@ from tessera_tools.passes.llvm.shared_memory import (
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, BY_XOR, exchange
 from tessera_tools.passes.llvm.tiles import Tile, converted
-from tessera_tools.passes.tileas.reductions import part_bytes, reduction_plan, round_trips, scan_plan
+from tessera_tools.planning.reductions import part_bytes, reduction_plan, round_trips, scan_plan
 from tessera_tools.target import Feature
 
 Parts = tuple[Value, ...]
@@ -303,7 +303,9 @@ class _Scanner:
         value = self._after(outer, inner)
         if is_first is None:
             return _Before(value, None)
-        absent = None if outer.is_absent is None else self.e.and_(outer.is_absent, is_first)
+        absent = (
+            None if outer.is_absent is None else self.e.constant(self.e.and_(outer.is_absent, is_first), I1)
+        )
         return _Before(self.body.choose(is_first, outer.value, value), absent)
 
     @staticmethod

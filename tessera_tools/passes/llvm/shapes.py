@@ -15,7 +15,7 @@ from tessera_tools.layout.distributed import fit
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.tiles import Tile, converted
-from tessera_tools.passes.tileas.layout_rules import Copy, copies
+from tessera_tools.planning.layout_rules import Copy, copies
 
 
 def picked(e: Emitter, values: Sequence[Value], chosen: Int, bits: int) -> Value:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
@@ -30,7 +32,7 @@ from tessera_tools.passes.llvm.shared_memory import (
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
-from tessera_tools.passes.tileas.shared_memory import conversion_plan, shared_load_plan
+from tessera_tools.planning.shared_memory import access_atom, conversion_plan, shared_load_plan
 
 
 @lowers("nv_tileas.alloc_tensor")
@@ -59,8 +61,10 @@ def wait_group(low: Lowering, op: Any) -> None:
 
 @lowers("nv_tileas.load")
 def load(low: Lowering, op: nv_tileas.Load) -> None:
-    """ldmatrix where the layouts allow it, else vector loads."""
+    """ldmatrix or vector loads, as the atom says."""
     plan = shared_load_plan(op, low.target)
+    if access_atom(plan, op.buffer.type.element) is not op.atom:
+        raise _unfitting(op, access_atom(plan, op.buffer.type.element))
     buffer = low.buffer(op.buffer)
     start = memory_offset(buffer.layout, op.offsets.values)
 
@@ -72,13 +76,20 @@ def load(low: Lowering, op: nv_tileas.Load) -> None:
     )
 
 
+def _unfitting(op: nv_tileas.Load | nv_tileas.Store, expected: CopyAtomAttr) -> DiagnosticError:
+    return op.error(f"has the atom {op.atom}, which the layouts do not allow; expected {expected}")
+
+
 @lowers("nv_tileas.store")
 def store(low: Lowering, op: nv_tileas.Store) -> None:
     """Vector stores; one thread stores what several hold."""
     e = low.e
     layout = nv_tileas.layout_of(op.value.type)
     buffer = low.buffer(op.buffer)
-    plan = vector_access(layout, buffer.layout, 8 * element_bytes(op.value.type.element))
+    bits = 8 * element_bytes(op.value.type.element)
+    plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
+    if plan.bits != op.atom.bits:
+        raise _unfitting(op, CopyAtomAttr.make(80, "sts", plan.bits, op.value.type.element))
     tile = memory_tile(e, low.tile(op.value), op.value.type)
 
     def body() -> list[Value]:

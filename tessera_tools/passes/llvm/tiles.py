@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileas import SmemType, layout_of
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def converted(type: Type) -> Type:
-    """The llvm type of a scalar, also of one element of a tile.  ValueError for other types.
+    """The llvm type of a scalar, also of one element of a tile.  Refusal for other types.
 
     index is i64.  A tf32 is an f32 whose low 13 bits do not count.  Floats of 8 bits and fewer, and integers of 2 to 7
     bits, are i8, whose high bits are 0 where the type has fewer.
@@ -52,7 +53,7 @@ def converted(type: Type) -> Type:
         return I8 if type.width <= 8 else type
     if isinstance(type, IntegerType | PointerType):
         return I8 if is_sub_byte(type) else type
-    raise ValueError(f"type {type} has no counterpart in llvm")
+    raise Refusal(f"type {type} has no counterpart in llvm")
 
 
 def is_sub_byte(type: Type) -> bool:
@@ -166,12 +167,14 @@ class Buffer:
 
     offset: int
     type: SmemType
+    moved: Value | None = None
+    """Bytes to add to the offset, where it is a stage of another buffer."""
 
     @property
     def layout(self) -> LinearLayout:
-        """Offset in elements → coordinates of the tile.  ValueError where the type has none."""
+        """Offset in elements → coordinates of the tile.  Refusal where the type has none."""
         if self.type.layout is None:
-            raise ValueError(f"{self.type} has no layout")
+            raise Refusal(f"{self.type} has no layout")
         return self.type.layout.layout
 
     @property

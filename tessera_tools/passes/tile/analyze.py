@@ -14,16 +14,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import func
 from tessera_tools.ir.core import Operation
-from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.passes.base import Measured, Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
 from tessera_tools.passes.tile.resources import Resources, resources_of
 from tessera_tools.passes.tile.strategy import number, strategy_of
-from tessera_tools.target import Feature
+from tessera_tools.target import Feature, Target
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class TileAnalyze(Pass):
     arch: str = option("", "the GPU architecture; tessera.target, or sm_80, unless given")
     format: str = option("text", "how to print", choices=("text", "json"))
     output: str = option("", "the file to write; stderr unless given")
+    compile: bool = option(True, "compile the kernels, for ptxas's registers; else they are estimated")
 
     def run(self, op: Operation, context: PassContext) -> bool:
         functions = [
@@ -46,10 +48,14 @@ class TileAnalyze(Pass):
             if isinstance(f, func.Func) and f.regions[0].blocks and is_kernel(f)
         ]
         found: list[Resources] = []
+        compiled: dict[Target, Mapping[str, Measured]] = {}
         for function in functions:
             # Each kernel's own target, where the option names none.
             target = ConvertTileToTileAS(gpu_name=self.arch).target([function])
-            found.append(resources_of(function, target))
+            if target not in compiled:
+                compiled[target] = context.measure(op, target) if self.compile else {}
+            measured = compiled[target].get(function.sym_name.value)
+            found.append(resources_of(function, target, measured))
         if self.format == "json":
             text = json.dumps([data(r) for r in found], indent=2) + "\n"
         else:
@@ -79,7 +85,9 @@ def data(r: Resources) -> dict[str, Any]:
         "threads_per_block": r.threads,
         "shared_memory": {"bytes": r.shared, "buffers": [asdict(b) for b in r.buffers]},
         "registers_per_thread": {
-            "estimate": r.registers,
+            "measured": r.measured.registers if r.measured is not None else None,
+            "spilled_bytes": r.measured.spilled if r.measured is not None else None,
+            "estimate": r.estimate,
             "fragments": r.fragment_registers,
             "peak_line": r.peak_line,
             "limit": r.register_limit,
@@ -135,7 +143,12 @@ def report(r: Resources) -> str:
         (
             "registers a thread",
             f"{r.registers}",
-            "estimated; "
+            f"{'by ptxas' if r.measured is not None else 'estimated'}; "
+            + (
+                f"{r.measured.spilled} bytes spilled, "
+                if r.measured is not None and r.measured.spilled
+                else ""
+            )
             + (f"{r.fragment_registers} of fragments at line {r.peak_line}, " if r.fragment_registers else "")
             + f"limit {r.register_limit}",
         ),

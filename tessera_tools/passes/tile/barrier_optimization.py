@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import func, tile
-from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
+from tessera_tools.dialects.tile.asynchronous import WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.ir.printing import print_op
@@ -87,7 +87,8 @@ def _check(function: Any) -> None:
     for op in (function, *function.walk()):
         if any(len(region.blocks) > 1 for region in op.regions):
             raise op.error("has unstructured control flow; loops and branches of scf are supported")
-        if not isinstance(op, tile.Barrier | CopyLike | tile.CpCommitGroup | WaitLike | tile.AsyncWait):
+        step = hazards.effects.get(op)
+        if step is None or not (hazards.synchronizes(op) or any(a.under_way for a in step.accesses)):
             continue
         around = op.parent_op
         while around is not None and around is not function:

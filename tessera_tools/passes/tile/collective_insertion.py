@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.sharding import Sharding, Step, cost, local_shape, steps
-from tessera_tools.diagnostics import error
+from tessera_tools.diagnostics import Refusal, error
 from tessera_tools.dialects import arith, memref
 from tessera_tools.dialects.func import Call, Func, Return
 from tessera_tools.dialects.tile import collectives as exchange
+from tessera_tools.dialects.tile.attention import FlashAttention
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.dialects.tile.mesh import (
     MESH,
@@ -33,11 +34,13 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT, ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, Operation, Value
-from tessera_tools.ir.effects import EffectsOf
+from tessera_tools.ir.effects import EffectsOf, Kind
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import DYNAMIC, MemRefType, bit_width
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
-from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, is_fresh, is_zero, rule_of
+from tessera_tools.passes.tile.attention_sharding import attention
+from tessera_tools.passes.tile.host_values import as_values
+from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, cut_by, is_fresh, is_zero, rule_of
 
 IMPLEMENTATION = StringAttr("nccl")
 SUM = StringAttr("sum")
@@ -72,7 +75,7 @@ class CollectiveInsertion(Pass):
             return False
         mesh = self._mesh(op, given)
         op.attributes[MESH] = mesh
-        _Partition(mesh, context).run(functions, given)
+        Partition(mesh, context).run(functions, given)
         return True
 
     def _mesh(self, module: Operation, given: list[Func]) -> MeshAttr:
@@ -115,7 +118,7 @@ def _is_cut(function: Func) -> bool:
     return any(spec is not None for spec in [*_specs(function, True), *_specs(function, False)])
 
 
-class _Partition:
+class Partition:
     """The functions of one module on their way to those of one rank."""
 
     def __init__(self, mesh: MeshAttr, context: PassContext) -> None:
@@ -162,6 +165,7 @@ class _Partition:
                 "is called with tensors of all ranks, and is written for one rank (tile.per_rank)"
             )
         self.within.append(function)
+        as_values(function)
         types = function.signature.inputs
         cut: list[Sharding] = []
         for number, spec in enumerate(_specs(function, True)):
@@ -269,7 +273,7 @@ class _Partition:
                 )
         try:
             shape = local_shape(type.shape, state, self.extents)
-        except ValueError as problem:
+        except Refusal as problem:
             raise op.error(f"has {what} of type {type}, of which {problem}") from None
         return MemRefType(shape, type.element, None, type.memory_space)
 
@@ -317,7 +321,7 @@ class _Partition:
             self.made[key] = found
         op.set_operand(number, found)
 
-    def exchange(self, op: Operation, value: Value, step: Step) -> Value:
+    def exchange(self, op: Operation, value: Value, step: Step, combine: StringAttr = SUM) -> Value:
         """One exchange before an op; the tensor that it gives."""
         whole: Any = value.type
         shape = self.shape(value)
@@ -332,7 +336,7 @@ class _Partition:
         made: Any
         match step.kind:
             case "all_reduce":
-                made = exchange.AllReduce(value, reduction_kind=SUM, **common)
+                made = exchange.AllReduce(value, reduction_kind=combine, **common)
             case "reduce_scatter":
                 made = exchange.ReduceScatter(value, dim=i64(step.split or 0), reduction_kind=SUM, **common)
             case "all_gather":
@@ -367,6 +371,8 @@ class _Partition:
                 "stands in a program of whole tensors, where exchanges are inserted",
                 "mark a function that is written for one rank with tile.per_rank",
             )
+        elif isinstance(op, FlashAttention):
+            attention(self, op)
         elif rule is not None:
             self.together(op, rule)
         elif isinstance(op, memref.Dim):
@@ -425,7 +431,7 @@ class _Partition:
     def other(self, op: Operation, tensors: list[int]) -> None:
         """An op of which nothing is known: it needs its tensors whole, but may change one that nobody else has."""
         effects = self.effects(op)
-        writes = effects is None or "write" in effects
+        writes = effects is None or Kind.WRITE in effects
         states = {self.state(op.operand(n)) for n in tensors}
         if writes and any(not state.is_whole for state in states):
             fills = op.name == "tile.fill" and not next(iter(states)).partial
@@ -456,10 +462,10 @@ class _Partition:
             if not self.keeps(op, rule, chosen, name):
                 del chosen[name]
         for number, names in enumerate(rule.operands):
-            self.need(op, number, _cut(names, chosen))
+            self.need(op, number, cut_by(names, chosen))
         summands = frozenset(chosen[name] for name in rule.summed if name in chosen)
         for value, names in zip(op.results, rule.results, strict=True):
-            self.give(op, value, Sharding(_cut(names, chosen).axes, summands), "a result")
+            self.give(op, value, Sharding(cut_by(names, chosen).axes, summands), "a result")
 
     def _product_shape(self, op: Product) -> tuple[int, ...]:
         a, b = self.shape(op.lhs), self.shape(op.rhs)
@@ -501,22 +507,18 @@ class _Partition:
     def exchanged(self, having: list[tuple[Value, tuple[str, ...]]], chosen: dict[str, str]) -> float:
         """Bytes that a rank receives so that operands are cut so."""
         return sum(
-            cost(self.state(value), _cut(names, chosen), self.bytes(value), self.extents)
+            cost(self.state(value), cut_by(names, chosen), self.bytes(value), self.extents)
             for value, names in having
         )
 
     def reduction(self, value: Value, names: tuple[str, ...], chosen: dict[str, str], axis: str) -> float:
         """Bytes that a rank receives for the sum of a result's summands, as its only user wants it."""
-        before = Sharding(_cut(names, chosen).axes, frozenset((axis,)))
+        before = Sharding(cut_by(names, chosen).axes, frozenset((axis,)))
         wanted = Sharding(before.axes)
         uses = list(value.uses)
         if len(uses) == 1 and isinstance(uses[0].owner, Return):
             wanted = self.wanted[uses[0].index] or wanted
         return cost(before, wanted, self.bytes(value), self.extents)
-
-
-def _cut(names: Sequence[str], chosen: Mapping[str, str]) -> Sharding:
-    return Sharding(tuple(chosen.get(name) if name != WHOLE else None for name in names))
 
 
 def _rank(type: Any) -> int:
@@ -534,4 +536,4 @@ def _attributes(entry: Any, states: Sequence[Sharding]) -> ArrayAttr | None:
     return ArrayAttr(tuple(map(DictionaryAttr.of, entries))) if any(entries) else None
 
 
-__all__ = ["CollectiveInsertion"]
+__all__ = ["CollectiveInsertion", "Partition"]

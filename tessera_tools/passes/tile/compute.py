@@ -22,10 +22,12 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.core import Block, Builder, Region, Value
 from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
+from tessera_tools.passes.tile.ignored import remark_ignored
+from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.lowering import Lowering, handles
-from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
-from tessera_tools.passes.tileas.mma_atoms import mma_atom
-from tessera_tools.passes.tileas.shared_memory import (
+from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
+from tessera_tools.planning.mma_atoms import mma_atom
+from tessera_tools.planning.shared_memory import (
     access_atom,
     full_tile_registers,
     memory_bits,
@@ -53,6 +55,7 @@ def product(low: Lowering, op: Any) -> None:
     else:
         c = _accumulator(low, op, RankedTensorType((m, n), element))
     atom = product_atom(op, low.target)
+    remark_ignored(op, instruction=warp_instruction(atom))
     warps = low.fragments.threads // 32
     # Rows in one warp: reductions by row stay within warps, and an accumulator is the next product's left operand.
     grid = warp_grid((m, n), warps, along_rows=wants_rows(op))
@@ -139,9 +142,9 @@ def _operand(
                 "transposes a fragment; only what lies in shared memory can be read the other way round"
             )
         return low.tile(op, value)
-    shared = low.shared.get(value)
-    if shared is None:
+    if value not in low.shared:
         raise op.error("multiplies what lies neither in shared memory nor in registers")
+    shared = low.stage(op, value)
     buffer: Any = shared.buffer.type
     in_memory, source_shape = layout, shape
     if turned:
@@ -320,11 +323,16 @@ def cast(low: Lowering, op: tile.Cast) -> None:
 # -- in place
 
 
-def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
+def _agreed(low: Lowering, op: Any, number: Value) -> None:
+    """An error at a number on which threads do not agree."""
     if number in low.divergent:
         raise op.error(
             "takes a number that differs by thread; all threads of a block give the elements of a tile one number"
         )
+
+
+def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
+    _agreed(low, op, number)
     type = RankedTensorType(low.fragments.shape(fragment), number.type)
     return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=type)).res
 
@@ -365,6 +373,7 @@ def accumulate(low: Lowering, op: tile.Accumulate) -> None:
 
 def _numbers(low: Lowering, op: Any, first: Value, type: RankedTensorType, axis: int) -> Value:
     """The numbers of rows (axis 0) or columns (axis 1), counted from `first`, over the whole tile."""
+    _agreed(low, op, first)
     size = type.shape[axis]
     line = RankedTensorType((size,), I32)
     count = low.insert(nv_tileaa.Iota(res=line)).res
@@ -392,6 +401,7 @@ def causal_mask(low: Lowering, op: tile.CausalMask) -> None:
 def bound_mask(low: Lowering, op: tile.BoundMask) -> None:
     type = low.tile_type(op.dest)
     columns = _numbers(low, op, op.column, type, 1)
+    _agreed(low, op, op.count)
     count = low.narrow(low.scalar(op, op.count))
     limit = low.insert(nv_tileaa.Splat(count, res=columns.type)).res
     beyond = i64(CMPI_PREDICATES.index("sge"))

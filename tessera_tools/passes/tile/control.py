@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects import arith, cf, memref, nv_tileaa, nv_tileas, scf, tile
@@ -10,60 +11,13 @@ from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, MemRefType
 from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
-_BY_THREAD = (
-    tile.ThreadId,
-    tile.WarpId,
-    tile.LaneId,
-    tile.LoadShared,
-    tile.LoadSharedVector,
-    tile.LoadGlobal,
-    tile.LoadGlobalVector,
-)
-
-
-def divergent_values(function: Operation) -> set[Value]:
-    """The values that may differ between the threads of a block: thread numbers, what is loaded by thread, and what is
-    computed from them, around loops too."""
-    found: set[Value] = set()
-    changed = True
-    while changed:
-        changed = False
-        for op in function.walk():
-            news: list[Value] = []
-            if isinstance(op, _BY_THREAD) or (
-                not op.regions and not op.name.startswith("tile.") and any(v in found for v in op.operands)
-            ):
-                news += op.results
-            elif isinstance(op, scf.For):
-                body = op.body.entry
-                ends = body.last_op.operands if body.last_op is not None else []
-                for init, argument, end, result in zip(
-                    op.inits, body.arguments[1:], ends, op.results, strict=True
-                ):
-                    if init in found or end in found or argument in found:
-                        news += [argument, result]
-                if any(v in found for v in (op.lower, op.upper, op.step)):
-                    news += [body.arguments[0], *op.results]
-            elif isinstance(op, scf.If):
-                for region in op.regions:
-                    last = region.blocks[0].last_op if region.blocks else None
-                    for value, result in zip(
-                        last.operands if last is not None else (), op.results, strict=False
-                    ):
-                        if value in found or op.condition in found:
-                            news.append(result)
-            for value in news:
-                if value not in found:
-                    found.add(value)
-                    changed = True
-    return found
-
 
 @handles("scf.for")
 def for_loop(low: Lowering, op: Any) -> None:
     """The loop carries its numbers, and the fragments that it changes."""
-    if any(v in low.divergent for v in (op.lower, op.upper, op.step)):
-        raise op.error("has bounds that differ by thread; all threads of a block run a loop together")
+    by_thread = any(v in low.divergent for v in (op.lower, op.upper, op.step))
+    if by_thread:
+        check_by_thread(op, "stands in a loop whose bounds differ by thread")
     if any(isinstance(v.type, MemRefType) for v in op.inits):
         raise op.error("carries buffers; change them in place instead")
     # What holds nothing before the loop is written in each iteration before it is read, and nothing behind it.
@@ -77,7 +31,7 @@ def for_loop(low: Lowering, op: Any) -> None:
     loop = scf.For(*bounds, inits, unsigned, results=types, body=Region([block]), location=op.location)
     numbers = len(op.inits)
     low.values[op.induction[0]] = block.arguments[0]
-    loop.attributes.update({k: v for k, v in op.attributes.items() if k.startswith("tessera.")})
+    loop.attributes.update(op.discardable_attributes)
     low.values.update(zip(op.iter_args, block.arguments[1 : 1 + numbers], strict=True))
     saved, low.builder = low.builder, Builder.at_end(block, op.location)
     before = dict(low.tiles)
@@ -85,12 +39,14 @@ def for_loop(low: Lowering, op: Any) -> None:
     low.tiles.update(zip(changed, block.arguments[1 + numbers : 1 + ends], strict=True))
     if tokens:
         low.token = block.arguments[-1]
+    low.by_thread += by_thread
     low.block(op.body.entry)
+    low.by_thread -= by_thread
     yielded = [low.scalar(op, v) for v in op.yielded] + [low.tile(op, v) for v in changed]
     low.insert(scf.Yield(yielded + [low.token] * len(tokens)))
     low.builder = saved
     low.insert(loop)
-    if low.copies:
+    if low.copies and not by_thread and not low.by_thread:
         # A loop that runs no iteration waits for nothing, and what follows may use the bytes for something else.
         low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
     low.tiles = before
@@ -107,8 +63,13 @@ def branch(low: Lowering, op: Any) -> None:
     """A branch, or a choice by thread."""
     changed = low.written(op)
     if op.condition in low.divergent:
-        _choose(low, op, changed)
+        _by_thread(low, op, changed)
         return
+    _branch(low, op, changed)
+
+
+def _branch(low: Lowering, op: Any, changed: list[Value], skipped: Sequence[str] = ()) -> None:
+    """A branch, but for the ops of some names."""
     before, token = dict(low.tiles), low.token
     ordered = low.ordered(op)
     saved = low.builder
@@ -120,7 +81,7 @@ def branch(low: Lowering, op: Any) -> None:
         low.tiles, low.token = dict(before), token
         values: list[Value] = []
         if region.blocks:
-            low.block(region.blocks[0])
+            low.block(region.blocks[0], skipped)
             last = region.blocks[0].last_op
             values = [low.scalar(op, v) for v in (last.operands if last is not None else ())]
         blocks.append(block)
@@ -149,27 +110,61 @@ _UNCONDITIONAL = (
     "tile.accumulate", "tile.causal_mask", "tile.bound_mask",
 )  # fmt: skip
 """Ops on fragments that may be done by all threads, and their result taken by some."""
+_ELEMENTS = (
+    "tile.load_shared", "tile.load_shared_vector", "tile.store_shared", "tile.store_shared_vector", "tile.load_global",
+    "tile.load_global_vector", "tile.store_global_element", "tile.store_global_vector", "tile.prefetch",
+)  # fmt: skip
+"""Accesses that each thread makes for itself."""
+_NUMBERS = (
+    "tile.thread_id", "tile.warp_id", "tile.lane_id", "tile.num_threads", "tile.block_id", "tile.num_blocks",
+)  # fmt: skip
+
+
+def check_by_thread(op: Any, where: str) -> None:
+    """An error at what only all threads of a block can do together, inside an op at which they go different ways."""
+    allowed = (*_ELEMENTS, *_NUMBERS, "tile.compute_tensor_slice")
+    for inner in op.walk():
+        own = inner.name in _UNCONDITIONAL and inner.parent_op is op and isinstance(op, scf.If)
+        together = inner.name.startswith("tile.") and inner.name not in allowed and not own
+        if together or isinstance(inner, cf.Assert):
+            raise inner.error(
+                f"{where}; accesses of single elements, and fragments changed in a branch's own block, are supported "
+                "there"
+            )
+
+
+def _by_thread(low: Lowering, op: Any, changed: list[Value]) -> None:
+    """Each thread takes its way through accesses of single elements; of fragments, both sides are computed, and each
+    thread takes the elements of the side that its condition names."""
+    check_by_thread(op, "stands under a condition that differs by thread")
+    if op.results or any(inner.name not in _UNCONDITIONAL for inner in op.walk() if not _is_plain(inner)):
+        low.by_thread += 1
+        _branch(low, op, [], _UNCONDITIONAL)
+        low.by_thread -= 1
+    if changed:
+        _choose(low, op, changed)
+
+
+def _is_plain(op: Operation) -> bool:
+    """Whether an op computes a number, and nothing else."""
+    return (
+        op.name.startswith(("arith.", "math.", "scf.yield"))
+        or op.name in _NUMBERS
+        or isinstance(op, memref.Dim)
+    )
 
 
 def _choose(low: Lowering, op: Any, changed: list[Value]) -> None:
-    """Both sides are done; each thread takes the elements of the side that its condition names."""
-    for region in op.regions:
-        for inner in region.blocks[0] if region.blocks else ():
-            if inner.name.startswith("tile.") and inner.name not in _UNCONDITIONAL:
-                raise inner.error(
-                    "stands under a condition that differs by thread, where only fragments may be changed in place"
-                )
-            if inner.regions:
-                raise inner.error("stands under a condition that differs by thread; move it out")
-    if op.results:
-        raise op.error("gives values by a condition that differs by thread; use arith.select")
     condition = low.scalar(op, op.condition)
     before = dict(low.tiles)
     sides: list[dict[Value, Value]] = []
     for region in op.regions:
         low.tiles = dict(before)
         if region.blocks:
-            low.block(region.blocks[0])
+            needed = _needed(region.blocks[0])
+            for inner in region.blocks[0]:
+                if inner in needed:
+                    low.op(inner)
         sides.append(low.tiles)
     low.tiles = before
     low.builder.location = op.location
@@ -180,6 +175,25 @@ def _choose(low: Lowering, op: Any, changed: list[Value]) -> None:
                 "writes a fragment for some threads that nothing has been written to; fill it first"
             )
         low.tiles[fragment] = low.insert(arith.Select(condition, then, otherwise)).result
+
+
+def _needed(block: Block) -> set[Operation]:
+    """The ops on fragments in a block, and what computes their numbers.  An error where that is no arithmetic."""
+    found: set[Operation] = set()
+    work = [op for op in block if op.name in _UNCONDITIONAL]
+    while work:
+        op = work.pop()
+        found.add(op)
+        for value in op.operands:
+            maker = value.defining_op
+            if maker is None or maker.parent is not block or maker in found:
+                continue
+            if not _is_plain(maker):
+                raise op.error(
+                    f"takes what {maker.name} gives under a condition that differs by thread; move that out"
+                )
+            work.append(maker)
+    return found
 
 
 # -- numbers
@@ -253,4 +267,4 @@ def assume(low: Lowering, op: Any) -> None:
     """Nothing: what is assumed to be equal has told where slices end (analysis/equality.py)."""
 
 
-__all__ = ["block_coordinate", "divergent_values", "writes_of"]
+__all__ = ["block_coordinate", "check_by_thread", "writes_of"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.divergence import divergent_values
 from tessera_tools.analysis.fragments import Fragments, fragments_of
 from tessera_tools.dialects import func, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
@@ -26,7 +27,6 @@ from tessera_tools.ir.types import I32, FloatType, FunctionType, IndexType, Inte
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile import compute, control, copies, elements  # noqa: F401 - they register their handlers
 from tessera_tools.passes.tile.alignment import alignment_of
-from tessera_tools.passes.tile.control import divergent_values
 from tessera_tools.passes.tile.lowering import HANDLERS, Lowering, Matrix, index_of
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
@@ -100,7 +100,7 @@ def _convert(function: Any, target: Target) -> Any:
         low.profile = _profile(entry, function.location)
     low.start()
     low.block(function.body.entry)
-    for buffer in low.shared:
+    for buffer in (b for b in low.shared if isinstance(b.defining_op, tile.AllocShared)):
         copies.check_written(buffer)
     low.builder.location = function.location
     low.insert(nv_tileaa.Return())

@@ -7,7 +7,8 @@ from typing import Any
 
 from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, tile
+from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -17,8 +18,11 @@ from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import LayoutError, swizzled
 from tessera_tools.passes.tile.control import block_coordinate
 from tessera_tools.passes.tile.hints import load_operator, prefetch, store_operator
+from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
+from tessera_tools.passes.tile.rings import Ring, ring_of, stage_of
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.planning.shared_memory import ALIGN, BUFFER_ALIGNMENT
 
 _UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
 
@@ -30,27 +34,57 @@ def swizzle_bytes(op: tile.AllocShared) -> int:
     if op.swizzle_size is not None:
         return op.swizzle_size.value
     type = op.res.type
-    return min(_DEFAULT_SWIZZLE, type.shape[-1] * type.element.width // 8)
+    return min(_DEFAULT_SWIZZLE, type.shape[-1] * storage_bits(type.element) // 8)
 
 
 @handles("tile.alloc_shared")
 def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
-    """One stage of a tile, laid out by the buffer's swizzle."""
-    type = op.res.type
-    bits = type.element.width
+    """One stage of a tile, or as many as the program cuts from it, laid out by the buffer's swizzle."""
+    type, ring = op.res.type, ring_of(op)
+    bits = storage_bits(type.element)
     size, row = swizzle_bytes(op), type.shape[-1] * bits // 8
-    if any(extent & (extent - 1) for extent in type.shape):
+    if any(extent & (extent - 1) for extent in ring.tile):
         raise op.error(f"has type {type}; extents that are powers of two are supported")
     if size and size not in (32, 64, 128):
         raise op.error(f"has rows of {row} bytes; a swizzle needs 32 or more")
     try:
-        layout = swizzled(type.shape, bits, swizzle_bytes=size)
+        layout = swizzled(ring.tile, bits, swizzle_bytes=size)
     except LayoutError as problem:
         raise op.error(f"cannot be laid out: {problem}") from None
-    shared = SmemType((1, *type.shape), type.element, SharedAttr(layout))
-    buffer = low.insert(nv_tileas.AllocTensor(res=shared)).res
+    shared = SmemType((ring.stages, *ring.tile), type.element, SharedAttr(layout))
+    alloc = low.insert(nv_tileas.AllocTensor(res=shared))
+    if op.alignment is not None and op.alignment.value > BUFFER_ALIGNMENT:
+        alloc.attributes[ALIGN] = i64(op.alignment.value)
+    buffer = alloc.res
     buffer.name_hint = op.res.name_hint
-    low.shared[op.res] = Shared(buffer, low.number(0, I32))
+    whole = ring.tile == type.shape
+    low.shared[op.res] = Shared(buffer, low.number(0, I32), None if whole else ring)
+
+
+def _cut_stage(low: Lowering, op: memref.SubView) -> None:
+    """A stage of a buffer in shared memory."""
+    whole = low.shared.get(op.source)
+    if whole is None or not isinstance(op.source.defining_op, tile.AllocShared):
+        raise op.error("cuts what tile.alloc_shared does not give")
+    if any(value in low.divergent for value in op.operands):
+        raise op.error("cuts at a place that differs by thread")
+    ring = whole.ring or ring_of(op.source.defining_op)
+    low.shared[op.result] = Shared(whole.buffer, stage_number(low, op, ring, stage_of(op, ring)))
+
+
+def stage_number(low: Lowering, op: Any, ring: Ring, digits: list[Value | int]) -> Value:
+    """The number of the stage at a place of a buffer (i32): digits[i] along axis i, the last in elements of a stage."""
+    numbers = [low.narrow(_number(low, op, digit)) for digit in digits]
+    height = ring.tile[0]
+    if height != 1:
+        numbers[-1] = low.insert(arith.DivUI(numbers[-1], low.number(height, I32))).result
+    total = numbers[0]
+    for axis, number in enumerate(numbers[1:], 1):
+        extent = ring.shape[axis] // (height if axis == ring.axis else 1)
+        total = low.insert(
+            arith.AddI(low.insert(arith.MulI(total, low.number(extent, I32))).result, number)
+        ).result
+    return total
 
 
 _FILLS = (
@@ -63,8 +97,9 @@ _FILLS = (
 
 
 def check_written(buffer: Value) -> None:
-    """Nobody reads a buffer in shared memory that nothing is ever written to."""
+    """Nobody reads a buffer in shared memory, or a part of it, that nothing is ever written to."""
     users = list(buffer.users)
+    users += [user for view in users if isinstance(view, memref.SubView) for user in view.result.users]
     if any(user.name in _FILLS for user in users):
         return
     for user in users:
@@ -75,12 +110,16 @@ def check_written(buffer: Value) -> None:
 @handles("tile.alloc_register")
 def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
     """Nothing: a fragment is the tile last written to it."""
+    remark_ignored(op)
 
 
 @handles("tile.compute_tensor_slice", "memref.subview")
 def cut(low: Lowering, op: Any) -> None:
-    """A matrix or vector of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2 of the
-    grid."""
+    """A matrix or vector of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2
+    of the grid."""
+    if tile.SHARED_BUFFER.accepts(op.source.type):
+        _cut_stage(low, op)
+        return
     found = slice_of(op.results[0])
     if found is None:
         raise op.error(
@@ -98,6 +137,10 @@ def cut(low: Lowering, op: Any) -> None:
     made.slice = found
     for axis, size in enumerate(found.sizes):
         if isinstance(size, Value):
+            if low.by_thread:
+                raise op.error(
+                    "cuts by a value, which is checked by all threads, where threads go different ways; move it out"
+                )
             _check_inside(low, op, made, axis, low.narrow(low.scalar(op, size)))
     low.matrices[op.results[0]] = made
 
@@ -154,13 +197,13 @@ def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyA
     """The widest access of a tile at a matrix's place."""
     view: Any = matrix.view.defining_op
     count = vector_elements(view, matrix.offsets, type, Facts())
-    return CopyAtomAttr.make(80, primitive, count * type.element.width, type.element)  # type: ignore[attr-defined]
+    return CopyAtomAttr.make(80, primitive, count * storage_bits(type.element), type.element)
 
 
 @handles("tile.cp_async", "tile.cp_async_cg", "tile.tma_load")
 def copy_async(low: Lowering, op: Any) -> None:
     """cp.async, as wide as alignment allows."""
-    shared = low.shared[op.dest]
+    shared = low.stage(op, op.dest)
     type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
     matrix = _within(low, op, matrix_of(low, op, op.source), type.shape)
     atom = access_atom("cp_async", matrix, type)
@@ -174,6 +217,7 @@ def copy_async(low: Lowering, op: Any) -> None:
             f"copies {atom.bits // 8} bytes at a time, and cp.async.cg moves 16; state a greater tessera.alignment, or "
             "use tile.cp_async"
         )
+    remark_ignored(op, bits=atom.bits)
     low.copies = True
     low.insert(nv_tileas.AsyncTiledCopy(matrix.view, matrix.offsets, shared.buffer, shared.stage, None, atom))
     _prefetch(low, op, matrix, type)
@@ -235,6 +279,7 @@ def store_tile(low: Lowering, op: tile.StoreGlobal) -> None:
     """A tiled store; what is outside is not written."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 
+    remark_ignored(op)
     value = low.tile(op, op.value)
     type = low.tile_type(op.value)
     matrix = _within(low, op, matrix_of(low, op, op.dest), type.shape)

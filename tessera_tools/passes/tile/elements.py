@@ -4,24 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, llvm, nv_tileaa, nv_tileas, tile, vector
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.memref import DYNAMIC_INDEX
 from tessera_tools.ir.builtin_attributes import TypeAttr
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, I64, INDEX, VectorType
+from tessera_tools.ir.types import I1, I32, I64, INDEX, VectorType
 from tessera_tools.passes.tile import hints
+from tessera_tools.passes.tile.copies import stage_number
 from tessera_tools.passes.tile.hints import load_operator, store_operator
+from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, handles
 
 
-def _indices(low: Lowering, op: Any) -> list[Value]:
-    return [low.narrow(low.scalar(op, v)) for v in op.indices]
+def _shared_place(low: Lowering, op: Any) -> tuple[Value, Value, list[Value]]:
+    """The buffer, the stage and the place in it that an op accesses."""
+    shared = low.shared.get(op.buffer)
+    if shared is None:
+        raise op.error(f"takes {op.buffer.type}; expected what tile.alloc_shared gives, or a part of it")
+    buffer: Any = shared.buffer.type
+    indices = [low.narrow(low.scalar(op, v)) for v in op.indices]
+    ring = shared.ring
+    if ring is None:
+        # A view may keep dimensions of extent 1.
+        return shared.buffer, shared.stage, indices[-len(buffer.tile) :]
+    stage = stage_number(low, op, ring, list(op.indices[: ring.axis + 1]))
+    inside = indices[ring.axis :]
+    inside[0] = low.insert(arith.RemUI(inside[0], low.number(ring.tile[0], I32))).result
+    return shared.buffer, stage, inside
 
 
 def _whole_bytes(op: Any) -> None:
     element = op.buffer.type.element
-    if element.width % 8:
+    if storage_bits(element) % 8 or element is I1:
         raise op.error(
             f"accesses single elements of {element.width} bits; those of whole bytes are supported"
         )
@@ -31,19 +47,15 @@ def _whole_bytes(op: Any) -> None:
 def load_shared(low: Lowering, op: Any) -> None:
     """One element, or neighbours, of a buffer."""
     _whole_bytes(op)
-    shared = low.shared[op.buffer]
-    load = nv_tileas.LoadElement(shared.buffer, shared.stage, _indices(low, op), res=op.res.type)
-    low.values[op.res] = low.insert(load).res
+    low.values[op.res] = low.insert(nv_tileas.LoadElement(*_shared_place(low, op), res=op.res.type)).res
 
 
 @handles("tile.store_shared", "tile.store_shared_vector")
 def store_shared(low: Lowering, op: Any) -> None:
     """The inverse of a load."""
+    remark_ignored(op)
     _whole_bytes(op)
-    shared = low.shared[op.buffer]
-    low.insert(
-        nv_tileas.StoreElement(low.scalar(op, op.value), shared.buffer, shared.stage, _indices(low, op))
-    )
+    low.insert(nv_tileas.StoreElement(low.scalar(op, op.value), *_shared_place(low, op)))
 
 
 def _wide(low: Lowering, value: Value) -> Value:
@@ -89,6 +101,7 @@ def _place(low: Lowering, op: Any) -> Value:
 @handles("tile.load_global", "tile.load_global_vector")
 def load_global(low: Lowering, op: Any) -> None:
     """One element, or neighbours, of global memory."""
+    remark_ignored(op)
     place = _place(low, op)
     low.values[op.res] = low.insert(nv_tileas.LoadGlobal(place, load_operator(op), res=op.res.type)).res
     hints.prefetch(low, op, [place], lambda v: nv_tileas.Prefetch(v[0]))
@@ -115,14 +128,14 @@ def spill(low: Lowering, op: tile.Spill) -> None:
         kept = user.value if isinstance(user, tile.Spill) else getattr(user, "res", None)
         if not isinstance(user, tile.Spill | tile.Reload) or kept is None or kept.type is not op.value.type:
             raise user.error("uses a slot of spilled fragments; only fragments of one type may be kept in it")
-    shared = low.shared[op.slot]
+    shared = low.stage(op, op.slot)
     low.insert(nv_tileas.Spill(low.tile(op, op.value), shared.buffer, shared.stage))
 
 
 @handles("tile.reload")
 def reload(low: Lowering, op: tile.Reload) -> None:
     """The inverse of a spill."""
-    shared = low.shared[op.slot]
+    shared = low.stage(op, op.slot)
     low.tiles[op.res] = low.insert(
         nv_tileas.Reload(shared.buffer, shared.stage, res=low.tile_type(op.res))
     ).res

@@ -14,38 +14,30 @@ others, and those of single elements, barriers of the program stay where they or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from tessera_tools.analysis.divergence import differs, divergent_values
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hazards import (
     Access,
     Conflict,
-    Effects,
     Hazards,
     Pair,
     Pending,
     Restart,
+    Step,
     depth,
 )
-from tessera_tools.dialects import arith, memref, scf, tile
+from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.dialects import arith, tile
 from tessera_tools.dialects.memref.buffers import ViewLike
-from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
+from tessera_tools.dialects.tile.asynchronous import WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import BlockArgument, Operation, Value
-from tessera_tools.ir.effects import own_effects
-from tessera_tools.ir.types import MemRefType
-from tessera_tools.passes.tile.control import divergent_values
+from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
+from tessera_tools.ir.types import IndexType
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
-_STORES = (
-    tile.StoreShared, tile.StoreSharedVector, tile.StoreGlobal, tile.StoreGlobalElement, tile.StoreGlobalVector,
-    tile.Spill,
-)  # fmt: skip
-
-_SYNCHRONIZING = (tile.Barrier, tile.CpCommitGroup, WaitLike, tile.AsyncWait)
-_SLOTS = (tile.Spill, tile.Reload)
 
 
 def root_of(buffer: Value) -> Value:
@@ -78,49 +70,25 @@ class TileHazards(Hazards):
     def new_barrier(self, place: Operation) -> Operation:
         return tile.Barrier(location=place.location)
 
-    def effects_of(self, op: Any) -> Effects | None:
-        if isinstance(op, tile.Barrier):
-            return Effects(is_barrier=True)
-        if isinstance(op, tile.CpCommitGroup):
-            return Effects(commits=True)
-        if isinstance(op, WaitLike):
-            return Effects(pending=op.pending.value)
-        if isinstance(op, tile.AsyncWait):
-            return Effects(commits=True, pending=0)
-        if isinstance(op, (*_VIEWS, memref.Dim, tile.Prefetch)) or op.regions:
-            return None
-        kinds = own_effects(op)[0]
-        if kinds is not None and not kinds & {"read", "write", "free"}:
-            return None
-        accesses: list[Access] = []
-        for number, value in enumerate(op.operands):
-            if isinstance(value.type, MemRefType) and not tile.FRAGMENT.accepts(value.type):
-                accesses += self._accesses(op, number, value, kinds)
-        return Effects(tuple(accesses)) if accesses else None
+    def accesses_of(self, op: Operation) -> list[Access]:
+        found: dict[Any, Access] = {}
+        for effect, value in accesses(op):
+            if value is None or effect.kind is Kind.ALLOCATE or effect.resource is Resource.REGISTERS:
+                continue
+            shared = effect.resource is Resource.SHARED
+            first, end = self._bytes(op, effect, value) if shared else (0, 0)
+            buffer = root_of(value) if shared else value
+            if buffer not in found or effect.kind is not Kind.READ:
+                found[buffer] = Access.of(op, effect, first, end, buffer)
+        return list(found.values())
 
-    def _accesses(self, op: Any, number: int, value: Value, kinds: frozenset[str] | None) -> list[Access]:
-        shared = tile.SHARED_BUFFER.accepts(value.type)
-        copies = isinstance(op, CopyLike)
-        if isinstance(op, CopyLike | tile.Copy):
-            modes = [op.operand(number) is op.dest and number == 1]
-        elif isinstance(op, _STORES):
-            modes = [True]
-        elif op.name.startswith("tile."):
-            modes = [False]
-        else:
-            # An op that does not say which of its buffers it reads and which it writes is taken to do both.
-            modes = [False] if kinds is not None and "write" not in kinds else [True, False]
-        by_element = not shared and hasattr(op, "indices")
-        first, end = self._bytes(op, value) if shared else (0, 0)
-        buffer = root_of(value) if shared else value
-        return [Access(op, m, first, end, copies, buffer, by_element=by_element) for m in modes]
-
-    def _bytes(self, op: Any, value: Value) -> tuple[int, int]:
+    def _bytes(self, op: Any, effect: Effect, value: Value) -> tuple[int, int]:
         """The bytes of a buffer that an op may access, as far as the bounds of its indices are known."""
         type: Any = value.type
-        bits = getattr(type.element, "width", 64)  # of an index, as on the host
-        size = max(1, type.num_elements * bits // 8) if type.is_static else 1 << 62
-        if not hasattr(op, "indices") or root_of(value) is not value or not type.is_static:
+        bits = 64 if isinstance(type.element, IndexType) else storage_bits(type.element)  # index: on the host
+        known = type.is_static and type.layout is None
+        size = max(1, type.num_elements * bits // 8) if known else 1 << 62
+        if effect.reach is not Reach.BY_THREAD or root_of(value) is not value or not known:
             return (0, size) if root_of(value) is value else (0, 1 << 62)
         first = last = 0
         for index, extent in zip(op.indices, type.shape, strict=True):
@@ -133,7 +101,9 @@ class TileHazards(Hazards):
     def conflict(self, earlier: Access, later: Access) -> bool:
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
-        if not earlier.under_way and self._by_one_thread(earlier, later):
+        if not earlier.under_way and (
+            self._by_one_thread(earlier, later) or self._in_own_iterations(earlier, later)
+        ):
             return False
         if not earlier.is_global:
             if earlier.buffer is not later.buffer and (
@@ -152,12 +122,12 @@ class TileHazards(Hazards):
     def _by_one_thread(self, earlier: Access, later: Access) -> bool:
         """Whether each thread reaches by one access only what it reaches by the other: single elements (or vectors of
         one width) whose indices agree in what tells threads apart."""
-        if earlier.buffer is later.buffer and all(isinstance(x.op, _SLOTS) for x in (earlier, later)):
-            return True  # a slot has places for each thread
+        if earlier.buffer is not later.buffer or earlier.reach is not later.reach:
+            return False
+        if earlier.reach is not Reach.BY_THREAD:
+            return earlier.reach is Reach.OWN
         a: Any = earlier.op
         b: Any = later.op
-        if not hasattr(a, "indices") or not hasattr(b, "indices") or earlier.buffer is not later.buffer:
-            return False
         width = _width(a)
         if width != _width(b) or len(a.indices) != len(b.indices):
             return False
@@ -168,6 +138,13 @@ class TileHazards(Hazards):
             if _same_each_time(x, y, earlier)
         ]
         return _is_own(shared, self.divergent)
+
+    def _in_own_iterations(self, earlier: Access, later: Access) -> bool:
+        """Whether single elements are accessed in iterations of a loop whose bounds differ by thread, and of none
+        around it: no barrier may stand between them, and the program knows what its threads reach."""
+        if not hasattr(earlier.op, "indices") or not hasattr(later.op, "indices"):
+            return False
+        return any(self.differs(loop) and not _is_around(loop, earlier.loops) for loop in earlier.loops)
 
     def _find_ends(self) -> None:
         """Where copies must have landed because nobody uses their buffer any more: its bytes may become another's.
@@ -192,11 +169,17 @@ class TileHazards(Hazards):
             behind = op.next_op
             if buffer not in copied or getattr(op, "is_loop", False) or behind is None:
                 continue
-            while behind is not None and isinstance(behind, _SYNCHRONIZING):
+            while behind is not None and self.synchronizes(behind):
                 behind = behind.next_op
             if behind is not None and behind.next_op is not None:
                 self.ending.setdefault(behind, set()).add(buffer)
-                self.effects.setdefault(behind, Effects())
+                self.effects.setdefault(behind, Step())
+
+    def synchronizes(self, op: Operation) -> bool:
+        """Whether an op is a barrier, commits copies, or waits for them."""
+        return (step := self.step_of(op)) is not None and (
+            step.is_barrier or bool(step.commits or step.waits)
+        )
 
     # -- walking
 
@@ -228,7 +211,9 @@ class TileHazards(Hazards):
         around = place.parent_op
         while around is not None and around is not self.function:
             if self.differs(around):
-                if any(around.is_ancestor_of(access.op) for access in reasons):
+                inside = [access for access in reasons if around.is_ancestor_of(access.op)]
+                # What an earlier iteration of a loop around did is before the branch, too.
+                if not all(_is_around(around, access.loops) for access in inside):
                     raise op.error(
                         "meets an access by other threads under a condition that differs by thread, where no barrier "
                         "may stand; move one of them out"
@@ -240,14 +225,7 @@ class TileHazards(Hazards):
 
     def differs(self, op: Operation) -> bool:
         """Whether threads go different ways at an op."""
-        if isinstance(op, scf.For):
-            deciding: Sequence[Value] = (op.lower, op.upper, op.step)
-        elif isinstance(op, scf.While):
-            ends = [inner for inner in op.walk() if isinstance(inner, scf.Condition)]
-            deciding = [*op.operands, *(end.condition for end in ends)]
-        else:
-            deciding = op.operands if op.regions else ()
-        return any(value in self.divergent for value in deciding)
+        return differs(op, self.divergent)
 
     # -- waits
 
@@ -299,7 +277,7 @@ class TileHazards(Hazards):
 
     def _leave(self, wait: Any, groups: int) -> None:
         wait.attributes["pending"] = i64(groups)
-        self.effects[wait] = replace(self.effects[wait], pending=groups)
+        self.add(wait)
 
     def reduce_waits(self) -> None:
         """Erase the waits that nothing needs, and let the others leave as many groups as they may."""
@@ -315,6 +293,11 @@ class TileHazards(Hazards):
                 if self.walk():
                     break
                 self._leave(wait, allowed)
+
+
+def _is_around(op: Operation, loops: frozenset[Operation]) -> bool:
+    """Whether one of some loops stands around an op."""
+    return any(loop is not op and loop.is_ancestor_of(op) for loop in loops)
 
 
 def _is_allocated(buffer: Value) -> bool:

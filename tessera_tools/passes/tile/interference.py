@@ -19,28 +19,29 @@ from typing import Any
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.dialects import scf, tile
 from tessera_tools.ir.core import BlockArgument, Operation, Value
-from tessera_tools.ir.effects import own_effects
+from tessera_tools.ir.effects import UNNEEDED, Resource, accesses
 from tessera_tools.passes.tile.liveness import Liveness
 from tessera_tools.passes.tile.lowering import writes_of
 
 
 def given(op: Operation) -> list[Value]:
     """The fragments that an op makes or changes, which is all that it does; empty for an op that does more."""
-    effects = own_effects(op)[0]
-    changed = writes_of(op)
-    if not changed and (effects is None or "write" in effects):
+    effects = op.effects()
+    if effects is None or any(
+        effect.kind not in UNNEEDED and effect.resource is not Resource.REGISTERS
+        for effect, _ in accesses(op)
+    ):
         return []
-    return [*(v for v in op.results if is_fragment(v)), *changed]
+    return [*(v for v in op.results if is_fragment(v)), *writes_of(op)]
 
 
 def _may_write(op: Operation) -> list[Value]:
     """The fragments that an op may give another value."""
-    if isinstance(op, tile.AllocRegister | tile.StoreGlobal | tile.Spill):
+    if isinstance(op, tile.AllocRegister):
         return []
-    effects = own_effects(op)[0]
-    if writes_of(op) or op.regions or (effects is not None and "write" not in effects):
-        return given(op)
-    return [v for v in (*op.operands, *op.results) if is_fragment(v)]
+    if op.effects() is None and not op.regions:
+        return [v for v in (*op.operands, *op.results) if is_fragment(v)]
+    return [*(v for v in op.results if is_fragment(v)), *writes_of(op)]
 
 
 def pinned(function: Any) -> set[Value]:

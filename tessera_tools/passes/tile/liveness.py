@@ -17,14 +17,13 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import scf, tile
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.effects import Kind, Reach, accesses
 from tessera_tools.passes.tile.compute import accumulated_into
 from tessera_tools.passes.tile.lowering import writes_of
-
-_OVERWRITES = ("tile.fill", "tile.mask_fill", "tile.copy", "tile.load_global_tile")
-"""Ops that write every element of the fragment that they change."""
 
 Live = frozenset[Value]
 _NONE: Live = frozenset()
@@ -33,23 +32,25 @@ _NONE: Live = frozenset()
 def registers(value: Value) -> int:
     """The 32-bit registers that a fragment takes of a thread."""
     type: Any = value.type
-    return -(-prod(type.shape) * type.element.width // 32)
+    return -(-prod(type.shape) * storage_bits(type.element) // 32)
 
 
 def written_whole(op: Operation) -> list[Value]:
-    """The fragments of which an op leaves nothing as it was: its results, and what it overwrites."""
-    overwritten = writes_of(op) if op.name in _OVERWRITES else []
-    return [*(v for v in op.results if is_fragment(v)), *overwritten]
+    """The fragments of which an op leaves nothing as it was: its results, and what it writes and does not read."""
+    return [*(v for v in op.results if is_fragment(v)), *_overwritten(op)]
 
 
 def read(op: Operation) -> list[Value]:
     """The fragments of which an op needs what they hold."""
-    overwritten = writes_of(op) if op.name in _OVERWRITES else []
-    skipped = {id(v) for v in overwritten}
-    found = [v for v in op.operands if is_fragment(v) and id(v) not in skipped]
-    if isinstance(op, tile.Copy) and op.source is op.dest and is_fragment(op.source):
-        found.append(op.source)
-    return found
+    overwritten = {id(v) for v in _overwritten(op)}
+    return [v for v in op.operands if is_fragment(v) and id(v) not in overwritten]
+
+
+def _overwritten(op: Operation) -> list[Value]:
+    found = list(accesses(op)) if op.effects() is not None else []
+    # What each thread writes at an index of its own is not the whole.
+    kept = {id(v) for effect, v in found if effect.kind is Kind.READ or effect.reach is Reach.BY_THREAD}
+    return [v for v in writes_of(op) if id(v) not in kept]
 
 
 class Liveness:

@@ -6,16 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tessera_tools.analysis.fragments import Fragments, is_fragment
+from tessera_tools.analysis.fragments import Fragments
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.dialects import arith, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import (
     DYNAMIC,
+    I1,
     I32,
     I64,
     INDEX,
@@ -23,6 +26,7 @@ from tessera_tools.ir.types import (
     MemRefType,
     RankedTensorType,
 )
+from tessera_tools.passes.tile.rings import Ring
 from tessera_tools.passes.tile.slices import Slice
 from tessera_tools.target import Target
 
@@ -44,10 +48,12 @@ class Matrix:
 
 @dataclass(slots=True)
 class Shared:
-    """A buffer in shared memory: its nv_tileas value, and the constant number of its one stage."""
+    """A stage of a buffer in shared memory: the nv_tileas value, and the stage's number."""
 
     buffer: Value
     stage: Value
+    ring: Ring | None = None
+    """Of a buffer that is cut into stages: how.  It stands for all of them."""
 
 
 class Lowering:
@@ -74,6 +80,8 @@ class Lowering:
         """Where markers leave their records, and room for how many a block there is."""
         self.markers = 0
         """Markers so far."""
+        self.by_thread = 0
+        """How many loops and branches around the current op threads take differently."""
         self.copies = False
         """Whether an asynchronous copy has been started so far."""
 
@@ -132,19 +140,33 @@ class Lowering:
             )
         return found
 
+    def stage(self, op: Operation, buffer: Value) -> Shared:
+        """The one stage that a buffer in shared memory is; an error where it has several."""
+        found = self.shared.get(buffer)
+        if found is None:
+            raise op.error(f"takes {buffer.type}; expected what tile.alloc_shared gives, or a part of it")
+        if found.ring is not None:
+            raise op.error(
+                "takes all stages of a buffer that memref.subview cuts; cut the stage that is meant"
+            )
+        own: Any = found.buffer.type
+        if own.tile != buffer.type.shape:  # type: ignore[attr-defined]
+            raise op.error(f"takes {buffer.type}, which keeps dimensions of extent 1; leave them out")
+        return found
+
     def error(self, value: Value, message: str) -> DiagnosticError:
         """An error at a value."""
         return error(value.location, message)
 
     # -- operations
 
-    def block(self, block: Block) -> None:
-        """Lower the operations of a block, its terminator excepted."""
+    def block(self, block: Block, skipped: Sequence[str] = ()) -> None:
+        """Lower the operations of a block, but for its terminator and ops of some names."""
         last = block.last_op
         # A view made in a region is not there behind it.
         matrices = dict(self.matrices)
         for op in block:
-            if op is not last or not op.name.endswith(("yield", "return")):
+            if op.name not in skipped and (op is not last or not op.name.endswith(("yield", "return"))):
                 self.op(op)
         self.matrices = matrices
 
@@ -184,8 +206,8 @@ class Lowering:
         pointer, _, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
         rank, element = type.rank, type.element
-        bytes = element.width // 8
-        if element.width % 8:
+        bytes = storage_bits(element) // 8
+        if storage_bits(element) % 8 or element is I1:
             raise error(
                 location, f"a matrix of {element} in global memory; elements of whole bytes are supported"
             )
@@ -213,7 +235,7 @@ class Lowering:
         type: Any = tensor.type
         if type.shape[axis] != DYNAMIC:
             return type.shape[axis]
-        whole = max(1, alignment // max(1, type.element.width // 8))
+        whole = max(1, alignment // max(1, storage_bits(type.element) // 8))
         divisor = i64(whole) if axis == type.rank - 1 else None
         return self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
 
@@ -249,18 +271,12 @@ def index_of(value: int) -> Any:
     return i32(value)
 
 
-_IN_PLACE = {
-    "tile.fill": 0, "tile.mask_fill": 0, "tile.copy": 1, "tile.scale_tensor": 0, "tile.broadcast_scale": 0,
-    "tile.scale_accumulator": 0, "tile.accumulate": 0, "tile.causal_mask": 0, "tile.bound_mask": 0,
-    "tile.load_global_tile": 1,
-}  # fmt: skip
-"""Ops that change a fragment, and which operand it is."""
-
-
 def writes_of(op: Operation) -> list[Value]:
     """The fragments that an op changes in place."""
-    place = _IN_PLACE.get(op.name)
-    if place is None:
+    if op.effects() is None:
         return []
-    value = op.operand(place)
-    return [value] if is_fragment(value) else []
+    return [
+        value
+        for effect, value in accesses(op)
+        if effect.kind is Kind.WRITE and effect.resource is Resource.REGISTERS and value is not None
+    ]

@@ -1,6 +1,6 @@
 """tile-performance-annotation: what is hot, how it should be unrolled, and how memory is used.
 
-    innermost loop                     tessera.hot_path, tessera.unroll_hint = n       .pragma "nounroll" where n is 1
+    innermost loop                     tessera.hot_path, tessera.unroll_hint = n       n bodies behind one test
     product, load of global memory     tessera.performance_critical
     load of global memory              tessera.cache_hint = "L1" | "L2" | "streaming"  ld.global, ld.global.cg, .cs
     load or copy in a loop             tessera.prefetch                                prefetch.global.L2, a step ahead
@@ -19,6 +19,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.fragments import DEFAULT_THREADS, THREADS
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import func, memref, scf, tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.compute import Product
@@ -26,10 +27,10 @@ from tessera_tools.ir.builtin_attributes import TRUE, UNIT, IntegerAttr, StringA
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.llvm.control import UNROLL_HINT
 from tessera_tools.passes.tile.advance import advance
 from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
 from tessera_tools.passes.tile.hints import CACHE, PREFETCH, WRITE
+from tessera_tools.planning.unrolling import UNROLL_HINT
 
 HOT, CRITICAL = "tessera.hot_path", "tessera.performance_critical"
 
@@ -124,13 +125,15 @@ def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
     if isinstance(op, CopyLike) and op.dest.type.is_static:
         bits = op.dest.type.num_elements * _width(op.dest.type.element)
         return -(-bits // (128 * threads))
+    if isinstance(op, tile.Copy):
+        return 0  # a copy of a fragment names it once more
     types = [t for t in (*op.operand_types, *op.result_types) if isinstance(t, MemRefType)]
     held = [t.num_elements for t in types if t.is_static and tile.space_of(t) == tile.REGISTERS]
     return max(held, default=1)
 
 
 def _width(element: Any) -> int:
-    return element.width if isinstance(element, IntegerType | FloatType) else 64
+    return storage_bits(element) if isinstance(element, IntegerType | FloatType) else 64
 
 
 # -- memory

@@ -10,24 +10,52 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tessera_tools.analysis.fragments import Fragments
+from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import trips
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import scf, tile
+from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I64, MemRefType
 from tessera_tools.passes.tile.interference import interferences, pinned
 from tessera_tools.passes.tile.liveness import Liveness, read, registers
 from tessera_tools.passes.tile.lowering import writes_of
+from tessera_tools.passes.tile.shared_accesses import operand_slices
 from tessera_tools.target import Target, max_registers_for
 
-RESERVED = 48
-"""Registers of a thread for what is no fragment: addresses, numbers, operands of one step of a product."""
+RESERVED = 20
+"""Registers of a thread for what is no fragment and no operand of a product: addresses, counters, numbers.  That is the
+middle of what ptxas takes for the examples (docs/tile.md has the table)."""
+MARGIN = 12
+"""More of them that a spiller leaves, since ptxas reads ahead."""
 
 
 def budget(target: Target, threads: int) -> int:
-    """The registers that the fragments of a thread may take, so that a block of so many threads fits."""
-    return max_registers_for(target, threads=threads) - RESERVED
+    """The registers that fragments and operands of a thread may take, so that a block of so many threads fits."""
+    return max_registers_for(target, threads=threads) - RESERVED - MARGIN
+
+
+def operand_registers(op: Operation, fragments: Fragments, target: Target) -> tuple[int, int]:
+    """The registers of a product's operands that are read from shared memory: for one step along K, which it cannot do
+    without, and for all of them, which ptxas reads ahead where there is room."""
+    if not isinstance(op, Product) or op.res not in fragments.shapes:
+        return 0, 0
+    step = whole = 0
+    for side, value in enumerate((op.lhs, op.rhs)):
+        slices = operand_slices(op, side, fragments, target) if not is_fragment(value) else None
+        if slices:
+            bits = storage_bits(value.type.element)
+            sizes = [-(-layout.in_size("register") * bits // 32) for layout in slices]
+            whole += sum(sizes)
+            step += sizes[0] if len(sizes) > 1 else min(sizes[0], _AT_ONCE)
+    return step, whole
+
+
+_LEAST = 16
+"""Registers for what is on its way in ops that are no products."""
+_AT_ONCE = 32
+"""Registers of an operand that is read as one: ptxas reads it as it goes."""
 
 
 def share(function: Any, fragments: Fragments) -> int:
@@ -43,6 +71,8 @@ def share(function: Any, fragments: Fragments) -> int:
             if _alike(op, other, fragments) and frozenset((op.res, other.res)) not in meeting:
                 op.res.replace_all_uses_with(other.res)
                 op.erase()
+                for copy in [c for c in other.res.users if isinstance(c, tile.Copy) and c.source is c.dest]:
+                    copy.erase()
                 gone += 1
                 meeting = interferences(Liveness(function))
                 break
@@ -64,6 +94,8 @@ class Spiller:
     """Spills fragments of one function until those that are needed at once fit."""
 
     def __init__(self, function: Any, fragments: Fragments, divergent: set[Value], target: Target) -> None:
+        self.limit = budget(target, fragments.threads)
+        """The registers that there are for fragments and operands."""
         self.function = function
         self.fragments = fragments
         self.divergent = divergent
@@ -78,12 +110,11 @@ class Spiller:
 
     def run(self) -> tuple[int, int, Operation | None]:
         """(fragments spilled, the most registers needed in the end, where)."""
-        limit = budget(self.target, self.fragments.threads)
         spilled = 0
         while True:
             liveness = Liveness(self.function)
-            places = {op: liveness.pressure(op) for op in self.function.walk() if not op.regions}
-            over = sorted((op for op in places if places[op] > limit), key=lambda op: -places[op])
+            places = self._places(liveness)
+            over = sorted((op for op in places if places[op] > self.limit), key=lambda op: -places[op])
             if not over:
                 return spilled, max(places.values(), default=0), None
             choice = next((v for op in over if (v := self._choose(liveness, op)) is not None), None)
@@ -91,6 +122,20 @@ class Spiller:
                 return spilled, places[over[0]], over[0]
             self._spill(choice)
             spilled += 1
+
+    def _places(self, liveness: Liveness) -> dict[Operation, int]:
+        """The registers that each op needs for fragments and operands."""
+        return {
+            op: liveness.pressure(op) + max(_LEAST, operand_registers(op, self.fragments, self.target)[0])
+            for op in self.function.walk()
+            if not op.regions
+        }
+
+    def peak(self) -> tuple[int, Operation | None]:
+        """The most registers that are needed, and where."""
+        places = self._places(Liveness(self.function))
+        place = max(places, key=lambda op: places[op], default=None)
+        return (places[place], place) if place is not None else (0, None)
 
     def _choose(self, liveness: Liveness, place: Operation) -> Value | None:
         """Of the fragments that are held over an op which does not use them, the one whose stores and loads cost least
@@ -101,7 +146,7 @@ class Spiller:
         held = (liveness.before[place] & liveness.after[place]) - pinned(self.function)
         for value in [v for op in self.function.walk() for v in op.results if v in held]:
             type: Any = value.type
-            if value in used or value in self.settled or type.rank != 2 or type.element.width != 32:
+            if value in used or value in self.settled or type.rank != 2 or storage_bits(type.element) != 32:
                 continue
             if value not in self.fragments.shapes or self._slot_elements(value) * 4 > room:
                 continue
@@ -170,10 +215,10 @@ class Spiller:
 def _shared_bytes(function: Any) -> int:
     """What the buffers of a function take together."""
     return sum(
-        op.res.type.num_elements * op.res.type.element.width // 8
+        op.res.type.num_elements * storage_bits(op.res.type.element) // 8
         for op in function.walk()
         if isinstance(op, tile.AllocShared)
     )
 
 
-__all__ = ["RESERVED", "Spiller", "budget", "share"]
+__all__ = ["MARGIN", "RESERVED", "Spiller", "budget", "operand_registers", "share"]

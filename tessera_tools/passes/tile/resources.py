@@ -3,8 +3,8 @@
     func.func @k attributes {tessera.kernel} ──resources_of(function, target)──▶ Resources: numbers only
                                                                               ──▶ strategy.py: what follows from them
 
-Nothing is compiled: shared memory and copies are counted, registers estimated from the liveness of fragments, and
-instructions are those that tile-intrinsic-lowering would name.
+Shared memory and copies are counted, and instructions are those that tile-intrinsic-lowering would name.  Registers are
+ptxas's where the kernel was compiled, else estimated: fragments by liveness, operands of products by their layouts.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, declared_threads, fragments_of, is_fragment
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.passes.base import Measured
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.barrier_optimization import needed
+from tessera_tools.passes.tile.compute import product_atom
+from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.intrinsic_lowering import (
     box_of,
     moves_sixteen_bytes,
-    warp_instruction,
     warpgroup_instruction,
 )
 from tessera_tools.passes.tile.liveness import Liveness
-from tessera_tools.passes.tile.registers import RESERVED
+from tessera_tools.passes.tile.registers import RESERVED, operand_registers
 from tessera_tools.target import Feature, Occupancy, Target, max_registers_for, occupancy
 
 
@@ -90,8 +93,14 @@ class Resources:
     """The most that the fragments of a thread take at once."""
     peak_line: int
     """Where that is."""
+    operand_registers: int
+    """Of operands of products that ptxas reads ahead there, if it has the registers."""
+    estimate: int
+    """For a thread: those, and `RESERVED` for addresses and numbers; no more than the target has."""
     registers: int
-    """Estimate for a thread: those, and `RESERVED` for addresses and operands; no more than the target has."""
+    """As ptxas says, where the kernel was compiled; else the estimate."""
+    measured: Measured | None
+    """What the kernel takes as compiled; None where it was not."""
     register_limit: int
     """The most that a thread may have, so that a block of so many threads runs at all."""
     products: tuple[ProductUse, ...]
@@ -108,7 +117,7 @@ class Resources:
 
     @property
     def wants_registers(self) -> int:
-        """What a thread would take if it could."""
+        """What a thread cannot do without."""
         return self.fragment_registers + RESERVED
 
     @property
@@ -148,21 +157,28 @@ class Resources:
         return flops / copied if copied else None
 
 
-def resources_of(function: Any, target: Target) -> Resources:
-    """Count what a kernel takes.  Errors as those of the passes that it asks: fragments of unknown tiles, barriers
-    that not all threads come to."""
+def resources_of(function: Any, target: Target, measured: Measured | None = None) -> Resources:
+    """Count what a kernel takes; occupancy follows from what was measured, if it was compiled.
+
+    Errors as those of the passes that it asks: fragments of unknown tiles, barriers that not all threads come to.
+    """
     ops = [op for op in function.walk() if op.name.startswith("tile.")]
     has_fragments = any(is_fragment(v) for op in ops for v in (*op.operands, *op.results))
     fragments = fragments_of(function) if has_fragments else Fragments(threads=declared_threads(function))
     buffers = tuple(_buffer(op) for op in ops if isinstance(op, tile.AllocShared))
     shared = sum(b.bytes for b in buffers)
     liveness = Liveness(function)
-    peak, place = 0, function
+    peak, place, ahead = 0, function, 0
     for op in liveness.before:
-        if not op.regions and (found := liveness.pressure(op)) > peak:
+        if op.regions:
+            continue
+        found, operands = liveness.pressure(op), operand_registers(op, fragments, target)[1]
+        if found > peak:
             peak, place = found, op
+        ahead = max(ahead, found + operands)
     limit = min(target.max_registers_per_thread, max_registers_for(target, threads=fragments.threads))
-    registers = min(limit, peak + RESERVED)
+    estimate = min(limit, ahead + RESERVED)
+    registers = measured.registers if measured is not None else estimate
     products = [op for op in ops if isinstance(op, Product)]
     optimized = needed(function)
     return Resources(
@@ -173,7 +189,10 @@ def resources_of(function: Any, target: Target) -> Resources:
         shared=shared,
         fragment_registers=peak,
         peak_line=_line(place),
+        operand_registers=ahead - peak,
+        estimate=estimate,
         registers=registers,
+        measured=measured,
         register_limit=limit,
         products=tuple(_product(op, fragments, target) for op in products),
         reductions=sum(isinstance(op, RowReduction) for op in ops),
@@ -181,7 +200,12 @@ def resources_of(function: Any, target: Target) -> Resources:
         barriers=_barriers(function),
         barriers_needed=_barriers(optimized),
         waits=sum(isinstance(op, WaitLike | tile.AsyncWait) for op in ops),
-        occupancy=occupancy(target, threads=fragments.threads, registers=registers, shared=shared),
+        occupancy=occupancy(
+            target,
+            threads=fragments.threads,
+            registers=registers,
+            shared=measured.shared if measured is not None else shared,
+        ),
         swizzled_away=_conflicting(products),
     )
 
@@ -189,7 +213,7 @@ def resources_of(function: Any, target: Target) -> Resources:
 def _buffer(op: Any) -> Buffer:
     type = op.res.type
     swizzle = op.swizzle.value if op.swizzle is not None else "none"
-    return Buffer(_name(op.res), str(type), type.num_elements * type.element.width // 8, swizzle)
+    return Buffer(_name(op.res), str(type), type.num_elements * storage_bits(type.element) // 8, swizzle)
 
 
 def _name(value: Value) -> str:
@@ -222,7 +246,7 @@ def _product(op: Any, fragments: Fragments, target: Target) -> ProductUse:
     if instruction is None and target.has(Feature.WGMMA):
         instruction = warpgroup_instruction(op, fragments)
     if instruction is None:
-        instruction = warp_instruction(op, target) or ""
+        instruction = warp_instruction(product_atom(op, target)) or ""
     a, c = op.lhs.type.element, op.res.type.element
     count = 0
     if instruction:
@@ -252,7 +276,7 @@ def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...
             instruction = "cp.async.cg"
         else:
             instruction = "cp.async.ca"
-        size = op.dest.type.num_elements * op.dest.type.element.width // 8
+        size = op.dest.type.num_elements * storage_bits(op.dest.type.element) // 8
         loops = _loops(op)
         found.append(CopyUse(_line(op), _name(op.dest), size, instruction, bool(loops), _overlaps(op, loops)))
     return tuple(found)
@@ -293,7 +317,7 @@ def _conflicting(products: list[Any]) -> tuple[str, ...]:
             alloc: Any = value.defining_op
             if not isinstance(alloc, tile.AllocShared):
                 continue
-            row = value.type.shape[-1] * value.type.element.width // 8
+            row = value.type.shape[-1] * storage_bits(value.type.element) // 8
             if (alloc.swizzle is None or alloc.swizzle.value == "none") and row >= 32 and row % 32 == 0:
                 found[_name(value)] = None
     return tuple(found)

@@ -3,20 +3,33 @@
 tile.mma %A, %B        A: m k, B: k n  ─▶  m n        k is summed over: ranks that have parts of it give summands
 tile.launch @kernel    as the kernel's `tile.dimensions` say
 tile.add %x, %y        the same dimensions everywhere
+tile.flash_attention   Q: b h q _, K: b h s _, V: b h s e  ─▶  b h q e: what of s is combined is no sum (attention.py)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tessera_tools.analysis.sharding import Sharding
 from tessera_tools.dialects import tile
+from tessera_tools.dialects.tile.attention import AttentionDivide, AttentionRescale, FlashAttention
 from tessera_tools.dialects.tile.collectives import Launch
-from tessera_tools.dialects.tile.compute import ByRow, Cast, Elementwise, Fma, Product, RowReduction
+from tessera_tools.dialects.tile.compute import (
+    Apply,
+    Broadcast,
+    ByRow,
+    Cast,
+    Elementwise,
+    Fma,
+    Product,
+    RowReduction,
+)
 from tessera_tools.dialects.tile.mesh import WHOLE
 from tessera_tools.ir.core import Operation, Value
 
-__all__ = ["Rule", "contraction_of", "is_fresh", "is_zero", "rule_of"]
+__all__ = ["Rule", "contraction_of", "cut_by", "is_fresh", "is_zero", "rule_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +59,35 @@ def rule_of(op: Operation) -> Rule | None:
     if isinstance(op, Launch):
         names = op.names()
         return Rule(names[: len(op.operands)], names[len(op.operands) :])
-    if isinstance(op, Elementwise | Fma | Cast | ByRow):
-        ranks = [value.type.rank for value in [*op.operands, *op.results]]  # type: ignore[attr-defined]
-        named = [("r", "c")[:rank] for rank in ranks]
+    if isinstance(op, Elementwise | Fma | Cast | ByRow | Apply | Broadcast):
+        named = [_positions(value) for value in [*op.operands, *op.results]]
         return Rule(named[: len(op.operands)], named[len(op.operands) :])
+    if isinstance(op, FlashAttention):
+        lead = _LEADING[: op.q.type.rank - 2]
+        q, k, v = (*lead, "q", WHOLE), (*lead, "s", WHOLE), (*lead, "s", "e")
+        places = [("q",), ("s",)][: len(op.positions)]
+        return Rule([q, k, v, *places], [(*lead, "q", "e"), *[(*lead, "q")] * len(op.statistics)])
+    if isinstance(op, AttentionRescale | AttentionDivide):
+        whole = (*_LEADING[: op.source.type.rank - 2], "q", "e")
+        rows = [whole[:-1]] * (len(op.operands) - 1)
+        return Rule([whole, *rows], [whole, *rows[: len(op.results) - 1]])
     if isinstance(op, RowReduction):
         return Rule([("r", WHOLE)], [("r",)])
     return None
+
+
+_LEADING = ("b", "h")
+"""Names of the dimensions of attention before the sequence."""
+
+
+def _positions(value: Value) -> tuple[str, ...]:
+    """Names of a tensor's dimensions by their places, rows first; none of a number."""
+    return tuple(f"d{axis}" for axis in range(getattr(value.type, "rank", 0)))
+
+
+def cut_by(names: Sequence[str], chosen: Mapping[str, str]) -> Sharding:
+    """The sharding of a tensor whose dimensions have these names, where an axis is chosen for some of them."""
+    return Sharding(tuple(chosen.get(name) if name != WHOLE else None for name in names))
 
 
 def contraction_of(value: Value, known: frozenset[Value] = frozenset()) -> int | None:

@@ -1,10 +1,10 @@
 """What a `tile` program does with each buffer in shared memory, and what it costs in wavefronts.
 
     tile.load_shared, tile.store_shared, …   by element: index expressions         analysis/bank_conflicts.py
-    tile.mma, tile.wmma                      slices of operands by their layouts   passes/tile/compute.py
-    tile.cp_async, tile.cp_async_cg          pieces of rows, threads along rows    passes/tileas/layout_rules.py
+    tile.mma, tile.wgmma, tile.wmma          slices of operands by their layouts   passes/tile/compute.py
+    tile.cp_async, _cg, tile.tma_load        pieces of rows, threads along rows    planning/layout_rules.py
 
-The layouts are those that convert-tile-to-tileas gives.
+The layouts are those that convert-tile-to-tileas gives, which is what an instruction's name does not change.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from tessera_tools.analysis.bank_conflicts import (
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import WARP, LaneValues
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import tile
+from tessera_tools.dialects.tile.asynchronous import CopyLike
+from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
@@ -36,9 +39,9 @@ from tessera_tools.layout import (
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom, wants_rows
 from tessera_tools.passes.tile.slices import slice_of
-from tessera_tools.passes.tileas.dot_layouts import operand_layouts, warp_grid
-from tessera_tools.passes.tileas.layout_rules import coalesced
-from tessera_tools.passes.tileas.shared_memory import full_tile_registers, memory_bits, slice_plan
+from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
+from tessera_tools.planning.layout_rules import coalesced
+from tessera_tools.planning.shared_memory import full_tile_registers, memory_bits, slice_plan
 from tessera_tools.target import Target
 
 BY_ELEMENT = (tile.LoadShared, tile.StoreShared, tile.LoadSharedVector, tile.StoreSharedVector)
@@ -78,10 +81,12 @@ class Accesses:
             op: Any = use.owner
             cost: Cost | None = None
             if isinstance(op, BY_ELEMENT):
-                cost = element_access(op, self.lanes) if op.buffer.type.element.width % 8 == 0 else None
-            elif isinstance(op, tile.Mma | tile.Wmma):
+                cost = (
+                    element_access(op, self.lanes) if storage_bits(op.buffer.type.element) % 8 == 0 else None
+                )
+            elif isinstance(op, Product):
                 cost = self._operand(op, buffer, use.index)
-            elif isinstance(op, tile.CpAsync | tile.CpAsyncCg):
+            elif isinstance(op, CopyLike):
                 cost = self._copy(op)
             elif isinstance(op, tile.Spill | tile.Reload):
                 cost = _kept(op, self.fragments.threads // WARP)
@@ -90,24 +95,11 @@ class Accesses:
 
     def _operand(self, op: Any, buffer: Value, side: int) -> Cost | None:
         """The slices of an operand of a product, as `compute.product` reads them."""
-        if op.res not in self.fragments.shapes:
-            return None
-        m, n = self.fragments.shape(op.res)
-        turned = op.transposes_b if side else op.transposes_a
+        slices = operand_slices(op, side, self.fragments, self.target)
         type: Any = buffer.type
-        k = type.shape[(0 if side else 1) ^ turned]
-        try:
-            atom = product_atom(op, self.target)
-            grid = warp_grid((m, n), self.fragments.threads // WARP, along_rows=wants_rows(op))
-            step = k if is_fragment(op.lhs) or is_fragment(op.rhs) else max(atom.mnk[2], 1)
-            slices: list[LinearLayout] = []
-            for _ in range(0, k, step):
-                layout = operand_layouts((m, n), min(step, k), atom, grid)[side]
-                layout = transpose(layout, (1, 0)) if turned else layout
-                slices.append(full_tile_registers(layout, type.shape))
-        except (DiagnosticError, LayoutError):
+        if slices is None:
             return None
-        return _Slices(tuple(slices), memory_bits(type.element), self.fragments.threads // WARP, self.target)
+        return _Slices(slices, memory_bits(type.element), self.fragments.threads // WARP, self.target)
 
     def _copy(self, op: Any) -> Cost | None:
         """The pieces that the threads copy."""
@@ -128,7 +120,7 @@ class Accesses:
         found = slice_of(op.source)
         if found is None:
             return None
-        size = op.dest.type.element.width // 8
+        size = storage_bits(op.dest.type.element) // 8
         divisors = found.column_divisors(op.dest.type.shape, Facts(), alignment_of(self.function))
         count = 1
         while (
@@ -138,6 +130,31 @@ class Accesses:
         ):
             count *= 2
         return count
+
+
+def operand_slices(
+    op: Any, side: int, fragments: Fragments, target: Target
+) -> tuple[LinearLayout, ...] | None:
+    """The layouts in which a product reads operand 0 or 1 from shared memory, slice by slice along K; None where that
+    cannot be told."""
+    if op.res not in fragments.shapes:
+        return None
+    m, n = fragments.shape(op.res)
+    turned = op.transposes_b if side else op.transposes_a
+    type: Any = op.operand(side).type
+    k = type.shape[(0 if side else 1) ^ turned]
+    try:
+        atom = product_atom(op, target)
+        grid = warp_grid((m, n), fragments.threads // WARP, along_rows=wants_rows(op))
+        step = k if is_fragment(op.lhs) or is_fragment(op.rhs) else max(atom.mnk[2], 1)
+        slices: list[LinearLayout] = []
+        for _ in range(0, k, step):
+            layout = operand_layouts((m, n), min(step, k), atom, grid)[side]
+            layout = transpose(layout, (1, 0)) if turned else layout
+            slices.append(full_tile_registers(layout, type.shape))
+    except (DiagnosticError, LayoutError):
+        return None
+    return tuple(slices)
 
 
 @dataclass(frozen=True)
@@ -153,7 +170,7 @@ class _Known:
 def _kept(op: Any, warps: int) -> Cost:
     """A fragment to or from its slot: the lanes of a warp move whole lines."""
     type = op.value.type if isinstance(op, tile.Spill) else op.res.type
-    count = warps * -(-type.num_elements * type.element.width // 32)
+    count = warps * -(-type.num_elements * storage_bits(type.element) // 32)
     return _Known(Wavefronts(count, count))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tessera_tools.analysis.equality import Equalities
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import arith, memref, tile
 from tessera_tools.ir.core import BlockArgument, Value
@@ -43,7 +44,7 @@ class Slice:
 
     def column_divisors(self, shape: Sequence[int], facts: Facts, alignment: int) -> list[int]:
         """Numbers of elements: what divides all of them divides the columns where the slice starts and ends."""
-        whole = max(1, alignment // max(1, self.tensor.type.element.width // 8))  # type: ignore[attr-defined]
+        whole = max(1, alignment // max(1, storage_bits(self.tensor.type.element) // 8))  # type: ignore[attr-defined]
         last: int = self.tensor.type.shape[-1]  # type: ignore[attr-defined]
         found = [whole, last if last != DYNAMIC else whole, _divisor(self.start[-1], facts)]
         if self.ends_within(shape)[-1]:
@@ -68,7 +69,7 @@ def slice_of(value: Value) -> Slice | None:
 def _cut(op: memref.SubView) -> Slice | None:
     """The matrix or vector of a subview: one index in each dimension but the last two (or one), unit strides."""
     rank, own = op.source.type.rank, op.result.type.rank
-    offsets, sizes = _mixed(op, "offsets"), _mixed(op, "sizes")
+    offsets, sizes = mixed(op, "offsets"), mixed(op, "sizes")
     if not 1 <= own <= 2 or any(n != 1 for n in (*op.static_strides.values, *sizes[: rank - own])):
         return None
     equalities = Equalities()
@@ -79,7 +80,8 @@ def _cut(op: memref.SubView) -> Slice | None:
     return Slice(op.source, tuple(offsets[: rank - own]), tuple(offsets[rank - own :]), tuple(ends))
 
 
-def _mixed(op: Any, field: str) -> list[Number]:
+def mixed(op: Any, field: str) -> list[Number]:
+    """The offsets, sizes or strides of a view: numbers, and values where they are not known."""
     dynamic = iter(getattr(op, field))
     static = getattr(op, f"static_{field}").values
     return [n if n != memref.DYNAMIC_INDEX else next(dynamic) for n in static]

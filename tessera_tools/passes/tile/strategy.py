@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tessera_tools.passes.tile.registers import RESERVED
 from tessera_tools.passes.tile.resources import ProductUse, Resources
 from tessera_tools.target import Feature
 
@@ -143,10 +142,18 @@ def _synchronization(r: Resources) -> list[Choice]:
 
 def _registers(r: Resources) -> list[Choice]:
     found: list[Choice] = []
-    estimate = f"{r.fragment_registers} for fragments (line {r.peak_line}) and {RESERVED} for the rest"
+    rest = r.registers - r.fragment_registers
+    estimate = f"{r.fragment_registers} for fragments (line {r.peak_line}) and {rest} for the rest"
     if not r.fragment_registers:
         found.append(Choice("registers for numbers alone", "the kernel has no fragments"))
-    elif r.wants_registers > r.register_limit:
+    elif r.measured is not None and r.measured.spilled:
+        found.append(
+            Choice(
+                "--tile-memory-management, or smaller fragments",
+                f"ptxas spills {r.measured.spilled} bytes of each thread: {estimate}, of {r.register_limit}",
+            )
+        )
+    elif r.measured is None and r.wants_registers > r.register_limit:
         found.append(
             Choice(
                 f"spill {r.wants_registers - r.register_limit} registers of a thread, or smaller fragments",

@@ -19,7 +19,7 @@ from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import arith, memref, tile, vector
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i64
 from tessera_tools.ir.core import Block, BlockArgument, Operation, Value
-from tessera_tools.ir.effects import own_effects
+from tessera_tools.ir.effects import Resource, accesses
 from tessera_tools.ir.types import DYNAMIC, I64, FloatType, IntegerType, Type, VectorType, bit_width
 from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.passes.tile.alignment import alignment_of
@@ -27,14 +27,6 @@ from tessera_tools.passes.tile.interference import dominates
 
 WIDEST = 128
 """Bits of an access, at most (PTX ISA, "ld", "st")."""
-_ELSEWHERE = (
-    tile.LoadShared,
-    tile.LoadSharedVector,
-    tile.StoreShared,
-    tile.StoreSharedVector,
-    tile.AllocShared,
-)
-"""Ops with effects that global memory does not see."""
 
 
 @dataclass
@@ -80,10 +72,9 @@ def _in_block(block: Block, alignment: int) -> int:
 
 def _is_apart(op: Operation) -> bool:
     """Whether an op neither accesses global memory nor waits."""
-    if isinstance(op, _ELSEWHERE):
-        return True
-    effects = own_effects(op)[0]
-    return not op.regions and effects is not None and effects <= {"allocate"}
+    if op.regions or op.effects() is None:
+        return False
+    return all(effect.resource in (Resource.SHARED, Resource.REGISTERS) for effect, _ in accesses(op))
 
 
 def _split(value: Value) -> tuple[Value | None, int]:

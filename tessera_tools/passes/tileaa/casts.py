@@ -30,7 +30,12 @@ from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
 
 _MODES = {
     mode: IntegerAttr(ROUNDING_MODES.index(word), I32)
-    for mode, word in (("zero", "toward_zero"), ("positive_inf", "upward"))
+    for mode, word in (
+        ("zero", "toward_zero"),
+        ("positive_inf", "upward"),
+        ("negative_inf", "downward"),
+        ("nearest_away", "to_nearest_away"),
+    )
 }
 
 
@@ -62,17 +67,6 @@ def _format(type: Type) -> FloatType:
     return element
 
 
-def _has_every_number(target: FloatType, source: FloatType) -> bool:
-    """Whether a format is wider than another and has each of its numbers."""
-    old, new = floats.FORMATS[source.keyword], floats.FORMATS[target.keyword]
-    return (
-        bit_width(source) < bit_width(target)
-        and old.fraction <= new.fraction
-        and (old.largest >> old.fraction) - old.bias <= (new.largest >> new.fraction) - new.bias
-        and old.least_exponent - old.fraction >= new.least_exponent - new.fraction
-    )
-
-
 def _check_signed(op: ct.FToF | ct.IToF, target: FloatType, to: Lowering) -> None:
     """f8E8M0FNU takes magnitudes; what another format without a sign does is not said."""
     form = floats.FORMATS[target.keyword]
@@ -87,7 +81,9 @@ def _float_to_float(op: ct.FToF, to: Lowering) -> None:
     old, new = _format(value.type), _format(target)
     mode = _MODES.get(op.rounding_mode.value)
     _check_signed(op, new, to)
-    if _has_every_number(new, old):
+    if bit_width(old) < bit_width(new) and floats.has_every_number(
+        floats.FORMATS[new.keyword], floats.FORMATS[old.keyword]
+    ):
         to.replace(op, to.emit(arith.ExtF(value, out=target)).out)
         return
     if bit_width(new) <= 8:

@@ -83,6 +83,7 @@ class _ControlFlow:
         loop = scf.For(
             lower, upper, step, inits, unsigned, results=types[1:], body=region, location=op.location
         )
+        loop.attributes.update(op.discardable_attributes)
         to.replace(op, *to.emit(loop).results)
 
     def lower_if(self, op: ct.If, to: Lowering) -> None:
@@ -135,6 +136,7 @@ class _ControlFlow:
         self.fill(op.body.entry, block, to)
         del self.counters[op]
         loop = aa.Loop(outside, results=[v.type for v in inits], body=block, location=op.location)
+        loop.attributes.update(op.discardable_attributes)
         to.replace(op, *to.emit(loop).results)
 
     # -- regions

@@ -11,7 +11,7 @@ from tessera_tools.ir.types import bit_width, element_type
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
 from tessera_tools.passes.tileaa.pointers import ordering_of, token_of
-from tessera_tools.passes.tileaa.views import padding_bits, pointers_of_view, view_of
+from tessera_tools.passes.tileaa.views import padding_of, pointers_of_view, view_of
 from tessera_tools.target import Feature
 
 
@@ -37,10 +37,10 @@ def _places(op: Any, to: Lowering) -> tuple[Value, Value | None]:
 def _load_reduce(op: ct.MultimemLoadReduceViewTko, to: Lowering) -> None:
     pointers, mask = _places(op, to)
     result = to.type_of(op.reduced_values.type, op)
-    padding = op.view.type.padding
+    padding = padding_of(op, view_of(op, op.view, to), element_type(result), to)
     filler = None
     if mask is not None and padding is not None:
-        filler = splat([padding_bits(op, padding.value, element_type(result), to)], result, to)
+        filler = splat([padding[1]], result, to)
     mode, (ordering, scope) = aa.MultimemModeAttr(op.reduction.value), ordering_of(op)
     load = aa.MultimemLoadReduce(mode, ordering, scope, pointers, mask, filler, token_of(op, to), res=result)
     to.replace(op, *to.emit(load).results)

@@ -12,19 +12,18 @@ extent and fits 32 bits where that does.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, TypeAttr
 from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.types import DYNAMIC, I32, I64, FloatType, RankedTensorType, bit_width, element_type
+from tessera_tools.ir.types import DYNAMIC, I32, I64, RankedTensorType, bit_width, element_type
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.indexing import (
     LARGEST_SIGNED,
@@ -330,48 +329,30 @@ def _is_tiled(op: Any) -> bool:
     return ordering_of(op)[1] is None and not isinstance(op.view.type, ct.GatherScatterViewType)
 
 
-def _padding_of(op: Any, view: TileView, to: Lowering) -> aa.PaddingAttr | None:
+def padding_of(op: Any, view: TileView, element: Type, to: Lowering) -> tuple[aa.PaddingAttr, int] | None:
+    """What a load gives outside the view, and its bits; refused where the format has no such value."""
     padding = view.type.padding  # type: ignore[attr-defined]
     if padding is None:
         return None
-    padding_bits(op, padding.value, op.tile.type.element, to)
-    return aa.PaddingAttr(padding.value)
-
-
-_NUMBERS = {
-    "zero": 0.0,
-    "neg_zero": -0.0,
-    "nan": float("nan"),
-    "pos_inf": float("inf"),
-    "neg_inf": float("-inf"),
-}
-
-
-def padding_bits(op: Operation, word: str, element: Type, to: Lowering) -> int:
-    """The bits of the padding value of that name; refused where the format has none."""
-    if not isinstance(element, FloatType):
-        return 0
-    number = _NUMBERS[word]
+    attribute = aa.PaddingAttr(padding.value)
     try:
-        bits = floats.encode(number, element.keyword)
-    except ValueError:
-        bits = None
-    # Formats without infinity round it to something else.
-    if bits is None or math.isinf(floats.decode(bits, element.keyword)) != math.isinf(number):
-        raise to.refuse(op, f"no padding with {word} of elements that have none ('{element}')")
-    return bits
+        bits = attribute.bits(element)
+    except Refusal as problem:
+        raise to.refuse(op, str(problem)) from None
+    assert bits is not None
+    return attribute, bits
 
 
 def _load(op: ct.LoadViewTko, to: Lowering) -> None:
     view = view_of(op, op.view, to)
-    padding = _padding_of(op, view, to)
     result = to.type_of(op.tile.type, op)
+    padding = padding_of(op, view, element_type(result), to)
     if _is_tiled(op):
         load = aa.TiledLoad(
             _moved(op, view, to),
             token_of(op, to),
             atom("ldg", element_type(result), 1),
-            padding,
+            padding[0] if padding is not None else None,
             res=result,
             attributes=hint_attributes(op, to),
         )
@@ -380,7 +361,7 @@ def _load(op: ct.LoadViewTko, to: Lowering) -> None:
     pointers, mask = pointers_of_view(op, view, to)
     filler = None
     if mask is not None and padding is not None:
-        filler = splat([padding_bits(op, padding.value, element_type(result), to)], result, to)
+        filler = splat([padding[1]], result, to)
     to.replace(op, *load_elements(op, pointers, mask, filler, to))
 
 

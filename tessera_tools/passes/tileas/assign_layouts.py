@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.diagnostics import error
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
-from tessera_tools.ir.core import Builder, Operation, OpOperand, OpResult, Value
+from tessera_tools.ir.core import Block, Builder, Operation, OpOperand, OpResult, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import check_tiles, kernels, unit_of
-from tessera_tools.passes.tileas.layout_rules import (
+from tessera_tools.planning.kernel import check_tiles, kernels, unit_of
+from tessera_tools.planning.layout_rules import (
     ANCHORS,
     DEMANDS,
     Copy,
@@ -31,6 +31,7 @@ from tessera_tools.passes.tileas.layout_rules import (
     default_layout,
     is_known,
     is_tile,
+    narrow_atom,
     ties,
 )
 from tessera_tools.target import ExecutionUnit
@@ -58,7 +59,7 @@ class AssignLayouts(Pass):
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
             check_tiles(function)
-            context.count("conversions", Assignment(function, unit_of(function)).run())
+            context.count("conversions", Assignment(function).run())
 
 
 def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
@@ -73,12 +74,19 @@ def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
 class Assignment:
     """One function's classes, their layouts, and the rewriting of types."""
 
-    def __init__(self, function: Operation, unit: ExecutionUnit) -> None:
+    def __init__(self, function: Operation) -> None:
         self.function = function
-        self.unit = unit
+        self.units: dict[Block | None, ExecutionUnit] = {}
         self.parent: dict[Value, Value] = {}
         self.layouts: dict[Value, LinearLayout] = {}
         self.conversions = 0
+
+    def unit(self, op: Operation | None) -> ExecutionUnit:
+        """Who runs an op; the function's whole CTA for None."""
+        block = op.parent if op is not None else None
+        if block not in self.units:
+            self.units[block] = unit_of(op if op is not None else self.function)
+        return self.units[block]
 
     # -- classes
 
@@ -115,6 +123,11 @@ class Assignment:
                 for block in region.blocks:
                     tiles += filter(is_tile, block.arguments)
         self.choose(ops, tiles)
+        for argument in self.function.regions[0].entry.arguments:
+            if _waits_for_layout(argument):
+                raise self.function.error(
+                    f"takes a tile of type {argument.type}; expected pointers, views and numbers"
+                )
         for value in tiles:
             self.set_type(value)
         for op in ops:
@@ -134,7 +147,7 @@ class Assignment:
                 anchor
                 for op in ops
                 if op.name in ANCHORS
-                for anchor in ANCHORS[op.name](op, self.unit.warps)
+                for anchor in ANCHORS[op.name](op, self.unit(op).warps)
                 if anchor[0].type.encoding is None  # type: ignore[attr-defined]
             )
         ]
@@ -144,7 +157,8 @@ class Assignment:
         for value in free:
             root = self.find(value)
             if root not in self.layouts:
-                self.spread([(0, 0, root, default_layout(value.type, self.unit.warps))], neighbours)  # type: ignore[arg-type]
+                layout = default_layout(value.type, self.unit(_place(value)).warps)  # type: ignore[arg-type]
+                self.spread([(0, 0, root, layout)], neighbours)
 
     def spread(
         self, anchors: list[tuple[int, int, Value, LinearLayout]], neighbours: dict[Value, list[Copy]]
@@ -180,11 +194,12 @@ class Assignment:
         assert isinstance(type, RankedTensorType)
         if type.encoding is not None:
             return
-        elements = type.num_elements // self.unit.threads
+        threads = self.unit(_place(value)).threads
+        elements = type.num_elements // threads
         if elements > MOST_ELEMENTS:
             raise error(
                 value.location,
-                f"a tile of type {type} puts {elements} elements in each of {self.unit.threads} threads; at most "
+                f"a tile of type {type} puts {elements} elements in each of {threads} threads; at most "
                 f"{MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or more warps "
                 '(--convert-tileaa-to-tileas="num-warps=…")',
             )
@@ -202,7 +217,9 @@ class Assignment:
             for group in ties(op):
                 self.agree(op, group)
         if op.name in DEMANDS:
-            self.settle_demands(op, DEMANDS[op.name](op, self.unit.warps))
+            self.settle_demands(op, DEMANDS[op.name](op, self.unit(op).warps))
+        if isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
+            narrow_atom(op)
         if op.name == "arith.constant" and is_tile(op.results[0]):
             value = op.attributes["value"]
             assert isinstance(value, DenseElementsAttr)
@@ -301,6 +318,12 @@ def _outside_loops(use: OpOperand) -> Operation:
             break
         place = loop
     return place
+
+
+def _place(value: Value) -> Operation | None:
+    """An op in the block in which a value is known; None for a parameter of the function."""
+    block = value.owner_block
+    return block.first_op if block is not None else None
 
 
 def _waits_for_layout(value: Value) -> bool:

@@ -9,13 +9,18 @@ How barriers are found and placed from that: `analysis/hazards.py`.
 
 from __future__ import annotations
 
-from tessera_tools.analysis.hazards import Access, Effects, Hazards
-from tessera_tools.dialects import nv_tileaa, nv_tileas
+from typing import Any
+
+from tessera_tools.analysis.divergence import differs, divergent_values
+from tessera_tools.analysis.hazards import Access, Hazards, Step
+from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
-from tessera_tools.ir.core import Operation
-from tessera_tools.ir.effects import own_effects
-from tessera_tools.passes.tileas.memory_order import MemoryOrder, memory_kinds
-from tessera_tools.passes.tileas.shared_memory import Allocation
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
+from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_ordered
+from tessera_tools.planning.shared_memory import Allocation
+
+_ON_PHASE = (Kind.ARRIVE, Kind.WAIT)
 
 
 def insert_barriers(function: Operation, allocation: Allocation) -> tuple[int, int]:
@@ -34,55 +39,85 @@ class _Analysis(Hazards):
     def __init__(self, function: Operation, allocation: Allocation) -> None:
         self.allocation = allocation
         self.order = MemoryOrder()
+        divergent = divergent_values(function)
+        self.apart = [op for op in function.walk() if differs(op, divergent)]
+        """Loops and branches that threads take differently, in which no barrier may stand."""
         super().__init__(function)
 
     def new_barrier(self, place: Operation) -> Operation:
         return nv_tileas.Barrier(location=place.location)
 
-    def effects_of(self, op: Operation) -> Effects | None:
-        if isinstance(op, nv_tileas.Barrier):
-            return Effects(is_barrier=True)
-        if isinstance(op, nv_tileas.AsyncWaitGroup):
-            return Effects(pending=op.pending.value)
-        if isinstance(op, nv_tileas.AsyncCommitGroup):
-            return Effects(commits=True)
-        accesses: list[Access] = []
-        kinds = memory_kinds(op)
-        copies = isinstance(op, nv_tileas.AsyncTiledCopy)
-        if isinstance(op, nv_tileas.LoadGlobal | nv_tileas.StoreGlobal):
-            accesses.append(Access(op, isinstance(op, nv_tileas.StoreGlobal), by_element=True))
-        elif copies and not kinds:
-            accesses.append(Access(op, False))
-        elif kinds:
-            # What a copy writes is shared memory.  It has read global memory before the barrier that its readers need,
-            # so that no later access has to wait for it.
-            accesses.append(Access(op, "write" in kinds and not copies))
-        elif isinstance(op, nv_tileaa.HeapFree):
-            accesses.append(Access(op, True))
-        buffers = {v.defining_op for v in op.operands if isinstance(v.type, nv_tileas.SmemType)}
-        effects = own_effects(op)[0]
-        for buffer in buffers:
-            if buffer not in self.allocation.offsets:
-                raise op.error("uses shared memory that no nv_tileas.alloc_tensor gives")
-            first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
-            if copies or effects is None or "write" in effects:
-                accesses.append(Access(op, True, first, first + size, copies, buffer))
-            else:
-                accesses.append(Access(op, False, first, first + size, buffer=buffer))
-        if not isinstance(op, nv_tileas.AllocTensor) and op in self.allocation.offsets:
-            first, size = self.allocation.offsets[op], self.allocation.sizes[op]
-            store, load = Access(op, True, first, first + size), Access(op, False, first, first + size)
-            # What comes out of scratch was got from memory before.
-            gives = any(result.type is not MEM_TOKEN for result in op.results)
-            behind = () if gives else tuple(accesses)
-            return Effects((store, *accesses), own_barrier=True, behind=(*behind, load))
-        return Effects(tuple(accesses)) if accesses else None
+    def accesses_of(self, op: Operation) -> list[Access]:
+        if isinstance(op, _BY_PIPELINES) or any(_is_stage(v) for v in op.operands):
+            return []
+        found: dict[Any, Access] = {}
+        for effect, value in accesses(op):
+            access = self._access(op, effect, value)
+            if access is None:
+                continue
+            key = (access.first, access.end, access.buffer)
+            if key not in found or access.writes:
+                found[key] = access
+        return list(found.values())
+
+    def _access(self, op: Operation, effect: Effect, value: Value | None) -> Access | None:
+        """The access that an effect is; None if it is none that threads meet in."""
+        if effect.kind is Kind.ALLOCATE:
+            return None
+        if value is None or effect.resource is Resource.GLOBAL or effect.resource is Resource.MEMORY:
+            # What only keeps its place is ordered by tokens, as a write is.
+            if (value is None and not is_ordered(op)) or effect.reach is Reach.OWN:
+                return None
+            return Access(op, effect.kind if value is not None else Kind.WRITE, reach=effect.reach)
+        if effect.resource is Resource.REGISTERS:
+            return None
+        buffer = value.defining_op
+        if buffer not in self.allocation.offsets:
+            raise op.error("uses shared memory that no nv_tileas.alloc_tensor gives")
+        assert buffer is not None
+        first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
+        barrier = getattr(op, effect.through).defining_op if effect.through is not None else None
+        return Access.of(op, effect, first, first + size, buffer, barrier)
+
+    def step_of(self, op: Operation) -> Step | None:
+        if (
+            isinstance(op, nv_tileas.AllocTensor | nv_tileas.CreatePipeline)
+            or op not in self.allocation.offsets
+        ):
+            return super().step_of(op)
+        accesses = self.accesses_of(op)
+        first, size = self.allocation.offsets[op], self.allocation.sizes[op]
+        store, load = (Access(op, kind, first, first + size) for kind in (Kind.WRITE, Kind.READ))
+        # What comes out of scratch was got from memory before.
+        gives = any(result.type is not MEM_TOKEN for result in op.results)
+        behind = () if gives else tuple(accesses)
+        return Step((store, *accesses), own_barrier=True, behind=(*behind, load))
+
+    def place(self, op: Operation, reasons: list[Access]) -> Operation:
+        place = super().place(op, reasons)
+        for around in self.apart:
+            if around.is_ancestor_of(place):
+                # The outermost comes first.
+                return super().place(around, reasons)
+        return place
+
+    def _only_by_thread(self, earlier: Access, later: Access) -> bool:
+        """Whether two accesses of single elements stand in one loop or branch that threads take differently, and no way
+        from one to the other leaves it: the program knows their order, as each thread has its own."""
+        if not earlier.reach is later.reach is Reach.BY_THREAD:
+            return False
+        return any(
+            around.is_ancestor_of(earlier.op)
+            and around.is_ancestor_of(later.op)
+            and not any(loop.is_ancestor_of(around) for loop in earlier.loops if loop is not around)
+            for around in self.apart
+        )
 
     def conflict(self, earlier: Access, later: Access) -> bool:
         """Whether threads that make one access may have to wait for threads that make the other."""
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
-        if isinstance(later.op, nv_tileaa.HeapFree):
+        if later.kind is Kind.FREE:
             # Nobody is still at the memory, whatever tokens say.
             return True
         if earlier.by_element or later.by_element:
@@ -92,17 +127,35 @@ class _Analysis(Hazards):
             return self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
         if earlier.end <= later.first or later.end <= earlier.first:
             return False
+        if self._only_by_thread(earlier, later):
+            return False
         if not earlier.under_way:
-            # Of a slot for spilled tiles, each thread has its own part.
-            slots = nv_tileas.Spill | nv_tileas.Reload
-            kept = isinstance(earlier.op, slots) and isinstance(later.op, slots)
-            return not (kept and earlier.buffer is later.buffer)
+            if earlier.buffer is not later.buffer:
+                return True
+            # Of a slot for spilled tiles, each thread has its own part; an mbarrier is what threads meet at.
+            own = earlier.reach is later.reach is Reach.OWN
+            return not (own or (earlier.kind in _ON_PHASE and later.kind in _ON_PHASE))
         if earlier.buffer is later.buffer and not _has_one_stage(earlier.buffer):
             # The stages of a pipeline: what is read was waited for, what is filled was read before the last barrier.
             return False
         raise later.op.error(
             "uses shared memory that a copy under way may still fill; an nv_tileas.async.wait_group must stand before"
         )
+
+
+_BY_PIPELINES = (
+    nv_tileas.CreatePipeline,
+    nv_tileas.TiledTmaLoad,
+    nv_tileas.View,
+    nv_tileas.AsyncDot,
+    nv_tileas.ProducerWrite,
+    nv_tileas.ConsumerRead,
+)
+"""What the barriers of pipelines order."""
+
+
+def _is_stage(value: Value) -> bool:
+    return isinstance(value.defining_op, nv_tileas.View)
 
 
 def _has_one_stage(buffer: Operation | None) -> bool:

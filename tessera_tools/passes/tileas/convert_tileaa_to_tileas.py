@@ -14,11 +14,11 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.dot_layouts import piece_of, warp_grid
 from tessera_tools.passes.tileas.heap import free_heap
-from tessera_tools.passes.tileas.kernel import check_tiles, kernels, target_of, unit_of
-from tessera_tools.passes.tileas.mma_atoms import is_chained, mma_atom
 from tessera_tools.passes.tileas.warps import choose_warps, hint
+from tessera_tools.planning.dot_layouts import piece_of, warp_grid
+from tessera_tools.planning.kernel import check_tiles, kernels, target_of, unit_of
+from tessera_tools.planning.mma_atoms import is_chained, mma_atom
 from tessera_tools.target import Target, max_registers_for
 
 FEWEST_REGISTERS = 24

@@ -32,10 +32,10 @@ from tessera_tools.layout import (
     transpose,
     vector_access,
 )
-from tessera_tools.passes.tileas.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
-from tessera_tools.passes.tileas.kernel import unit_of
 from tessera_tools.passes.tileas.memory_order import writes_memory
-from tessera_tools.passes.tileas.shared_memory import (
+from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
+from tessera_tools.planning.kernel import unit_of
+from tessera_tools.planning.shared_memory import (
     access_atom,
     conversion_plan,
     full_tile_registers,
@@ -316,11 +316,10 @@ def first_token(load: Any) -> Value:
 
 def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOperand]]:
     """The operands that go through shared memory, those of one block together."""
-    warps = unit_of(function).warps
     by_tile: dict[Value, list[DotOperand]] = {}
     for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
         for position in (0, 1):
-            operand = DotOperand.match(dot, position, warps, target)
+            operand = DotOperand.match(dot, position, unit_of(dot).warps, target)
             if operand is not None:
                 by_tile.setdefault(operand.tile, []).append(operand)
     by_block: dict[Any, list[DotOperand]] = {}

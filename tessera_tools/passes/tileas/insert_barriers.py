@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.barriers import insert_barriers
-from tessera_tools.passes.tileas.kernel import kernels, target_of
-from tessera_tools.passes.tileas.shared_memory import allocate, record
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.shared_memory import OFFSET, allocate, record
 from tessera_tools.target import Target
 
 
@@ -48,9 +49,50 @@ class InsertBarriers(Pass):
 
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
         """Place what one kernel needs, and make its barriers those that it needs."""
+        before = _Placed.of(function)
         allocation = allocate(function, target)
         record(allocation)
         inserted, removed = insert_barriers(function, allocation)
+        before.compare(_Placed.of(function), context)
         context.count("inserted", inserted)
         context.count("removed", removed)
         context.count("bytes", allocation.total)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The barriers of a kernel, in order, and the places of its ops in shared memory."""
+
+    barriers: dict[Operation, Operation | None]
+    """Barrier → the op behind it."""
+    offsets: dict[Operation, Attribute]
+
+    @classmethod
+    def of(cls, function: Operation) -> _Placed:
+        ops = list(function.walk())
+        return cls(
+            {op: op.next_op for op in ops if isinstance(op, nv_tileas.Barrier)},
+            {op: op.attributes[OFFSET] for op in ops if OFFSET in op.attributes},
+        )
+
+    def compare(self, now: _Placed, context: PassContext) -> None:
+        """Tell what the pass did otherwise than its input, where that had been placed before."""
+        if not self.offsets:
+            return
+        for op, offset in now.offsets.items():
+            old = self.offsets.get(op)
+            if old is not offset:
+                was = "that the input lacks" if old is None else f"where the input has {old}"
+                context.remark(
+                    op.location, f"'{op.name}' gets {OFFSET} = {offset}, {was}", source=InsertBarriers.name
+                )
+        for barrier, behind in now.barriers.items():
+            if barrier not in self.barriers:
+                place = (behind or barrier).location
+                context.remark(
+                    place, "a barrier is inserted here that the input lacks", source=InsertBarriers.name
+                )
+        for barrier in self.barriers:
+            if barrier not in now.barriers:
+                message = "the barrier that the input has here orders no accesses; it is removed"
+                context.remark(barrier.location, message, source=InsertBarriers.name)

@@ -28,9 +28,9 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, slice_dot
-from tessera_tools.passes.tileas.kernel import kernels, target_of
 from tessera_tools.passes.tileas.memory_order import writes_memory
-from tessera_tools.passes.tileas.shared_memory import allocate
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.shared_memory import allocate
 from tessera_tools.target import Target
 
 MOST_STAGES = 4
@@ -204,7 +204,7 @@ def _may_run_early(op: Any, loop: scf.For) -> bool:
     A division may not, unless its divisor is a harmless constant or comes from outside the loop and is positive: what
     is known of a divisor inside the loop need not hold after the last iteration.
     """
-    if getattr(op, "is_speculatable", True):
+    if op.is_speculatable():
         return True
     divisor = op.operand(1)
     home = divisor.owner_block

@@ -16,24 +16,33 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.core import BlockArgument, Operation, Value
-from tessera_tools.ir.effects import own_effects
+from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.flow import sources
 
 
-def memory_kinds(op: Operation) -> frozenset[str]:
-    """What an op in a chain of tokens does to memory: "read", "write"; nothing where it is in none.
+def is_ordered(op: Operation) -> bool:
+    """Whether an op stands in a chain of tokens."""
+    return not op.regions and any(v.type is MEM_TOKEN for v in (*op.operands, *op.results))
 
-    An op that does not say what it does is taken to do both.
+
+def is_access(op: Operation) -> bool:
+    """Whether an op in a chain of tokens accesses memory, or keeps its place among those that do.
+
+    An op that does not say what it does is taken to.
     """
-    if not any(v.type is MEM_TOKEN for v in (*op.operands, *op.results)) or op.regions:
-        return frozenset()
-    effects, _ = own_effects(op)
-    return frozenset(("read", "write")) if effects is None else effects & {"read", "write"}
+    effects = op.effects()
+    return is_ordered(op) and (effects is None or bool(effects.own))
 
 
 def writes_memory(op: Operation) -> bool:
-    """Whether an op in a chain of tokens, or one inside it, writes memory."""
-    return any("write" in memory_kinds(inner) for inner in op.walk())
+    """Whether an op in a chain of tokens, or one inside it, does more to global memory than read it."""
+    return any(_writes(inner) for inner in op.walk() if is_ordered(inner))
+
+
+def _writes(op: Operation) -> bool:
+    return op.effects() is None or any(
+        effect.kind is not Kind.READ and effect.resource is not Resource.SHARED for effect, _ in accesses(op)
+    )
 
 
 class MemoryOrder:
@@ -72,7 +81,7 @@ class MemoryOrder:
                 first = None if again else _at_first(value, op)
                 work += _sources(value) if first is None else [first]
                 continue
-            if memory_kinds(source):
+            if is_access(source):
                 found.add(source)
             # What comes before an op of the same block is the same for both: it is in the same loops.
             known = self._before.get((source, again)) if source.parent is op.parent else None

@@ -12,24 +12,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.access import contiguous_axis, storage_bits
-from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
+from tessera_tools.analysis.access import storage_bits
+from tessera_tools.dialects import arith, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
-from tessera_tools.layout import LayoutError, LinearLayout, contiguous_elements
+from tessera_tools.layout import LayoutError, LinearLayout
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.kernel import kernels
-from tessera_tools.passes.tileas.layout_rules import FREE, copies, is_tile
+from tessera_tools.planning.accesses import access_vector, fills_sectors
+from tessera_tools.planning.kernel import kernels
+from tessera_tools.planning.layout_rules import FREE, copies, is_tile
 
 MOST_REMATERIALIZED = 8
 """Ops that are done once more, at most, in place of one conversion."""
 _DEAR = ("arith.divf", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.remf")
-SECTOR_BYTES = 32
-"""Global memory moves in sectors of 32 bytes; an access that fills them wastes nothing."""
 
 
 @dataclass(frozen=True)
@@ -187,37 +186,6 @@ def _feeds_dot(op: nv_tileas.ConvertLayout) -> bool:
         isinstance(user, nv_tileas.Dot) and use_index < 2
         for user, use_index in ((u.owner, u.index) for u in op.res.uses)
     )
-
-
-def access_vector(access: Any, layout: LinearLayout) -> int:
-    """Elements of one access of that layout, no more than the access's atom allows."""
-    view = access.view.defining_op
-    axis = layout_axis(view, access)
-    bits = storage_bits(access.view.type.element)
-    most = max(1, access.atom.bits // bits)
-    return contiguous_elements(layout, axis, most, most, most)
-
-
-def layout_axis(view: Any, access: Any) -> int:
-    """The axis along which the view's elements are neighbours; the last where none is known to be."""
-    axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
-    return access.view.type.rank - 1 if axis is None else axis
-
-
-def fills_sectors(access: Any, layout: LinearLayout) -> bool:
-    """Whether the accesses of a warp cover whole sectors: neighbouring lanes together reach 32 bytes of a row."""
-    view = access.view.defining_op
-    axis = layout_axis(view, access)
-    vector = access_vector(access, layout)
-    bits = storage_bits(access.view.type.element)
-    name = f"dim{axis}"
-    position = [n for n, _ in layout.outs].index(name)
-    run = vector
-    for basis in layout.bases["lane"]:
-        others = [b for i, b in enumerate(basis) if i != position]
-        if basis[position] == run and not any(others):
-            run *= 2
-    return run * bits >= SECTOR_BYTES * 8
 
 
 def _narrowed(atom: CopyAtomAttr, access: Any, layout: LinearLayout) -> CopyAtomAttr:

@@ -30,7 +30,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.target import Target
 
 INTERVAL, STAGES, STAGE, CYCLE, AGENT, DEPTH = (

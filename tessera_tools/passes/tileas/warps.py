@@ -21,8 +21,8 @@ from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.assign_layouts import MOST_ELEMENTS
-from tessera_tools.passes.tileas.dot_layouts import piece_of
-from tessera_tools.passes.tileas.mma_atoms import mma_atom
+from tessera_tools.planning.dot_layouts import piece_of
+from tessera_tools.planning.mma_atoms import mma_atom
 from tessera_tools.target import Target
 
 LANES = 32

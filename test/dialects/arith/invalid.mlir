@@ -93,3 +93,43 @@ func.func @select_shape(%c: vector<8xi1>, %a: vector<4xi32>) {
   %0 = arith.select %c, %a, %a : vector<8xi1>, vector<4xi32>
   return
 }
+
+// -----
+
+func.func @scalable_to_fixed(%a: vector<[4]xi32>) {
+  // expected-error @below {{'arith.trunci' op requires the same shape for all operands and results}}
+  %0 = arith.trunci %a : vector<[4]xi32> to vector<4xi8>
+  return
+}
+
+// -----
+
+func.func @cast_changes_the_encoding(%a: tensor<4xf32, "x">) {
+  // expected-error @below {{'arith.extf' op operand type 'tensor<4xf32, "x">' and result type 'tensor<4xf64, "y">' are cast incompatible}}
+  %0 = arith.extf %a : tensor<4xf32, "x"> to tensor<4xf64, "y">
+  return
+}
+
+// -----
+
+func.func @select_encoding(%c: tensor<8xi1, "x">, %a: tensor<8xi32, "y">) {
+  // expected-error @below {{'arith.select' op expected condition type to have the same shape as the result type}}
+  %0 = arith.select %c, %a, %a : tensor<8xi1, "x">, tensor<8xi32, "y">
+  return
+}
+
+// -----
+
+func.func @overflow_of_another_shape(%a: vector<8xi32>) {
+  // expected-error @below {{'arith.addui_extended' op if an operand is non-scalar, then all results must be non-scalar}}
+  %0:2 = arith.addui_extended %a, %a : vector<8xi32>, i1
+  return
+}
+
+// -----
+
+func.func @invalid_op_at_the_end(%a: f32) {
+  // expected-error @below {{attribute 'predicate' failed to satisfy constraint: allowed 64-bit signless integer cases}}
+  %0 = "arith.cmpf"(%a, %a) {predicate = 42} : (f32, f32) -> i1
+  return
+}

@@ -275,7 +275,7 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
   %a = iota : tile<8xi32>
   %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
   (%x: tile<i32>, %y: tile<i32>) {
-    // expected-error @below {{only pure operations are allowed inside 'cuda_tile.reduce'}}
+    // expected-error @below {{only memory-effect-free operations are allowed inside 'cuda_tile.reduce'}}
     %t = print_tko "no" -> token
     yield %x : tile<i32>
   }

@@ -113,7 +113,7 @@ entry @e(%i: tile<i32>) {
 // -----
 
 entry @e(%f: tile<f32>) {
-  // expected-error @below {{operand #1 must be tile of i1 or i8 or i16 or i32 or i64 values, but got '!cuda_tile.tile<f32>'}}
+  // expected-error @below {{operand #1 must be tile of i1 or i8 or i16 or i32 values, but got '!cuda_tile.tile<f32>'}}
   %0 = fpowi %f, %f : tile<f32>, tile<f32>
 }
 
@@ -449,7 +449,7 @@ entry @e(%p: tile<ptr<f32>>, %i: tile<i32>) {
   %x = constant <f32: 1.0> : tile<8x16xf32>
   %v = make_tensor_view %p, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>
   %w = make_partition_view %v : partition_view<tile=(8x16), tensor_view<64x64xf32, strides=[64,1]>>
-  // expected-error @below {{expected 2 inbounds flags, one for each index, got 1}}
+  // expected-error @below {{inbounds size (1) must match the number of index dimensions (2)}}
   %t = atomic_red_view_tko relaxed device %w[%i, %i], addf, %x inbounds = [true] : tile<8x16xf32>, partition_view<tile=(8x16), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token
 }
 
@@ -492,26 +492,6 @@ entry @e(%p: tile<ptr<f32>>) {
   %w = make_partition_view %v : partition_view<tile=(8x16), tensor_view<64x64xf32, strides=[64,1]>>
   // expected-error @below {{index operand 0 must be a scalar tile (rank 0), got shape 4}}
   %t = atomic_red_view_tko relaxed device %w[%i, %i], addf, %x : tile<8x16xf32>, partition_view<tile=(8x16), tensor_view<64x64xf32, strides=[64,1]>>, tile<4xi32> -> token
-}
-
-// -----
-
-entry @e(%p: tile<ptr<f32>>, %i: tile<i32>, %j: tile<i64>) {
-  %x = constant <f32: 1.0> : tile<8x16xf32>
-  %v = make_tensor_view %p, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>
-  %w = make_partition_view %v : partition_view<tile=(8x16), tensor_view<64x64xf32, strides=[64,1]>>
-  // expected-error @below {{expected index type 1 to be the same as other index types ('!cuda_tile.tile<i32>'), got '!cuda_tile.tile<i64>'}}
-  %t = atomic_red_view_tko relaxed device %w[%i, %j], addf, %x : tile<8x16xf32>, partition_view<tile=(8x16), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32>, tile<i64> -> token
-}
-
-// -----
-
-entry @e(%p: tile<ptr<f32>>, %i: tile<i32>) {
-  %x = constant <f32: 1.0> : tile<8x16xf32>
-  %v = make_tensor_view %p, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>
-  %w = make_partition_view %v : partition_view<tile=(8x16), padding_value = zero, tensor_view<64x64xf32, strides=[64,1]>>
-  // expected-error @below {{views with padding_value are not supported for atomic reductions}}
-  %t = atomic_red_view_tko relaxed device %w[%i, %i], addf, %x : tile<8x16xf32>, partition_view<tile=(8x16), padding_value = zero, tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token
 }
 
 // -----
@@ -594,7 +574,7 @@ entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
 entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
   %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<f32, <multicast>>> -> tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>
   %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>
-  // expected-error @below {{expected 1 inbounds flags, one for each index, got 2}}
+  // expected-error @below {{inbounds size (2) must match the number of index dimensions (1)}}
   %0, %t = multimem_load_reduce_view_tko weak %w[%i] inbounds = [true, true] : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<i32> -> tile<8xf32>, token
 }
 
@@ -801,7 +781,7 @@ entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
   %x = constant <f32: 1.0> : tile<8xf32>
   %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<f32, <multicast>>> -> tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>
   %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>
-  // expected-error @below {{expected 1 inbounds flags, one for each index, got 2}}
+  // expected-error @below {{inbounds size (2) must match the number of index dimensions (1)}}
   %t = multimem_store_view_tko weak %w, %x[%i] inbounds = [true, true] : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<8xf32>, tile<i32> -> token
 }
 
@@ -840,4 +820,32 @@ entry @e(%p: tile<ptr<f16, <multicast>>>, %i: tile<i32>) {
   %0 = constant <f16: 1.0> : tile<8xf16>
   // expected-error @below {{supports only add for floating-point element types}}
   %t = multimem_reduce_view_tko relaxed device %w, %0[%i] attributes {reduction = #cuda_tile.multimem_reduction_kind<min>} : partition_view<tile=(8), tensor_view<64xf16, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<8xf16>, tile<i32> -> token
+}
+
+// -----
+
+entry @e(%f: tile<f32>, %i: tile<i64>) {
+  // expected-error @below {{operand #1 must be tile of i1 or i8 or i16 or i32 values, but got '!cuda_tile.tile<i64>'}}
+  %0 = fpowi %f, %i : tile<f32>, tile<i64>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f16, <multicast>>>, %i: tile<i32>) {
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<f16, <multicast>>> -> tensor_view<64xf16, strides=[1], #cuda_tile.ptr_attr<multicast>>
+  %w = make_partition_view %v : partition_view<tile=(1), tensor_view<64xf16, strides=[1], #cuda_tile.ptr_attr<multicast>>>
+  // expected-error @below {{multimem op requires tile total size to be a multiple of 4 bytes for float element types; got 1 element(s) of 16 bits (total 16 bits)}}
+  %0, %t = multimem_load_reduce_view_tko weak %w[%i] : partition_view<tile=(1), tensor_view<64xf16, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<i32> -> tile<1xf16>, token
+}
+
+// -----
+
+entry @e() {
+  %a = constant <f8E5M2: 1.0> : tile<8x64xf8E5M2>
+  %b = constant <f8E5M2: 1.0> : tile<64x8xf8E5M2>
+  %c = constant <f32: 0.0> : tile<8x8xf32>
+  %s = constant <fnv8E5M3FNU: 1.0> : tile<8x2xfnv8E5M3FNU>
+  %u = constant <fnv8E5M3FNU: 1.0> : tile<2x8xfnv8E5M3FNU>
+  // expected-error @below {{Scale type 'fnv8E5M3FNU' expects lhs and rhs element types to be 'f4E2M1FN', but got 'f8E5M2'}}
+  %d = mmaf_scaled %a, %b, %c, %s, %u : tile<8x64xf8E5M2>, tile<64x8xf8E5M2>, tile<8x8xf32>, tile<8x2xfnv8E5M3FNU>, tile<2x8xfnv8E5M3FNU>
 }

@@ -67,3 +67,113 @@ func.func @reinterpret(%m: memref<?xf32>) {
   %0 = memref.reinterpret_cast %m to offset: [0], sizes: [10], strides: [1] : memref<?xf32> to memref<1xf32, strided<[1]>>
   return
 }
+
+// -----
+
+func.func @subview_offset(%m: memref<16x16xf32>, %i: index) {
+  // expected-error @below {{expected result type to be 'memref<8x8xf32, strided<[16, 1], offset: ?>>' or a rank-reduced version}}
+  %0 = memref.subview %m[%i, 8] [8, 8] [1, 1] : memref<16x16xf32> to memref<8x8xf32, strided<[16, 1], offset: 8>>
+  return
+}
+
+// -----
+
+func.func @subview_strides(%m: memref<4x16xf32>) {
+  // expected-error @below {{expected result type to be 'memref<4x8xf32, strided<[16, 2]>>' or a rank-reduced version. (mismatch of result layout)}}
+  %0 = memref.subview %m[0, 0] [4, 8] [1, 2] : memref<4x16xf32> to memref<4x8xf32, strided<[16, 1]>>
+  return
+}
+
+// -----
+
+func.func @subview_bounds(%m: memref<16xf32>) {
+  // expected-error @below {{slice along dimension 0 runs out-of-bounds: 16 >= 16}}
+  %0 = memref.subview %m[10] [3] [3] : memref<16xf32> to memref<3xf32, strided<[3], offset: 10>>
+  return
+}
+
+// -----
+
+func.func @subview_negative(%m: memref<16xf32>) {
+  // expected-error @below {{expected offsets to be non-negative, but got -1}}
+  %0 = memref.subview %m[-1] [3] [1] : memref<16xf32> to memref<3xf32, strided<[1], offset: -1>>
+  return
+}
+
+// -----
+
+#mod = affine_map<(d0) -> (d0 mod 4)>
+func.func @subview_of_what_is_not_strided(%m: memref<16xf32, #mod>) {
+  // expected-error @below {{is not strided}}
+  %0 = memref.subview %m[0] [3] [1] : memref<16xf32, #mod> to memref<3xf32>
+  return
+}
+
+// -----
+
+func.func @reinterpret_offset(%m: memref<?xf32>) {
+  // expected-error @below {{expected result type with offset = 4 instead of 2}}
+  %0 = memref.reinterpret_cast %m to offset: [4], sizes: [10], strides: [1] : memref<?xf32> to memref<10xf32, strided<[1], offset: 2>>
+  return
+}
+
+// -----
+
+func.func @reinterpret_stride(%m: memref<?xf32>, %s: index) {
+  // expected-error @below {{expected result type with stride = dynamic instead of 1 in dim = 0}}
+  %0 = memref.reinterpret_cast %m to offset: [0], sizes: [10], strides: [%s] : memref<?xf32> to memref<10xf32>
+  return
+}
+
+// -----
+
+func.func @cast_strides(%m: memref<4x8xf32, strided<[8, 1]>>) {
+  // expected-error @below {{operand type 'memref<4x8xf32, strided<[8, 1]>>' and result type 'memref<4x8xf32, strided<[16, 2]>>' are cast incompatible}}
+  %0 = memref.cast %m : memref<4x8xf32, strided<[8, 1]>> to memref<4x8xf32, strided<[16, 2]>>
+  return
+}
+
+// -----
+
+func.func @expand_layout(%m: memref<30x20xf32, strided<[4000, 2], offset: 100>>) {
+  // expected-error @below {{expected expanded type to be 'memref<2x15x20xf32, strided<[60000, 4000, 2], offset: 100>>' but found 'memref<2x15x20xf32, strided<[4000, 4000, 2], offset: 100>>'}}
+  %0 = memref.expand_shape %m [[0, 1], [2]] output_shape [2, 15, 20]
+    : memref<30x20xf32, strided<[4000, 2], offset: 100>> into memref<2x15x20xf32, strided<[4000, 4000, 2], offset: 100>>
+  return
+}
+
+// -----
+
+func.func @expand_shape(%m: memref<30xf32>) {
+  // expected-error @below {{invalid output shape provided at pos 1}}
+  %0 = memref.expand_shape %m [[0, 1]] output_shape [2, 16] : memref<30xf32> into memref<2x15xf32>
+  return
+}
+
+// -----
+
+func.func @collapse_gap(%m: memref<3x4xf32, strided<[5, 1]>>) {
+  // expected-error @below {{invalid source layout map or collapsing non-contiguous dims}}
+  %0 = memref.collapse_shape %m [[0, 1]] : memref<3x4xf32, strided<[5, 1]>> into memref<12xf32, strided<[1]>>
+  return
+}
+
+// -----
+
+func.func @collapse_dynamic(%m: memref<?x4xf32>) {
+  // expected-error @below {{collapsed dim (0) must be dynamic if and only if reassociation group is dynamic}}
+  %0 = memref.collapse_shape %m [[0, 1]] : memref<?x4xf32> into memref<12xf32>
+  return
+}
+
+// -----
+
+func.func @copy_shapes(%a: memref<2x3xf32>, %b: memref<3x2xf32>) {
+  // expected-error @below {{requires the same shape for all operands}}
+  memref.copy %a, %b : memref<2x3xf32> to memref<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @rank_of_the_layout(%m: memref<2x3xf32, strided<[1]>>)  // expected-error {{expected the number of strides to match the rank}}

@@ -38,4 +38,5 @@ module {
     %assume_align = memref.assume_alignment %arg2, 16 : memref<4x8xf32>
     return
   }
+  func.func private @static_strides(memref<2xf32, strided<[-1], offset: 6>>, memref<2xf32, strided<[2], offset: -1>>, memref<?xf32, strided<[?], offset: ?>>)
 }

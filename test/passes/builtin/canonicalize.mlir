@@ -53,3 +53,39 @@ func.func @dead_argument(%a: i32, %c: i1) {
 ^end:
   return
 }
+
+// A volatile load, and an atomic one that orders others, is needed although nobody uses its result.
+// CHECK-LABEL: llvm.func @ordered_loads
+llvm.func @ordered_loads(%p: !llvm.ptr) {
+  // CHECK-NEXT: llvm.load volatile
+  // CHECK-NEXT: llvm.load {{.*}} atomic acquire
+  // CHECK-NEXT: llvm.return
+  %0 = llvm.load volatile %p : !llvm.ptr -> i32
+  %1 = llvm.load %p atomic acquire {alignment = 4 : i64} : !llvm.ptr -> i32
+  %2 = llvm.load %p atomic unordered {alignment = 4 : i64} : !llvm.ptr -> i32
+  %3 = llvm.load %p : !llvm.ptr -> i32
+  llvm.return
+}
+
+// Blocks that only branch in a circle stay one; nothing is done in blocks that no path reaches.
+// CHECK-LABEL: func.func @circles
+func.func @circles(%c: i1) {
+  // CHECK-NEXT: cf.cond_br %{{.*}}, ^[[A:.*]], ^[[B:.*]]
+  // CHECK-NEXT: ^[[A]]:
+  // CHECK-NEXT: cf.br ^[[A]]
+  // CHECK-NEXT: ^[[B]]:
+  // CHECK-NEXT: cf.br ^[[B]]
+  // CHECK-NOT: arith
+  cf.cond_br %c, ^a, ^b
+^a:
+  cf.br ^a
+^b:
+  cf.br ^d
+^d:
+  cf.br ^b
+^lost:
+  %0 = arith.addi %0, %1 : i32
+  %1 = arith.select %2, %0, %1 : i32
+  %2 = arith.xori %2, %2 : i1
+  cf.br ^lost
+}

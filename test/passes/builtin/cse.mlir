@@ -177,3 +177,28 @@ nv_tileaa.func @left_early(%a: i32, %c: i1) -> (i32, i32) {
   }
   nv_tileaa.return %r, %s : i32, i32
 }
+
+// A volatile access, and an atomic one that orders others, stands for a write: it is not merged, nor are reads across it.
+// CHECK-LABEL: llvm.func @ordered_loads
+llvm.func @ordered_loads(%p: !llvm.ptr, %q: !llvm.ptr) -> !llvm.struct<(i32, i32, i32, i32)> {
+  // CHECK-COUNT-2: llvm.load volatile
+  // CHECK-COUNT-2: llvm.load {{.*}} atomic monotonic
+  // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 8 : i64}
+  %0 = llvm.load volatile %p : !llvm.ptr -> i32
+  %1 = llvm.load volatile %p : !llvm.ptr -> i32
+  %2 = llvm.load %p atomic monotonic {alignment = 4 : i64} : !llvm.ptr -> i32
+  %3 = llvm.load %p atomic monotonic {alignment = 4 : i64} : !llvm.ptr -> i32
+  %x = llvm.load %q {alignment = 8 : i64} : !llvm.ptr -> i32
+  llvm.store volatile %x, %p : i32, !llvm.ptr
+  %y = llvm.load %q {alignment = 8 : i64} : !llvm.ptr -> i32
+  // CHECK-COUNT-1: llvm.load %{{.*}} atomic unordered
+  // CHECK-NOT: llvm.load
+  %4 = llvm.load %p atomic unordered {alignment = 4 : i64} : !llvm.ptr -> i32
+  %5 = llvm.load %p atomic unordered {alignment = 4 : i64} : !llvm.ptr -> i32
+  %s = llvm.mlir.undef : !llvm.struct<(i32, i32, i32, i32)>
+  %s0 = llvm.insertvalue %x, %s[0] : !llvm.struct<(i32, i32, i32, i32)>
+  %s1 = llvm.insertvalue %y, %s0[1] : !llvm.struct<(i32, i32, i32, i32)>
+  %s2 = llvm.insertvalue %4, %s1[2] : !llvm.struct<(i32, i32, i32, i32)>
+  %s3 = llvm.insertvalue %5, %s2[3] : !llvm.struct<(i32, i32, i32, i32)>
+  llvm.return %s3 : !llvm.struct<(i32, i32, i32, i32)>
+}

@@ -104,3 +104,16 @@ nv_tileaa.func @left_early(%a: i32, %c: i1) {
   }
   nv_tileaa.return
 }
+
+// A volatile load, and an atomic one that orders others, is needed although nobody uses its result.
+// CHECK-LABEL: llvm.func @ordered_loads
+llvm.func @ordered_loads(%p: !llvm.ptr) {
+  // CHECK-NEXT: llvm.load volatile
+  // CHECK-NEXT: llvm.load {{.*}} atomic acquire
+  // CHECK-NEXT: llvm.return
+  %0 = llvm.load volatile %p : !llvm.ptr -> i32
+  %1 = llvm.load %p atomic acquire {alignment = 4 : i64} : !llvm.ptr -> i32
+  %2 = llvm.load %p atomic unordered {alignment = 4 : i64} : !llvm.ptr -> i32
+  %3 = llvm.load %p : !llvm.ptr -> i32
+  llvm.return
+}

@@ -151,3 +151,30 @@ entry @tiles(%a: tile<i32>, %n: tile<i32>) {
   }
   return
 }
+
+// What is undefined for some operands leaves the loop only where they are known.
+// CHECK-LABEL: func.func @speculation
+func.func @speculation(%m: memref<?x?xf32>, %i: index, %a: i32, %b: i32, %lo: index, %hi: index, %step: index) {
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c7 = llvm.mlir.constant(7 : i32) : i32
+  // CHECK:      %[[DIM:.*]] = memref.dim %{{.*}}, %c1
+  // CHECK-NEXT: %[[REM:.*]] = llvm.urem
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: memref.dim %{{.*}}, %i
+  // CHECK-NEXT: memref.dim %{{.*}}, %c3
+  // CHECK-NEXT: llvm.udiv
+  // CHECK-NEXT: llvm.srem
+  scf.for %k = %lo to %hi step %step {
+    %0 = memref.dim %m, %c1 : memref<?x?xf32>
+    %1 = memref.dim %m, %i : memref<?x?xf32>
+    %2 = memref.dim %m, %c3 : memref<?x?xf32>
+    %3 = llvm.udiv %a, %b : i32
+    %4 = llvm.srem %a, %b : i32
+    %5 = llvm.urem %a, %c7 : i32
+    func.call @use_all(%0, %1, %2, %3, %4, %5) : (index, index, index, i32, i32, i32) -> ()
+  }
+  return
+}
+
+func.func private @use_all(index, index, index, i32, i32, i32)

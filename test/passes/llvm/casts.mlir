@@ -2,11 +2,10 @@
 // RUN: filecheck %s --input-file %t
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // An f64 is truncated to f32 with the last bit set if anything was lost, and rounded from there.
+  // An f64 is rounded toward zero to f32, with the last bit set if anything was lost, and rounded from there.
   // CHECK-LABEL: llvm.func @odd
   nv_tileaa.func @odd(%x: f64, %p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    // CHECK: %[[NEAR:.*]] = llvm.fptrunc %{{.*}} : f64 to f32
-    // CHECK: llvm.fcmp "ogt"
+    // CHECK: llvm.call_intrinsic "llvm.nvvm.d2f.rz"(%x) : (f64) -> f32
     // CHECK: llvm.fcmp "one"
     // CHECK: %[[ODD:.*]] = llvm.or
     // CHECK: llvm.fptrunc %{{.*}} : f32 to bf16

@@ -54,9 +54,9 @@ func.func @counted(%lo: i32, %hi: i32, %step: i32) attributes {cute.kernel, nvvm
   // CHECK: llvm.br ^[[HEAD:.*]](%[[LO]], %[[FIRST]] : i32, i1)
   // CHECK: ^[[HEAD]](%[[I:.*]]: i32, %[[MORE:.*]]: i1):
   // CHECK: llvm.cond_br %[[MORE]]
-  // CHECK: %[[NEXT:.*]] = llvm.add %[[I]], %[[STEP]]
   // CHECK: %[[LEFT:.*]] = llvm.sub %[[HI]], %[[I]]
   // CHECK: %[[AGAIN:.*]] = llvm.icmp "ugt" %[[LEFT]], %[[STEP]]
+  // CHECK: %[[NEXT:.*]] = llvm.add %[[I]], %[[STEP]]
   // CHECK: llvm.br ^[[HEAD]](%[[NEXT]], %[[AGAIN]] : i32, i1)
   scf.for %i = %lo to %hi step %step : i32 {
     nvvm.barrier0

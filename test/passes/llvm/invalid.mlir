@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --convert-nv-tile-func-to-llvm --convert-tileas-to-llvm --split-input-file --verify-diagnostics
+// RUN: tessera-opt %s --verify-each=false --convert-nv-tile-func-to-llvm --convert-tileas-to-llvm --split-input-file --verify-diagnostics
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @returns(%x: i32) -> i32 attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
@@ -71,7 +71,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @unknown(%x: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     // expected-error @below {{failed to legalize operation: convert-tileas-to-llvm has no lowering for it}}
-    %0 = math.cbrt %x : f32
+    %0 = gpu.subgroup_id : index
     nv_tileaa.return
   }
 }
@@ -106,7 +106,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @padded_integers(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
     %v = nv_tileaa.make_memref %p, shape = [64], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<64xi32>
-    // expected-error @below {{padding 'nan' has no value of type i32}}
+    // expected-error @below {{no padding with nan of elements that have none ('i32')}}
     %x, %l = nv_tileas.tiled_load %v[%i], %t padding nan {atom = #cute.copy_atom<sm80_ldg_32_i32>} : !nv_tileaa.memref<64xi32> -> tensor<32xi32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileaa.mem_token
     nv_tileaa.return
   }
@@ -136,8 +136,8 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @directed(%x: f64) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    // expected-error @below {{has no lowering from f64 to f32 with rounding mode downward}}
-    %0 = arith.truncf %x downward : f64 to f32
+    // expected-error @below {{has no lowering from f64 to f32 with rounding mode to_nearest_away}}
+    %0 = arith.truncf %x to_nearest_away : f64 to f32
     nv_tileaa.return
   }
 }
@@ -168,5 +168,19 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   // expected-error @below {{region types conversion failed: type tensor<32xf32> has no counterpart in llvm}}
   func.func @tile(%x: tensor<32xf32>) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
     func.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @held(%p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %b = nv_tileaa.splat %p : !llvm.ptr<1> -> tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
+    %i = nv_tileaa.iota : tensor<128xi32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
+    %q = nv_tileaa.offset %b, %i, f32 : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, tensor<128xi32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
+    // expected-error @below {{moves 4 elements at a time by its atom #cute.copy_atom<sm80_ldg_128_f32>, but a thread holds 2 neighbours in its layout; choose a narrower atom}}
+    %v, %l = nv_tileaa.load %q, %t {axis = 0 : i64, copy_atom = #cute.copy_atom<sm80_ldg_128_f32>} : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>> -> tensor<128xf32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, !nv_tileaa.mem_token
+    nv_tileaa.return
   }
 }

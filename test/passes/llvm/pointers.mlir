@@ -20,7 +20,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 
-  // A layout that holds two neighbours moves two, whatever the atom would allow.
+  // A thread holds four elements, two of them neighbours, which one instruction moves.
   // CHECK-LABEL: llvm.func @held(
   // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xf32>
   // CHECK-NOT: llvm.load
@@ -29,7 +29,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     %b = nv_tileaa.splat %p : !llvm.ptr<1> -> tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
     %i = nv_tileaa.iota : tensor<128xi32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
     %q = nv_tileaa.offset %b, %i, f32 : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, tensor<128xi32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
-    %v, %l = nv_tileaa.load %q, %t {axis = 0 : i64, copy_atom = #cute.copy_atom<sm80_ldg_128_f32>} : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>> -> tensor<128xf32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, !nv_tileaa.mem_token
+    %v, %l = nv_tileaa.load %q, %t {axis = 0 : i64, copy_atom = #cute.copy_atom<sm80_ldg_64_f32>} : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>> -> tensor<128xf32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, !nv_tileaa.mem_token
     nv_tileaa.return
   }
 

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --tileas-insert-barriers --split-input-file --verify-diagnostics
+// RUN: tessera-opt %s --verify-each=false --tileas-insert-barriers --split-input-file --verify-diagnostics
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @kernel(%v: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {

@@ -35,8 +35,8 @@ from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.tileas.insert_barriers import InsertBarriers
-from tessera_tools.passes.tileas.layout_rules import coalesced
-from tessera_tools.passes.tileas.shared_memory import allocate, conversion_plan
+from tessera_tools.planning.layout_rules import coalesced
+from tessera_tools.planning.shared_memory import allocate, conversion_plan
 from tessera_tools.runtime import device
 from tessera_tools.target import lookup, targets
 

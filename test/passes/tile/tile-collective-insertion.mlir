@@ -217,3 +217,70 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
     return %d : memref<128x32xf32, 5>
   }
 }
+
+// -----
+
+// Attention: what is cut of batch, heads and queries is cut of the result.  Of keys every rank has a part of attention,
+// and parts are combined by the maxima and sums of their rows.
+
+// CHECK:       module attributes {tile.mesh = #tile.mesh<x = 4>} {
+module attributes {tile.mesh = #tile.mesh<x = 4>} {
+  // CHECK-LABEL: func.func @heads
+  // CHECK-NEXT:  %[[O:.+]] = tile.flash_attention %Q, %K, %V {causal} : (memref<2x64x16xf16>, memref<2x64x16xf16>, memref<2x64x16xf16>) -> memref<2x64x16xf16>
+  // CHECK-NEXT:  return %[[O]]
+  func.func @heads(%Q: memref<8x64x16xf16> {sharding = #tile.sharding<[{x}, {}, {}]>},
+                   %K: memref<8x64x16xf16> {sharding = #tile.sharding<[{x}, {}, {}]>},
+                   %V: memref<8x64x16xf16> {sharding = #tile.sharding<[{x}, {}, {}]>})
+      -> (memref<8x64x16xf16> {sharding = #tile.sharding<[{x}, {}, {}]>}) {
+    %O = tile.flash_attention %Q, %K, %V {causal}
+        : (memref<8x64x16xf16>, memref<8x64x16xf16>, memref<8x64x16xf16>) -> memref<8x64x16xf16>
+    return %O : memref<8x64x16xf16>
+  }
+
+  // A causal mask compares the positions of a part.
+
+  // CHECK-LABEL: func.func @queries
+  // CHECK-NEXT:  %[[ALL:.+]] = tile.iota : memref<64xi32>
+  // CHECK-NEXT:  %[[OWN:.+]] = tile.all_slice %[[ALL]] {dim = 0 : i64, mesh_axis = "x"} : memref<64xi32> -> memref<16xi32>
+  // CHECK-NEXT:  %[[O:.+]] = tile.flash_attention %Q, %K, %V at %[[OWN]], %[[ALL]] {causal}
+  // CHECK-NEXT:  return %[[O]]
+  func.func @queries(%Q: memref<64x16xf16> {sharding = #tile.sharding<[{x}, {}]>}, %K: memref<64x16xf16>,
+                     %V: memref<64x16xf16>) -> (memref<64x16xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
+    %O = tile.flash_attention %Q, %K, %V {causal}
+        : (memref<64x16xf16>, memref<64x16xf16>, memref<64x16xf16>) -> memref<64x16xf16>
+    return %O : memref<64x16xf16>
+  }
+
+  // As the passes' description names the axis: along the keys, over which attention sums; the result is scattered.
+
+  // CHECK-LABEL: func.func @keys
+  // CHECK-SAME:  %K: memref<16x16xf16> {sharding = #tile.sharding<[{x}, {}]>}
+  // CHECK-NEXT:  %[[P:.+]]:3 = tile.flash_attention %Q, %K, %V {scale = 5.000000e-01 : f32} : (memref<64x16xf16>, memref<16x16xf16>, memref<16x16xf16>) -> (memref<64x16xf32>, memref<64xf32>, memref<64xf32>)
+  // CHECK-NEXT:  %[[M:.+]] = tile.allreduce %[[P]]#1 {{.*}}reduction_kind = "max"
+  // CHECK-NEXT:  %[[R:.+]]:2 = tile.attention_rescale %[[P]]#0, %[[P]]#2, %[[P]]#1, %[[M]] : memref<64x16xf32>, memref<64xf32>
+  // CHECK-NEXT:  %[[O:.+]] = tile.reduce_scatter %[[R]]#0 {dim = 0 : i64, {{.*}}reduction_kind = "sum"} : memref<64x16xf32> -> memref<16x16xf32>
+  // CHECK-NEXT:  %[[L:.+]] = tile.reduce_scatter %[[R]]#1 {dim = 0 : i64, {{.*}}reduction_kind = "sum"} : memref<64xf32> -> memref<16xf32>
+  // CHECK-NEXT:  %[[D:.+]] = tile.attention_divide %[[O]], %[[L]] : memref<16x16xf32>, memref<16xf32> -> memref<16x16xf16>
+  // CHECK-NEXT:  return %[[D]]
+  func.func @keys(%Q: memref<64x16xf16>, %K: memref<64x16xf16> {sharding = "x"}, %V: memref<64x16xf16> {sharding = "x"})
+      -> (memref<64x16xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
+    %O = tile.flash_attention %Q, %K, %V {scale = 0.5 : f32}
+        : (memref<64x16xf16>, memref<64x16xf16>, memref<64x16xf16>) -> memref<64x16xf16>
+    return %O : memref<64x16xf16>
+  }
+
+  // Statistics of all keys: sums that whoever uses them gets added up.
+
+  // CHECK-LABEL: func.func @statistics
+  // CHECK:       %[[M:.+]] = tile.allreduce %{{.*}}#1 {{.*}}reduction_kind = "max"
+  // CHECK-NEXT:  %[[R:.+]], %[[S:.+]] = tile.attention_rescale
+  // CHECK-NEXT:  %[[O:.+]] = tile.allreduce %[[R]] {{.*}}reduction_kind = "sum"
+  // CHECK-NEXT:  %[[L:.+]] = tile.allreduce %[[S]] {{.*}}reduction_kind = "sum"
+  // CHECK-NEXT:  return %[[O]], %[[M]], %[[L]]
+  func.func @statistics(%Q: memref<64x16xf16>, %K: memref<64x16xf16> {sharding = "x"}, %V: memref<64x16xf16>)
+      -> (memref<64x16xf32>, memref<64xf32>, memref<64xf32>) {
+    %O, %m, %l = tile.flash_attention %Q, %K, %V
+        : (memref<64x16xf16>, memref<64x16xf16>, memref<64x16xf16>) -> (memref<64x16xf32>, memref<64xf32>, memref<64xf32>)
+    return %O, %m, %l : memref<64x16xf32>, memref<64xf32>, memref<64xf32>
+  }
+}

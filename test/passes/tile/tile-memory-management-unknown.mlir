@@ -37,15 +37,3 @@ func.func @divided() attributes {tessera.threads = 32} {
   %x = tile.load_shared %s[%i] : memref<32xf32, 3>
   return
 }
-
-// -----
-
-// The swizzle of operands that an instruction's descriptor names is the program's.
-func.func @descriptors() attributes {tessera.kernel} {
-  %a = tile.alloc_shared : memref<64x64xbf16, 3>
-  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xbf16, 3>
-  // expected-remark @below {{so that the swizzle of memref<64x64xbf16, 3> stays}}
-  // expected-remark @below {{so that the swizzle of memref<64x64xbf16, 3> stays}}
-  %d = tile.wgmma %a, %b {intrinsic = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"} : memref<64x64xbf16, 3>, memref<64x64xbf16, 3> -> memref<8x4xf32, 5>
-  return
-}

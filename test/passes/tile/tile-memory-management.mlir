@@ -99,3 +99,31 @@ func.func @coalescing(%A: memref<?x?xf32>, %i: index) attributes {tessera.thread
   %4 = tile.load_global %A[%i, %t] {coalesce = false} : memref<?x?xf32>
   return
 }
+
+// Instructions that are named already read as the others do: their operands are swizzled, and the box of a copy has
+// rows of the swizzle.
+// CHECK-LABEL: func.func @named
+// CHECK: %a = tile.alloc_shared {swizzle = "xor", swizzle_size = 128 : i64} : memref<64x128xbf16, 3>
+// CHECK: tile.tma_load {{.*}}tile.predicted_wavefronts = {{.*}}tile_size = array<i64: 64, 64>
+// CHECK: tile.tma_load {{.*}}tile_size = array<i64: 32, 64>
+// CHECK: tile.wgmma {{.*}}tile.predicted_wavefronts
+func.func @named(%A: memref<64x128xbf16>) attributes {tessera.kernel} {
+  %a = tile.alloc_shared : memref<64x128xbf16, 3>
+  tile.tma_load %A, %a {tile_size = array<i64: 64, 128>} : memref<64x128xbf16>, memref<64x128xbf16, 3>
+  tile.tma_load %A, %a {tile_size = array<i64: 32, 128>} : memref<64x128xbf16>, memref<64x128xbf16, 3>
+  %d = tile.wgmma %a, %a {intrinsic = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", transpose_b = true} : memref<64x128xbf16, 3>, memref<64x128xbf16, 3> -> memref<8x4xf32, 5>
+  return
+}
+
+// A fragment of which nobody knows the tile does not hide the others.
+// CHECK-LABEL: func.func @undecided
+// CHECK: %a = tile.alloc_shared {swizzle = "xor", swizzle_size = 128 : i64}
+// CHECK: tile.mma {{.*}}tile.predicted_wavefronts
+func.func @undecided(%A: memref<64x64xbf16>) attributes {tessera.kernel} {
+  %a = tile.alloc_shared : memref<64x64xbf16, 3>
+  tile.cp_async %A, %a : memref<64x64xbf16>, memref<64x64xbf16, 3>
+  %d = tile.mma %a, %a {transpose_b = true} : memref<64x64xbf16, 3>, memref<64x64xbf16, 3> -> memref<8x4xf32, 5>
+  %x = tile.alloc_register : memref<8x4xf32, 5>
+  %y = tile.add %x, %x : memref<8x4xf32, 5>, memref<8x4xf32, 5> -> memref<8x4xf32, 5>
+  return
+}

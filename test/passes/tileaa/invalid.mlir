@@ -12,9 +12,9 @@ entry @nibbles(%q: tile<ptr<f4E2M1FN>>) {
 
 entry @no_zero(%p: tile<ptr<f8E8M0FNU>>, %i: tile<i32>) {
   %v = make_tensor_view %p, shape = [60], strides = [1] : tensor_view<60xf8E8M0FNU, strides=[1]>
-  %w = make_partition_view %v : partition_view<tile=(16), padding_value = zero, tensor_view<60xf8E8M0FNU, strides=[1]>>
-  // expected-error @+1 {{'cuda_tile.load_view_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no padding with zero of elements that have none ('f8E8M0FNU')}}
-  %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), padding_value = zero, tensor_view<60xf8E8M0FNU, strides=[1]>>, tile<i32> -> tile<16xf8E8M0FNU>, token
+  %w = make_partition_view %v : partition_view<tile=(16), padding_value = neg_zero, tensor_view<60xf8E8M0FNU, strides=[1]>>
+  // expected-error @+1 {{'cuda_tile.load_view_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no padding with neg_zero of elements that have none ('f8E8M0FNU')}}
+  %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), padding_value = neg_zero, tensor_view<60xf8E8M0FNU, strides=[1]>>, tile<i32> -> tile<16xf8E8M0FNU>, token
   return
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sim.kernels import kernel, run
 
-from tessera_tools.sim.builtins import HEAP_BYTES, MOST_OUTPUT, bounded
+from tessera_tools.sim.builtins import HEAP_BYTES, MOST_OUTPUT
 
 HEAP = """
 .extern .func (.param .b64 found) malloc (.param .b64 bytes);
@@ -86,27 +86,38 @@ def test_free_of_null_does_nothing() -> None:
     assert not result.findings
 
 
-def test_what_a_launch_prints_is_bounded() -> None:
-    module = """
-.global .align 1 .b8 text[9] = {37, 54, 53, 48, 48, 48, 100, 10, 0};
+def printed(text: bytes, value: int) -> str:
+    """What every lane prints by the format `text` and two integers of that value."""
+    module = f"""
+.global .align 1 .b8 text[{len(text) + 1}] = {{{", ".join(map(str, text))}, 0}};
 .extern .func (.param .b32 count) vprintf (.param .b64 format, .param .b64 arguments);
 """
-    body = """
+    body = f"""
   .local .align 8 .b8 buffer[8];
-  mov.u32 %r0, 7; st.local.u32 [buffer], %r0; mov.u64 %rd1, buffer; cvta.local.u64 %rd1, %rd1;
-  mov.u64 %rd2, text; cvta.global.u64 %rd2, %rd2;
-  { .param .b64 format; .param .b64 arguments; .param .b32 count;
-    st.param.b64 [format], %rd2; st.param.b64 [arguments], %rd1; call.uni (count), vprintf, (format, arguments); }
+  mov.b32 %r0, {value}; st.local.u32 [buffer], %r0; st.local.u32 [buffer+4], %r0;
+  mov.u64 %rd1, buffer; cvta.local.u64 %rd1, %rd1; mov.u64 %rd2, text; cvta.global.u64 %rd2, %rd2;
+  {{ .param .b64 format; .param .b64 arguments; .param .b32 count;
+    st.param.b64 [format], %rd2; st.param.b64 [arguments], %rd1; call.uni (count), vprintf, (format, arguments); }}
 """
     result, _ = run(kernel(body, module=module), np.zeros(1, np.uint32))
-    assert result.output.startswith(" " * 64_999 + "7\n")
-    assert result.output.endswith("[what is printed beyond 1 MiB is left out]\n")
-    assert len(result.output) <= MOST_OUTPUT + 100
+    return result.output
+
+
+def test_what_a_launch_prints_is_bounded() -> None:
+    output = printed(b"%65000d\n", 7)
+    assert output.startswith(" " * 64_999 + "7\n")
+    assert output.endswith("[what is printed beyond 1 MiB is left out]\n")
+    assert len(output) <= MOST_OUTPUT + 100
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
-    [("1000000000", "65536"), ("-99999", "-65536"), ("9" * 10_000, "65536"), ("12", "12"), (None, None)],
+    "text", [b"%999999999999d", b"%.999999999999d", b"%-99999999d", b"%" + b"9" * 9000 + b"d"]
 )
-def test_a_width_has_a_limit(given: str | None, wanted: str | None) -> None:
-    assert bounded(given) == wanted
+def test_a_width_beyond_what_a_launch_prints_costs_no_memory(text: bytes) -> None:
+    assert len(printed(text, 7)) <= 2 * MOST_OUTPUT + 100
+
+
+def test_a_negative_width_is_to_the_left_and_a_negative_precision_none() -> None:
+    assert printed(b"%*d|", -4).startswith("-4  |")
+    assert printed(b"%.*d|", -4).startswith("-4|")
+    assert len(printed(b"%*d|", -(1 << 31))) <= 2 * MOST_OUTPUT + 100

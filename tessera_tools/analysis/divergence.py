@@ -1,0 +1,74 @@
+"""Which values differ between the threads of a block.
+
+%t = tile.thread_id                       differs
+%x = tile.load_shared %s[%t]              differs: each thread loads for itself
+%i = arith.addi %t, %c1                   differs
+scf.for %j = %c0 to %i                    %j differs, and so does what the loop gives
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tessera_tools.dialects import nv_tileas, scf, tile
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import RankedTensorType
+
+_BY_THREAD = (
+    tile.ThreadId, tile.WarpId, tile.LaneId, tile.LoadShared, tile.LoadSharedVector, tile.LoadGlobal,
+    tile.LoadGlobalVector, nv_tileas.LoadElement, nv_tileas.LoadGlobal,
+)  # fmt: skip
+_REGISTERS = ("nvvm.read.ptx.sreg.tid.", "nvvm.read.ptx.sreg.laneid", "nvvm.read.ptx.sreg.warpid")
+
+
+def divergent_values(function: Operation) -> set[Value]:
+    """The numbers that may differ between the threads of a block, in `tile` and in nv_tileas: thread numbers, what is
+    loaded by thread, and what is computed from them, around loops too.  Tiles are not among them."""
+    found: set[Value] = set()
+    changed = True
+    while changed:
+        changed = False
+        for op in function.walk():
+            for value in _differing(op, found.__contains__):
+                if value not in found:
+                    found.add(value)
+                    changed = True
+    return found
+
+
+def differs(op: Operation, divergent: set[Value]) -> bool:
+    """Whether threads go different ways at a loop or branch."""
+    if isinstance(op, scf.For):
+        return any(v in divergent for v in (op.lower, op.upper, op.step))
+    if isinstance(op, scf.While):
+        ends = [inner for inner in op.walk() if isinstance(inner, scf.Condition)]
+        return any(v in divergent for v in (*op.operands, *(end.condition for end in ends)))
+    return bool(op.regions) and any(v in divergent for v in op.operands)
+
+
+def _differing(op: Any, known: Callable[[Value], bool]) -> list[Value]:
+    """The values that an op gives, or its body begins with, that differ by thread."""
+    if isinstance(op, _BY_THREAD) or op.name.startswith(_REGISTERS):
+        return list(op.results)
+    if isinstance(op, scf.For):
+        body = op.body.entry
+        ends = body.last_op.operands if body.last_op is not None else []
+        found: list[Value] = []
+        for init, argument, end, result in zip(op.inits, body.arguments[1:], ends, op.results, strict=True):
+            if known(init) or known(end) or known(argument):
+                found += [argument, result]
+        if any(map(known, (op.lower, op.upper, op.step))):
+            found += [body.arguments[0], *op.results]
+        return found
+    if isinstance(op, scf.If):
+        lasts = [region.blocks[0].last_op for region in op.regions if region.blocks]
+        return [
+            result
+            for last in lasts
+            for value, result in zip(last.operands if last is not None else (), op.results, strict=False)
+            if known(value) or known(op.condition)
+        ]
+    if op.regions or op.name.startswith("tile.") or not any(map(known, op.operands)):
+        return []
+    return [result for result in op.results if not isinstance(result.type, RankedTensorType)]

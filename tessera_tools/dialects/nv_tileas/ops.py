@@ -1,0 +1,587 @@
+"""The `nv_tileas` dialect (stage 3): tile programs with layouts, buffers and asynchronous copies made explicit.
+
+Every tensor's type carries its layout, `tensor<128x64xf16, #nv_tileas.linear<{register = …, lane = …, warp = …}>>`:
+which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x tile, layout>`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.diagnostics import Refusal
+from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nv_tileaa import (
+    COPY_ATOM,
+    TOKEN,
+    VIEW,
+    PaddingAttr,
+    verify_access,
+    verify_dot,
+)
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.effects import Resource
+from tessera_tools.ir.types import (
+    I1,
+    I32,
+    I64,
+    FloatType,
+    IntegerType,
+    RankedTensorType,
+    ShapedType,
+    VectorType,
+    element_type,
+)
+from tessera_tools.layout import LinearLayout, from_text, to_text
+from tessera_tools.layout.distributed import check_fits, check_hardware
+from tessera_tools.opdef import (
+    ALLOCATE,
+    ANY_RANKED_TENSOR,
+    I32_ATTR,
+    I64_ARRAY,
+    IN_ORDER,
+    PURE,
+    STRING_ATTR,
+    SYNCHRONIZES,
+    UNIT_ATTR,
+    Completion,
+    MemoryEffects,
+    Op,
+    Reach,
+    arrive,
+    attribute,
+    enum,
+    exactly,
+    of,
+    of_class,
+    operand,
+    optional_operand,
+    read,
+    result,
+    same_as,
+    variadic_operand,
+    wait,
+    write,
+)
+
+
+class _LayoutAttr(Attribute):
+    """The base of layout attributes: `{dimension = [bases], …}` in angle brackets."""
+
+    layout: LinearLayout
+
+    @classmethod
+    def parse(cls, s: Any) -> Attribute:
+        s.expect("<")
+        start = s.skip()
+        text = s.balanced()
+        if not text.startswith("{"):
+            raise s.error("expected '{' of a layout", start)
+        s.expect(">")
+        return cls(from_text(text[1:-1]))
+
+    def text(self) -> str:
+        return f"#{self.name}<{{{to_text(self.layout)}}}>"
+
+
+class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
+    """A distributed layout: (register, lane, warp, block) → tile coordinates."""
+
+    def verify(self) -> None:
+        check_hardware(self.layout)
+
+    def verify_encoding(self, shape: tuple[int, ...], element: Type) -> None:
+        check_fits(self.layout, shape)
+
+
+class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
+    """A layout of a shared-memory buffer: offset in elements → tile coordinates."""
+
+    def verify(self) -> None:
+        if tuple(self.layout.in_dims) != ("offset",):
+            raise ValueError(
+                f"the layout has the dimensions {', '.join(self.layout.in_dims)}; expected offset"
+            )
+
+
+class SmemType(ShapedType, name="nv_tileas.smem"):
+    """`!nv_tileas.smem<3x128x64xf16, #nv_tileas.shared<…>>`: stages of one tile in shared memory."""
+
+    layout: SharedAttr | None = None
+
+    @property
+    def resource(self) -> Resource:
+        return Resource.SHARED
+
+    def verify(self) -> None:
+        super().verify()
+        if self.rank < 2 or not self.is_static:
+            raise ValueError("shared memory needs static extents, the number of stages first")
+        if self.layout is not None:
+            shape = tuple(size for _, size in self.layout.layout.outs)
+            if shape != self.shape[1:]:
+                raise ValueError(f"the layout has shape {list(shape)}, the tile is {list(self.shape[1:])}")
+
+    @property
+    def stages(self) -> int:
+        return self.shape[0]
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The shape of one stage."""
+        return self.shape[1:]
+
+    @classmethod
+    def parse(cls, s: Any) -> SmemType:
+        s.expect("<")
+        shape = s.dimensions()
+        element = s.type()
+        layout = s.attribute() if s.optional(",") else None
+        s.expect(">")
+        return cls(shape, element, layout)
+
+    def text(self) -> str:
+        suffix = f", {self.layout}" if self.layout is not None else ""
+        return f"!nv_tileas.smem<{self.dims_text()}{self.element}{suffix}>"
+
+
+SMEM = of(SmemType, summary="nv_tileas.smem")
+ELEMENT = of(FloatType, IntegerType, VectorType, summary="number, or vector of numbers")
+POINTER = of(PointerType, summary="pointer")
+
+
+def layout_of(type: Type) -> LinearLayout:
+    """The layout that a tensor type carries; Refusal if it carries none."""
+    encoding = type.encoding if isinstance(type, RankedTensorType) else None
+    if not isinstance(encoding, LinearAttr):
+        raise Refusal(f"{type} has no layout; run --tileas-assign-layouts first")
+    return encoding.layout
+
+
+def with_layout(type: RankedTensorType, layout: LinearLayout) -> RankedTensorType:
+    """The tensor type with that layout."""
+    return RankedTensorType(type.shape, type.element, LinearAttr(layout))
+
+
+DEFAULT_LOAD, DEFAULT_STORE = "ca", "wb"
+LOADS = (DEFAULT_LOAD, "cg", "cs", "lu", "cv", "L1::evict_first", "L1::evict_last", "L1::no_allocate")
+STORES = (DEFAULT_STORE, "cg", "cs", "wt", "L1::evict_first", "L1::evict_last", "L1::no_allocate")
+"""The cache operators and priorities of ld.global and st.global that ops may name (PTX ISA, "Cache Operators")."""
+
+
+def _verify_cache(op: Any, words: tuple[str, ...]) -> None:
+    if op.cache is not None and op.cache.value not in words:
+        raise op.error(f'has cache = "{op.cache.value}"; expected one of {", ".join(words)}')
+
+
+class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("view")),)):
+    """A tile at element offsets of a view, global memory to registers; elements outside the view are `padding`."""
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    token = operand(TOKEN)
+    atom = attribute(COPY_ATOM)
+    padding = attribute(enum(PaddingAttr), default=PaddingAttr("undef"))
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
+    res = result(ANY_RANKED_TENSOR)
+    out_token = result(TOKEN)
+    assembly = (
+        "$view `[` $indices `]` `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` "
+        "type($out_token)"
+    )
+
+    def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
+        verify_access(self, self.view.type, self.res.type)
+        _verify_indices(self, self.view.type)
+        _verify_cache(self, LOADS)
+
+
+class TiledStore(Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("view")),)):
+    """A tile from registers to element offsets of a view; elements outside the view are not written."""
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    value = operand(ANY_RANKED_TENSOR)
+    token = operand(TOKEN)
+    atom = attribute(COPY_ATOM)
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
+    out_token = result(TOKEN)
+    assembly = (
+        "$view `[` $indices `]` `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` "
+        "type($out_token)"
+    )
+
+    def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
+        verify_access(self, self.view.type, self.value.type)
+        _verify_indices(self, self.view.type)
+        _verify_cache(self, STORES)
+
+
+class TiledPrefetch(Op, name="nv_tileas.tiled_prefetch", traits=(IN_ORDER,)):
+    """Bring a tile of `shape` at element offsets of a view into the L2 cache; what is outside the view is left out."""
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    shape = attribute(I64_ARRAY)
+    assembly = "$view `[` $indices `]` attr-dict `:` type($view)"
+
+    def verify_op(self) -> None:
+        _verify_indices(self, self.view.type)
+        shape = self.shape.values
+        if len(shape) != self.view.type.rank or any(n < 1 or n & (n - 1) for n in shape):
+            raise self.error(
+                f"has shape {list(shape)}; expected a power of two for each axis of {self.view.type}"
+            )
+
+
+class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(ALLOCATE,)):
+    """A buffer in shared memory.  `nv_tileas.offset`, which tileas-insert-barriers sets, says at which byte;
+    `nv_tileas.alignment` asks for a multiple of more than 16 bytes."""
+
+    res = result(SMEM)
+    assembly = "attr-dict `:` type($res)"
+
+
+class AsyncTiledCopy(
+    Op,
+    name="nv_tileas.async.tiled_copy",
+    traits=(MemoryEffects(read("view"), write("buffer", by=Completion.GROUP)),),
+):
+    """Start copying a tile from element offsets of a view to one stage of a buffer.
+
+    Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is
+    committed to has been waited for.  It comes after the accesses that `token` stands for.
+    """
+
+    view = operand(VIEW)
+    indices = variadic_operand(exactly(I32))
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    when = optional_operand(exactly(I1))
+    atom = attribute(COPY_ATOM)
+    token = optional_operand(TOKEN)
+    assembly = (
+        "$view `[` $indices `]` `,` $buffer `[` $stage `]` (`when` $when^)? (`after` $token^)? attr-dict `:` "
+        "type($view) `,` type($buffer)"
+    )
+
+    def verify_op(self) -> None:
+        self.atom.check(self, self.view.type.element)
+        _verify_copy(self, self.view.type, self.buffer.type)
+        _verify_indices(self, self.view.type)
+
+
+def _verify_indices(op: Any, view: Any) -> None:
+    if len(op.indices) != view.rank:
+        raise op.error(f"expected {view.rank} indices for {view}, got {len(op.indices)}")
+
+
+def _verify_copy(op: Op, view: Any, buffer: SmemType) -> None:
+    if view.element is not buffer.element or view.rank != len(buffer.tile):
+        raise op.error(f"copies between {view} and {buffer}: the element types and ranks must agree")
+
+
+class AsyncCommitGroup(
+    Op, name="nv_tileas.async.commit_group", traits=(MemoryEffects(arrive(Completion.GROUP)),)
+):
+    """Commit the copies started since the last commit as one group."""
+
+    assembly = "attr-dict"
+
+
+class AsyncWaitGroup(Op, name="nv_tileas.async.wait_group", traits=(MemoryEffects(wait(Completion.GROUP)),)):
+    """Wait until at most `pending` of this thread's latest groups are incomplete."""
+
+    pending = attribute(I32_ATTR)
+    assembly = "$pending attr-dict"
+
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(wait(Completion.GROUP, pending=self.pending.value))
+
+
+class _OnMBarrier(Op):
+    """The base of ops on an mbarrier: an i64 in shared memory, `!nv_tileas.smem<stages x 1 x i64>`."""
+
+    mbarrier = operand(SMEM)
+    stage = operand(exactly(I32))
+
+    def verify_op(self) -> None:
+        type = self.mbarrier.type
+        if type.element is not I64 or type.tile != (1,):
+            raise self.error(f"takes {type}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>")
+
+
+class MBarrierInit(
+    _OnMBarrier, name="nv_tileas.async.mbarrier_init", traits=(MemoryEffects(write("mbarrier")),)
+):
+    """Make an mbarrier that completes a phase after `count` arrivals; one thread does it, and all see it after."""
+
+    count = attribute(I32_ATTR)
+    assembly = "$mbarrier `[` $stage `]` `,` $count attr-dict `:` type($mbarrier)"
+
+    def verify_op(self) -> None:
+        super().verify_op()
+        if not 1 <= self.count.value < 1 << 20:
+            raise self.error(f"expects {self.count.value} arrivals; an mbarrier counts from 1 to 1048575")
+
+
+class MBarrierArrive(
+    _OnMBarrier,
+    name="nv_tileas.async.mbarrier_arrive",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "mbarrier")),),
+):
+    """Every thread arrives; with `copies`, when the copies that it has started are complete."""
+
+    copies = attribute(UNIT_ATTR, optional=True)
+    assembly = "$mbarrier `[` $stage `]` (`copies` $copies^)? attr-dict `:` type($mbarrier)"
+
+    def effects(self) -> MemoryEffects | None:
+        if self.copies is not None:
+            return MemoryEffects(arrive(Completion.GROUP, "mbarrier"))
+        return super().effects()
+
+
+class MBarrierWait(
+    _OnMBarrier,
+    name="nv_tileas.async.mbarrier_wait",
+    traits=(MemoryEffects(wait(Completion.MBARRIER, "mbarrier")),),
+):
+    """Every thread waits until the phase of a parity (0 or 1) is complete."""
+
+    parity = operand(exactly(I32))
+    assembly = "$mbarrier `[` $stage `]` `,` $parity attr-dict `:` type($mbarrier)"
+
+
+class Barrier(Op, name="nv_tileas.barrier", traits=(SYNCHRONIZES,)):
+    """Wait for all threads of the CTA; their accesses of memory before it are then visible."""
+
+    assembly = "attr-dict"
+
+
+class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
+    """A tile at constant offsets within one stage of a buffer, shared memory to registers."""
+
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    offsets = attribute(I64_ARRAY)
+    atom = attribute(COPY_ATOM)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$buffer `[` $stage `]` `offsets` `=` $offsets attr-dict `:` type($buffer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
+        _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
+
+
+def _verify_part(op: Any, does: str, tile: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    offsets = op.offsets.values
+    if len(offsets) != len(tile) or len(shape) != len(tile):
+        raise op.error(f"expected {len(tile)} offsets and a result of rank {len(tile)}")
+    if any(o < 0 or o + n > t or o % n for o, n, t in zip(offsets, shape, tile, strict=True)):
+        raise op.error(
+            f"{does} {list(shape)} at {list(offsets)}, outside the tile or not aligned to it: {list(tile)}"
+        )
+
+
+class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)):
+    """A whole tile to one stage of a buffer, registers to shared memory."""
+
+    value = operand(ANY_RANKED_TENSOR)
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    atom = attribute(COPY_ATOM)
+    assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
+
+    def verify_op(self) -> None:
+        self.atom.check(self, self.buffer.type.element)
+        if (
+            self.value.type.shape != self.buffer.type.tile
+            or self.value.type.element is not self.buffer.type.element
+        ):
+            raise self.error(f"stores {self.value.type} into {self.buffer.type}")
+
+
+class LoadElement(
+    Op, name="nv_tileas.load_element", traits=(MemoryEffects(read("buffer", reach=Reach.BY_THREAD)),)
+):
+    """One element of a stage of a buffer, or a vector of neighbours along its last dimension, at indices of each
+    thread's own.  Indices outside the tile, and vectors that do not start at a multiple of their length, are undefined.
+    """
+
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    indices = variadic_operand(exactly(I32))
+    res = result(ELEMENT)
+    assembly = "$buffer `[` $stage `]` `[` $indices `]` attr-dict `:` type($buffer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        _verify_element(self, self.res.type)
+
+
+class StoreElement(
+    Op, name="nv_tileas.store_element", traits=(MemoryEffects(write("buffer", reach=Reach.BY_THREAD)),)
+):
+    """As `nv_tileas.load_element`, from a thread to the buffer.  Where several threads store to one place, one of them
+    wins."""
+
+    value = operand(ELEMENT)
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    indices = variadic_operand(exactly(I32))
+    assembly = (
+        "$value `,` $buffer `[` $stage `]` `[` $indices `]` attr-dict `:` type($value) `,` type($buffer)"
+    )
+
+    def verify_op(self) -> None:
+        _verify_element(self, self.value.type)
+
+
+def _verify_element(op: Any, moved: Any) -> None:
+    buffer = op.buffer.type
+    if element_type(moved) is not buffer.element:
+        raise op.error(f"moves {moved} between a thread and {buffer}: the element types must agree")
+    if len(op.indices) != len(buffer.tile):
+        raise op.error(f"expected {len(buffer.tile)} indices for {buffer}, got {len(op.indices)}")
+    if isinstance(moved, VectorType) and (moved.rank != 1 or moved.shape[0] & (moved.shape[0] - 1)):
+        raise op.error(f"moves {moved}; expected a vector of a power of two of elements")
+
+
+class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", reach=Reach.OWN)),)):
+    """A tile to a stage of a buffer, in which each thread keeps its registers at places of its own."""
+
+    value = operand(ANY_RANKED_TENSOR)
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
+
+    def verify_op(self) -> None:
+        _verify_kept(self, self.value.type)
+
+
+class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", reach=Reach.OWN)),)):
+    """The tile that the threads have spilled to a stage of a buffer last; its layout is that of the tile."""
+
+    buffer = operand(SMEM)
+    stage = operand(exactly(I32))
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$buffer `[` $stage `]` attr-dict `:` type($buffer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        _verify_kept(self, self.res.type)
+
+
+def _verify_kept(op: Any, tile: Any) -> None:
+    buffer = op.buffer.type
+    if tile.element is not buffer.element:
+        raise op.error(f"keeps {tile} in {buffer}: the element types must agree")
+
+
+class LoadGlobal(
+    Op, name="nv_tileas.load_global", traits=(MemoryEffects(read("pointer", reach=Reach.BY_THREAD)),)
+):
+    """What lies at each thread's own place of global memory: an element, or a vector of neighbours, whose address is
+    then a multiple of its size."""
+
+    pointer = operand(POINTER)
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
+    res = result(ELEMENT)
+    assembly = "$pointer attr-dict `:` type($pointer) `->` type($res)"
+
+    def verify_op(self) -> None:
+        _verify_cache(self, LOADS)
+
+
+class StoreGlobal(
+    Op, name="nv_tileas.store_global", traits=(MemoryEffects(write("pointer", reach=Reach.BY_THREAD)),)
+):
+    """As `nv_tileas.load_global`, from the thread to memory."""
+
+    value = operand(ELEMENT)
+    pointer = operand(POINTER)
+    cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
+    assembly = "$value `,` $pointer attr-dict `:` type($value) `,` type($pointer)"
+
+    def verify_op(self) -> None:
+        _verify_cache(self, STORES)
+
+
+class Prefetch(Op, name="nv_tileas.prefetch", traits=(IN_ORDER,)):
+    """Bring the line of each thread's own place of global memory into the L2 cache."""
+
+    pointer = operand(POINTER)
+    assembly = "$pointer attr-dict `:` type($pointer)"
+
+
+class ProfileRecord(
+    Op, name="nv_tileas.profile_record", traits=(MemoryEffects(write("pointer", reach=Reach.OWN)),)
+):
+    """Write down when the block's first thread came by marker `marker`: into the block's row of a buffer with room for
+    so many records a block (passes/llvm/profiling.py says how it is laid out)."""
+
+    pointer = operand(POINTER)
+    records = operand(exactly(I32))
+    marker = attribute(I32_ATTR)
+    assembly = "$marker `,` $pointer `,` $records attr-dict `:` type($pointer)"
+
+
+class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
+    """a · b + c by the instruction that the atom names; the layouts of all operands follow from it and `warps`."""
+
+    a = operand(ANY_RANKED_TENSOR)
+    b = operand(ANY_RANKED_TENSOR)
+    c = operand(ANY_RANKED_TENSOR)
+    scales = variadic_operand(
+        ANY_RANKED_TENSOR, "none, or factors of blocks of a (MxS) and of b (SxN) along K"
+    )
+    atom = attribute(of_class(MmaAtom))
+    warps = attribute(
+        I64_ARRAY, "the grid of warps over c, where it is not the one of the least traffic", optional=True
+    )
+    res = result(same_as("c"))
+    assembly = (
+        "$a `,` $b `,` $c (`scales` $scales^)? attr-dict `:` type($a) `,` type($b) `,` type($c) "
+        "(`scales` type($scales)^)?"
+    )
+
+    def verify_op(self) -> None:
+        verify_dot(self)
+        check_emitter(self, PRODUCT_EMITTERS[self.atom.primitive], self.atom)
+        named = (self.atom.a, self.atom.b, self.atom.accumulator)
+        types = [v.type.element for v in (self.a, self.b, self.c)]
+        if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
+            raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
+        grid = self.warps
+        if grid is not None and (len(grid.values) != self.c.type.rank or min(grid.values) < 1):
+            raise self.error(
+                f"expects a count of warps for each axis of {self.c.type}, got {list(grid.values)}"
+            )
+
+
+class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
+    """The part of a tile at constant offsets, where every thread holds its elements of it already."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    offsets = attribute(I64_ARRAY)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source `offsets` `=` $offsets attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if source.element is not res.element:
+            raise self.error(f"takes {res} from {source}: the element types must agree")
+        _verify_part(self, "takes", source.shape, res.shape)
+
+
+class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):
+    """The same tile in another layout."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        source, res = self.source.type, self.res.type
+        if source.shape != res.shape or source.element is not res.element:
+            raise self.error(f"converts {source} to {res}: only the layout may differ")

@@ -1,0 +1,63 @@
+"""What the writers of kernels for functions on the host have in common."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import MemRefType
+
+ALIGNMENT = 16
+"""Bytes of the widest access."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostKernel:
+    """A kernel's name and text in `tile`, its grid, and the tensors that it is given."""
+
+    name: str
+    text: str
+    grid: tuple[int, ...]
+    operands: Sequence[Value]
+
+
+def named(word: str, text: str, grid: tuple[int, ...], operands: Sequence[Value]) -> HostKernel:
+    """A kernel whose text has NAME for its name: a word, and a few characters that tell kernels of one word apart."""
+    name = f"tile_{word}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return HostKernel(name, text.replace("NAME", name), grid, operands)
+
+
+def tensors(op: Any, values: Sequence[Value]) -> None:
+    """An error where an op has something else than contiguous tensors of static extents and whole bytes."""
+    for value in values:
+        type: Any = value.type
+        if not isinstance(type, MemRefType):
+            continue
+        if not type.is_static or type.layout is not None:
+            raise op.error(
+                f"has a value of type {type} on the host; expected contiguous tensors of static extents"
+            )
+
+
+def alignment(values: Sequence[Value]) -> int:
+    """Bytes by which the rows of all tensors can be divided, a power of two up to 16."""
+    common = ALIGNMENT
+    for value in values:
+        type: Any = value.type
+        size = type.shape[-1] * type.element.width // 8
+        while size % common:
+            common //= 2
+    return common
+
+
+def dynamic(type: Any) -> str:
+    """A tensor's type with dynamic extents, in global memory."""
+    return f"memref<{'?x' * type.rank}{type.element}>"
+
+
+def divided(extent: int, tile: int) -> int:
+    """Blocks of so many elements that cover an extent."""
+    return -(-extent // tile)

@@ -1,0 +1,31 @@
+"""What kernels take of a GPU, as the back end makes them: a copy of the module is compiled, and ptxas reports.
+
+    tessera-opt --tile-analyze    ──▶ PassContext.measure(module, target)    ──▶ {"gemm": Measured(registers=181, …)}
+
+Passes may not know of LLVM and ptxas; whoever runs them hands them this function.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.diagnostics import DiagnosticError, collect
+from tessera_tools.emit.driver import Options, compile_module
+from tessera_tools.ir.core import Operation
+from tessera_tools.passes.base import Measured
+from tessera_tools.target import Target
+
+
+def measure(module: Operation, target: Target) -> dict[str, Measured]:
+    """The resources of a module's kernels for a target, by name; empty where ptxas is missing or something does not
+    compile, which is for others to say."""
+    copy = module.clone()
+    try:
+        with collect():
+            made = compile_module(copy, Options(target, until="cubin", verify_each=False))
+    except DiagnosticError:
+        return {}
+    shared = {kernel.name: kernel.dynamic_shared for kernel in made.manifest.kernels} if made.manifest else {}
+    entries = made.report.entries if made.report is not None else {}
+    return {
+        name: Measured(used.registers, used.spill_stores, used.shared + shared.get(name, 0))
+        for name, used in entries.items()
+    }

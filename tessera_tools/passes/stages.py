@@ -1,0 +1,269 @@
+"""The specs of the stages: what holds of a module behind a pass, as lists of named checks.
+
+    nv_tileaa   no op of another stage, plain tensors, a target
+    nv_tileas   … a kernel_spec on each kernel, no access or product of the stage before
+    layouts     … every tile has a layout of its kernel's warps, the same where an op keeps elements in place
+    placed      … every buffer and scratch area has bytes of its own while it is in use
+    llvm        llvm and nvvm ops alone, no cast
+
+`PROMISES` says which pass establishes which spec, `NEEDS` which spec a pass starts from. The pass manager checks the
+first behind the pass, the second before it, and after every other pass what held before it: with --verify-each.
+An error stands at the op, and names the check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tessera_tools.diagnostics import DiagnosticError
+
+if TYPE_CHECKING:
+    from tessera_tools.dialects.nv_tileaa import Func
+    from tessera_tools.ir.core import Operation
+
+__all__ = ["ENDS", "NEEDS", "PROMISES", "SPECS", "Check", "dialects_of", "problems", "unknown_stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule of a stage: `find` gives the errors that break it."""
+
+    name: str
+    find: Callable[[Operation], Iterator[DiagnosticError]]
+
+
+def problems(module: Operation, spec: str) -> DiagnosticError | None:
+    """The errors of the first check of a spec that a module breaks; None if it keeps all."""
+    for check in SPECS[spec]:
+        found = [d for failure in check.find(module) for d in failure.diagnostics]
+        if found:
+            for diagnostic in found:
+                diagnostic.note(f"the stage '{spec}' promises: {check.name}")
+            return DiagnosticError(*found)
+    return None
+
+
+def _tiles(op: Operation) -> Iterator[tuple[Operation, Any]]:
+    """(an op, a tile that it gives or that enters one of its regions)."""
+    from tessera_tools.ir.types import RankedTensorType
+
+    for inner in op.walk():
+        entering = [a for r in inner.regions for b in r.blocks for a in b.arguments]
+        for value in (*inner.results, *entering):
+            if isinstance(value.type, RankedTensorType):
+                yield inner, value.type
+
+
+def _kernels(module: Operation) -> list[Func]:
+    from tessera_tools.planning.kernel import kernels
+
+    return kernels(module)
+
+
+# -- checks
+
+
+def _none_of(*prefixes: str) -> Callable[[Operation], Iterator[DiagnosticError]]:
+    def find(module: Operation) -> Iterator[DiagnosticError]:
+        for op in module.walk():
+            if op.name.startswith(prefixes):
+                yield op.error("is of a stage before; no such op may be left here")
+
+    return find
+
+
+def _has_target(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.planning.kernel import target_of
+
+    if any(True for function in _kernels(module) for _ in _tiles(function)):
+        try:
+            target_of(module)
+        except DiagnosticError as failure:
+            yield failure
+
+
+def _plain_tiles(module: Operation) -> Iterator[DiagnosticError]:
+    for function in _kernels(module):
+        for op, type in _tiles(function):
+            if type.encoding is not None:
+                yield op.error(f"has a tile of type {type}; expected one without a layout")
+
+
+def _specs_on_kernels(module: Operation) -> Iterator[DiagnosticError]:
+    for function in _kernels(module):
+        if function.kernel_spec is None and any(True for _ in _tiles(function)):
+            yield function.error("has no 'nv_tileaa.kernel_spec'; run --convert-tileaa-to-tileas first")
+
+
+def _tokens(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
+
+    for function in _kernels(module):
+        for op in function.walk():
+            for value in op.operands:
+                maker = value.defining_op
+                if value.type is MEM_TOKEN and maker is not None and not _gives_tokens(maker):
+                    yield op.error(f"takes a token of '{maker.name}', which orders no access of memory")
+
+
+def _gives_tokens(op: Operation) -> bool:
+    return op.name.startswith(("nv_tileaa.", "nv_tileas.", "scf.", "cf."))
+
+
+def _layouts(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.dialects.nv_tileas import LinearAttr
+
+    for function in _kernels(module):
+        spec = function.kernel_spec
+        for op, type in _tiles(function):
+            if not isinstance(type.encoding, LinearAttr):
+                yield op.error(f"has a tile of type {type} without a layout; run --tileas-assign-layouts")
+                continue
+            layout = type.encoding.layout
+            if spec is not None and layout.in_size("warp") != spec.num_warps:
+                yield op.error(
+                    f"has a tile of type {type}, whose layout is of {layout.in_size('warp')} warps; the kernel has "
+                    f"{spec.num_warps}"
+                )
+            elif layout.in_size("block") != 1:
+                yield op.error(
+                    f"has a tile of type {type}, whose layout is of {layout.in_size('block')} CTAs; one holds a tile"
+                )
+
+
+def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.planning.layout_rules import is_known, ties
+
+    for function in _kernels(module):
+        for op in function.walk():
+            if not is_known(op):
+                continue
+            for first, *rest in ties(op):
+                other = next((v for v in rest if v.type.encoding is not first.type.encoding), None)  # type: ignore[attr-defined]
+                if other is not None:
+                    yield op.error(
+                        f"keeps elements in their threads, but has tiles of types {first.type} and {other.type}; "
+                        "convert one of them by nv_tileas.convert_layout"
+                    )
+                    break
+
+
+def _places(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.planning.kernel import known_target
+    from tessera_tools.planning.shared_memory import overlaps, recorded
+
+    target = known_target(module)
+    if target is None:
+        return
+    for function in _kernels(module):
+        try:
+            allocation = recorded(function, target)
+        except DiagnosticError as failure:
+            yield failure
+            continue
+        yield from overlaps(function, target, allocation)
+
+
+_NO_ACCESSES = Check(
+    "accesses and products are ops of nv_tileas, with atoms",
+    _none_of("nv_tileaa.tiled_", "nv_tileaa.dot", "nv_tileaa.addptr", "nv_tileaa.constant_tensor"),
+)
+_TILEAA = (
+    Check("no op of cuda_tile", _none_of("cuda_tile.")),
+    Check("the module says its target", _has_target),
+    Check("tokens come from accesses of memory", _tokens),
+)
+_TILEAS = (
+    Check("no op of cuda_tile or tile", _none_of("cuda_tile.", "tile.")),
+    *_TILEAA[1:],
+    _NO_ACCESSES,
+    Check("each kernel has a kernel_spec", _specs_on_kernels),
+)
+_LAID_OUT = (
+    *_TILEAS,
+    Check("every tile has a layout of the kernel's warps", _layouts),
+    Check("an op that moves no element between threads has tiles of one layout", _agreeing_layouts),
+)
+SPECS: Mapping[str, tuple[Check, ...]] = {
+    "nv_tileaa": (*_TILEAA, Check("tiles are plain tensors", _plain_tiles)),
+    "nv_tileas": _TILEAS,
+    "layouts": _LAID_OUT,
+    "placed": (*_LAID_OUT, Check("shared memory is in range, and in one use at a time", _places)),
+    "llvm": (
+        Check("no op of a stage before", _none_of("tile.", "cuda_tile.", "nv_tileaa.", "nv_tileas.")),
+        Check("no cast", _none_of("builtin.unrealized_conversion_cast")),
+    ),
+}
+"""Spec → its checks, in the order in which they rely on one another."""
+
+PROMISES: Mapping[str, str] = {
+    "convert-cuda-tile-to-tileaa": "nv_tileaa",
+    "convert-tileaa-to-tileas": "nv_tileas",
+    "convert-tile-to-tileas": "nv_tileas",
+    "tileas-assign-layouts": "layouts",
+    "tileas-insert-barriers": "placed",
+}
+"""Pass → the spec that holds behind it."""
+
+NEEDS: Mapping[str, str] = {
+    "tileas-remove-layout-conversions": "layouts",
+    "tileas-materialize-pipeline": "layouts",
+    "tileas-insert-barriers": "layouts",
+    "convert-nv-tile-func-to-llvm": "placed",
+}
+"""Pass → the spec that must hold before it."""
+
+ENDS = frozenset({"convert-nv-tile-func-to-llvm", "convert-tileas-to-llvm"})
+"""Passes behind which the spec before no longer holds."""
+
+
+# -- passes on other stages
+
+_WORKS_ON: Mapping[str, tuple[str, ...]] = {
+    "convert-cuda-tile-to-tileaa": ("cuda_tile",),
+    "convert-tileaa-to-tileas": ("nv_tileaa",),
+    "convert-tile-to-tileas": ("tile",),
+    "tileas-assign-layouts": ("nv_tileas", "nv_tileaa"),
+    "tileas-remove-layout-conversions": ("nv_tileas", "nv_tileaa"),
+    "tileas-materialize-pipeline": ("nv_tileas", "nv_tileaa"),
+    "tileas-insert-barriers": ("nv_tileas", "nv_tileaa"),
+    "tileas-schedule": ("nv_tileas", "nv_tileaa"),
+    "convert-nv-tile-func-to-llvm": ("nv_tileas", "nv_tileaa"),
+    "convert-tileas-to-llvm": ("nv_tileas", "nv_tileaa"),
+    "cuda-tile-lint": ("cuda_tile",),
+    "fuse-fma": ("cuda_tile",),
+    "loop-split": ("cuda_tile",),
+    "tile-memory-management": ("tile",),
+    "tile-intrinsic-lowering": ("tile",),
+    "tile-register-coalescing": ("tile",),
+    "tile-performance-annotation": ("tile",),
+    "tile-barrier-optimization": ("tile",),
+}
+"""Pass → the dialects of which it expects ops."""
+_STAGES = ("tile", "cuda_tile", "nv_tileaa", "nv_tileas")
+
+
+def dialects_of(module: Operation) -> set[str]:
+    """The dialects of stages above llvm that a module has ops of."""
+    found: set[str] = set()
+    for op in module.walk():
+        prefix = op.name.partition(".")[0]
+        if prefix in _STAGES:
+            found.add(prefix)
+        elif "tessera.kernel" in op.attributes:
+            found.add("tile")
+    return found
+
+
+def unknown_stage(name: str, module: Operation) -> str | None:
+    """Why a pass has nothing to do on a module that is in another stage; None if it is in one that the pass knows."""
+    known = _WORKS_ON.get(name)
+    if known is None:
+        return None
+    found = dialects_of(module)
+    if not found or found & set(known):
+        return None
+    stage = " and ".join(sorted(found))
+    return f"pass '{name}' works on {known[0]}, but the module is in {stage}: it does nothing"

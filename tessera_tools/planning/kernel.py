@@ -1,0 +1,96 @@
+"""What the TileAS passes ask of a kernel and its module: target, warps, the smem budget, per-access facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects.nv_tileaa import Func, KernelSpecAttr
+from tessera_tools.dialects.nv_tileas import AgentSwitch, agent_of
+from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.target import ExecutionUnit, Target, UnknownTargetError, lookup
+
+
+def target_of(module: Operation) -> Target:
+    """The target that the module was lowered for; an error if it does not say."""
+    target = known_target(module)
+    if target is None:
+        missing = (
+            "target_spec" if "nv_tileaa.compute_capability" in module.attributes else "compute_capability"
+        )
+        raise module.error(
+            f"Failed to get ComputeCapability: the module has no 'nv_tileaa.{missing}'",
+            "run --convert-cuda-tile-to-tileaa, or set nv_tileaa.compute_capability = 90 : i32 and "
+            'nv_tileaa.target_spec = "sm_90a"',
+        )
+    return target
+
+
+def known_target(module: Operation) -> Target | None:
+    """As `target_of`, but None where the module does not say."""
+    capability = module.attributes.get("nv_tileaa.compute_capability")
+    spec = module.attributes.get("nv_tileaa.target_spec")
+    if not isinstance(capability, IntegerAttr) or not isinstance(spec, StringAttr):
+        return None
+    try:
+        target = lookup(spec.value)
+    except UnknownTargetError as problem:
+        raise module.error(f"has an unknown target: {problem}") from None
+    if target.compute_capability != capability.value:
+        raise module.error(
+            f"has nv_tileaa.compute_capability = {capability.value}, but its target {spec.value} has "
+            f"{target.compute_capability}"
+        )
+    return target
+
+
+def kernels(module: Operation) -> list[Func]:
+    """The tile functions of a module that have a body."""
+    return [
+        op
+        for region in module.regions
+        for block in region.blocks
+        for op in block
+        if isinstance(op, Func) and op.body.blocks
+    ]
+
+
+def check_tiles(function: Func) -> None:
+    """An error for a tile that layouts cannot describe."""
+    for op in function.walk():
+        for result in op.results:
+            type = result.type
+            if isinstance(type, RankedTensorType) and any(n < 1 or n & (n - 1) for n in type.shape):
+                raise op.error(f"makes a tile of type {type}; extents that are powers of two are supported")
+
+
+def kernel_spec(function: Any) -> KernelSpecAttr:
+    """The function's kernel spec; an error if it has none."""
+    spec = function.attributes.get("nv_tileaa.kernel_spec")
+    if not isinstance(spec, KernelSpecAttr):
+        raise function.error("has no 'nv_tileaa.kernel_spec'; run --convert-tileaa-to-tileas first")
+    return spec
+
+
+def unit_of(op: Operation) -> ExecutionUnit:
+    """The execution unit that runs an op: the agent around it, or the whole CTA of its function.
+
+    An error unless its warps are a power of two, which layouts need.
+    """
+    inner: Any = op
+    while not isinstance(inner, Func) and (outer := inner.parent_op) is not None:
+        if isinstance(outer, AgentSwitch):
+            region = agent_of(inner)
+            unit = outer.unit(next(i for i, r in enumerate(outer.regions) if r is region))
+            return _laid_out(outer, unit)
+        inner = outer
+    return _laid_out(inner, ExecutionUnit(kernel_spec(inner).num_warps))
+
+
+def _laid_out(op: Operation, unit: ExecutionUnit) -> ExecutionUnit:
+    if unit.warps & (unit.warps - 1):
+        raise op.error(
+            f"has {unit.warps} warps; tiles are laid out over a power of two of warps, from 1 to 32"
+        )
+    return unit

@@ -1,0 +1,78 @@
+"""By what a loop is unrolled: `tessera.unroll_hint = n`, or upstream's `llvm.loop_annotation`.
+
+    tessera.unroll_hint = 4                                            4 iterations behind one test
+    llvm.loop_annotation = #llvm.loop_annotation<unroll = <count = 4 : i32>>       the same
+    llvm.loop_annotation = #llvm.loop_annotation<unroll = <full = true>>           all, if their number is known
+    … <disable = true>, tessera.unroll_hint = 1                        none, by ptxas neither
+
+The conversion to llvm unrolls (`passes/llvm/control.py`), so that addresses are shared between the iterations.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.diagnostics import Remark, emit
+from tessera_tools.dialects import scf
+from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr, LoopUnrollAttr
+from tessera_tools.ir.builtin_attributes import TRUE, IntegerAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import bit_width
+
+UNROLL_HINT = "tessera.unroll_hint"
+"""Attribute of a loop: by what to unroll it."""
+LOOP_ANNOTATION = "llvm.loop_annotation"
+MOST_COPIES = 1024
+"""Copies of a body, at most."""
+NOT_UNROLLED = LoopAnnotationAttr(unroll=LoopUnrollAttr(disable=TRUE))
+"""`.pragma "nounroll"` for ptxas."""
+
+
+def copies_of(op: scf.For) -> int | None:
+    """How many iterations stand behind one test; None if nobody says.  Errors: what no hint is."""
+    wanted = _asked(op)
+    if wanted is None:
+        return None
+    trips = op.trip_count
+    if wanted == 0 and trips is None:
+        _ignored(op, "the loop is to be unrolled as a whole, but the number of its iterations is not known")
+        return None
+    copies = max(1, trips) if trips is not None and (wanted == 0 or wanted > trips) else wanted
+    if trips is None:
+        copies = min(copies, (1 << bit_width(op.lower.type) - 1) - 1)  # a number of the counter's type
+    if copies > MOST_COPIES:
+        raise op.error(f"is to be unrolled by {copies}; expected at most {MOST_COPIES}")
+    return copies
+
+
+def _asked(op: scf.For) -> int | None:
+    """The number that a loop asks for: 0 for all iterations, 1 for no unrolling; None if it has no hint."""
+    hint = op.attributes.get(UNROLL_HINT)
+    if hint is not None:
+        if not isinstance(hint, IntegerAttr) or hint.value < 1:
+            raise op.error(f"has {UNROLL_HINT} = {hint}; expected a positive integer")
+        return hint.value
+    annotation = op.attributes.get(LOOP_ANNOTATION)
+    if annotation is None:
+        return None
+    unroll = annotation.unroll if isinstance(annotation, LoopAnnotationAttr) else None
+    if not isinstance(unroll, LoopUnrollAttr):
+        _ignored(op, f"{LOOP_ANNOTATION} says nothing of unrolling, which is what is read of it")
+        return None
+    if unroll.disable is TRUE:
+        return 1
+    if isinstance(unroll.count, IntegerAttr) and unroll.count.value >= 1:
+        return unroll.count.value
+    return 0 if unroll.full is TRUE else None
+
+
+def hint_ignored(op: Operation) -> None:
+    """A remark at a loop without a counter that has a hint."""
+    if UNROLL_HINT in op.attributes or LOOP_ANNOTATION in op.attributes:
+        _ignored(
+            op, "the loop has no counter, or an iteration of it may end early, so that it is not unrolled"
+        )
+
+
+def _ignored(op: Operation, why: str) -> None:
+    remark = Remark("remark", op.location, f"{why}; it stays a loop")
+    remark.source, remark.rule, remark.category = "convert-tileas-to-llvm", "unroll", "missed"
+    emit(remark)
