@@ -41,7 +41,7 @@ def outcome(
     monkeypatch: pytest.MonkeyPatch, share: float, body: str, words: np.ndarray, **more: object
 ) -> list[int]:
     monkeypatch.setattr(machine, "_TOGETHER", share)
-    result, (out,) = run(kernel(body, 1, TILE), words, block=(len(words),), **more)  # type: ignore[arg-type]
+    result, (out,) = run(kernel(body, 1, TILE), words, block=(len(words),), **more)
     assert not result.findings, result.findings.text()
     return [result.instructions, *out.view(np.uint32).tolist()]
 
