@@ -150,6 +150,83 @@ def test_processes_are_started_by_one_module() -> None:
     assert not bad
 
 
+CIRCLES = {
+    "ir.types": {"ir.builtin_attributes"},
+    "ir.core": {"ir.printing", "ir.location_aliases", "ir.resources"},
+    "parser.attributes": {"parser.affine", "parser.dense", "parser.locations"},
+    "parser.scanner": {"parser.aliases"},
+    "dialects.arith.integers": {"dialects.arith.casts", "dialects.arith.floats"},
+    "dialects.cuda_tile.legacy": {
+        "dialects.cuda_tile.control_flow",
+        "dialects.cuda_tile.core_ops",
+        "dialects.cuda_tile.structure",
+        "dialects.cuda_tile.views",
+    },
+    "passes.base": {"passes.manager", "passes.pipeline", "passes.statistics"},
+}
+"""Modules that import each other, by imports inside functions: each circle by one of its modules.  A circle that is
+opened leaves the table; none is added."""
+
+
+def dependencies(path: Path, inside_functions: bool) -> set[str]:
+    """The modules of the package that a module imports when it runs, without `tessera_tools.`."""
+    found: set[str] = set()
+    work: list[ast.AST] = [ast.parse(path.read_text(), str(path))]
+    while work:
+        for node in ast.iter_child_nodes(work.pop()):
+            checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            if checked or (isinstance(node, ast.FunctionDef) and not inside_functions):
+                continue
+            work.append(node)
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                while name not in BY_NAME and "." in name:
+                    name = name.rpartition(".")[0]
+                if name in BY_NAME and BY_NAME[name] != path:
+                    found.add(name)
+    return found
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+BY_NAME = {_name(path): path for path in MODULES}
+
+
+def circles(inside_functions: bool) -> set[frozenset[str]]:
+    """The sets of modules that reach each other by imports."""
+    direct = {name: dependencies(path, inside_functions) for name, path in BY_NAME.items()}
+    reached: dict[str, set[str]] = {}
+    for name in direct:
+        work, seen = [name], set[str]()
+        while work:
+            for other in direct[work.pop()] - seen:
+                seen.add(other)
+                work.append(other)
+        reached[name] = seen
+    return {
+        frozenset(other.removeprefix("tessera_tools.") for other in found if name in reached[other])
+        for name, found in reached.items()
+        if name in found
+    }
+
+
+def test_modules_are_imported_in_one_order() -> None:
+    assert not circles(inside_functions=False)
+
+
+def test_imports_inside_functions_close_no_further_circle() -> None:
+    known = [{one, *others} for one, others in CIRCLES.items()]
+    assert not [
+        sorted(found) for found in circles(inside_functions=True) if not any(found <= k for k in known)
+    ]
+
+
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:
     sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tools").rglob("*.py"), *(ROOT / "test").rglob("*.py")]
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sources}

@@ -40,6 +40,7 @@ from tessera_tools.bytecode import VERSIONS, write_bytecode  # noqa: E402
 from tessera_tools.diagnostics import DiagnosticError  # noqa: E402
 from tessera_tools.dialects import cuda_tile  # noqa: E402
 from tessera_tools.dialects.cuda_tile import attributes, types  # noqa: E402
+from tessera_tools.ir.attributes import Type  # noqa: E402
 from tessera_tools.ir.verifier import verify_or_raise  # noqa: E402
 from tessera_tools.parser import parse_module  # noqa: E402
 
@@ -87,7 +88,10 @@ def ask_ours(probe: Probe) -> None:
 
 @contextmanager
 def unchecked() -> Iterator[None]:
-    """No rule of ours for types and rounding modes, inside. Types stay interned: ask our verifier before."""
+    """No rule of ours for types and rounding modes, inside; the types that are made there are forgotten."""
+    interned = [
+        (c, dict(c._instances)) for c in vars(types).values() if isinstance(c, type) and issubclass(c, Type)
+    ]
     classes = [c for c in vars(types).values() if isinstance(c, type) and "verify" in vars(c)]
     kept = [(c, "verify", vars(c)["verify"]) for c in classes]
     ops = [c for c in vars(cuda_tile).values() if isinstance(c, type) and "rounding_modes" in vars(c)]
@@ -100,6 +104,9 @@ def unchecked() -> Iterator[None]:
     finally:
         for cls, name, value in kept:
             setattr(cls, name, value)
+        for cls, instances in interned:
+            cls._instances.clear()
+            cls._instances.update(instances)
 
 
 def encoded(probe: Probe) -> bytes | None:

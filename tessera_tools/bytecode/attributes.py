@@ -6,10 +6,10 @@ reductions, hints) an attribute says itself what it is: tag │ value (`read_tag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.bytecode.cursor import Cursor, Writer
-from tessera_tools.bytecode.elements import raw_elements, read_elements
+from tessera_tools.bytecode.elements import raw_elements
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile.attributes import (
     BoundedAttr,
@@ -130,11 +130,6 @@ def read_hints(tables: Tables, c: Cursor) -> OptimizationHintsAttr:
         return OptimizationHintsAttr.of(dict(read_dictionary(tables, c).entries))
     except ValueError as problem:
         c.fail(str(problem), at=at)
-
-
-def read_constant(entry: Cursor, type: Any) -> DenseElementsAttr:
-    """An entry of the constant section as the elements of a tile."""
-    return read_elements(type, entry)
 
 
 def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:

@@ -85,8 +85,8 @@ class Matcher:
         return len(self._free) - 1
 
     def _sequence(self, items: Any, start: int) -> int:
-        for item in items:
-            start = self._item(*item, start)
+        for kind, value in items:
+            start = self._item(kind, value, start)
         return start
 
     def _item(self, kind: Any, value: Any, start: int) -> int:
@@ -105,7 +105,8 @@ class Matcher:
                 self._free[self._sequence(branch, first)].append(end)
             return self._after(end)
         if kind in (names.MAX_REPEAT, names.MIN_REPEAT):
-            return self._repeat(*value, start)
+            least, most, items = value
+            return self._repeat(least, most, items, start)
         if kind is names.AT:
             end = self._state()
             self._places[end] = _AT.get(value)

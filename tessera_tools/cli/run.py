@@ -47,6 +47,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "manifest": ("FILE", "the launch manifest of a .ptx or .cubin (the .json beside a .cubin)", None),
     "max-instructions": ("N", "warp instructions after which a run counts as endless (100000000)", None),
     "modes": ("WHICH", "late or early completion of asynchronous work, or both (late)", None),
+    "abi": (
+        "KIND",
+        "tensormap (kernels may have tensor maps behind their declared parameters; the manifest describes them) or "
+        "plain (the declared parameters alone: no TMA)",
+        None,
+    ),
     "num-warps": (
         "N",
         "warps of a kernel that is compiled here: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)",
@@ -76,6 +82,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 }
 
 CHOICES = {
+    "abi": ("tensormap", "plain"),
     "color": ("auto", "always", "never"),
     "device": ("sim", "cuda"),
     "findings": ("errors", "warnings", "strict"),

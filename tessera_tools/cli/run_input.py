@@ -106,11 +106,12 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         verify_or_raise(module)
     chosen = target or _target(declared_target(module) or DEFAULT_GPU)
     warps = int(options.get("num_warps") or 0)
+    plain = options.get("abi") == "plain"
     # Line information costs nothing at run time, and lets findings name the line of the source.
-    pipeline = remaining_pipeline(chosen, stage_of(module), warps).text()
+    pipeline = remaining_pipeline(chosen, stage_of(module), warps, plain).text()
     source = text or print_op(module)
     try:
-        made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps))
+        made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps, plain_abi=plain))
     except InternalFault as failure:
         failure.diagnostics[-1].note(write_reproducer(None, source, Reproducer(pipeline)))
         raise

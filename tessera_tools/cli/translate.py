@@ -67,6 +67,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "llvm-timeout": ("SECONDS", "time limit for LLVM (120)", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
+    "abi": (
+        "KIND",
+        "tensormap (kernels may have tensor maps behind their declared parameters; the manifest describes them) or "
+        "plain (the declared parameters alone: no TMA)",
+        None,
+    ),
     "num-warps": ("N", "warps of every kernel: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)", None),
     "nvdisasm": (
         "PATH",
@@ -87,6 +93,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 }
 
 CHOICES = {
+    "abi": ("tensormap", "plain"),
     "color": ("auto", "always", "never"),
     "llvm-pipeline": ("tile", "llvm"),
     "mlir-timing-display": ("tree", "list"),

@@ -226,6 +226,7 @@ class Session:
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
             off=read_debug_pass(given["debug_pass"]).off,
+            plain_abi=given["abi"] == "plain",
             all_stages=given["save_temps"] is not None,
         )
 
@@ -272,7 +273,8 @@ class Session:
         return self._reproduce()
 
     def _pipeline(self, target: Target, stage: str) -> Pipeline:
-        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0))
+        plain = self.options["abi"] == "plain"
+        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0), plain)
 
     def _print_pipeline(self, target: Target, module: Operation) -> None:
         stage = stage_of(module)

@@ -86,7 +86,7 @@ COPIES: Mapping[str, CopyPrimitive] = {
         90,
         "{}d",
         (1, 2, 3, 4, 5),
-        (),
+        ("nv_tileas.make_tiled_tma_desc", "nv_tileas.async.tiled_tma_load"),
         Feature.TMA,
         16,
         _TMA_SWIZZLES,
@@ -95,7 +95,7 @@ COPIES: Mapping[str, CopyPrimitive] = {
         90,
         "{}d",
         (1, 2, 3, 4, 5),
-        (),
+        ("nv_tileas.make_tiled_tma_desc", "nv_tileas.async.tiled_tma_store"),
         Feature.TMA,
         16,
         _TMA_SWIZZLES,
@@ -180,7 +180,7 @@ PRODUCTS = (
 PRODUCT_EMITTERS: Mapping[str, tuple[str, ...]] = {
     MMA: ("nv_tileas.dot",),
     FMA: ("nv_tileas.dot",),
-    WGMMA: (),
+    WGMMA: ("nv_tileas.async.dot",),
 }
 """The ops that may carry an atom of a primitive, and whose lowering emits it."""
 

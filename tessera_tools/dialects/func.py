@@ -175,6 +175,12 @@ class FunctionLike(Op):
                     f"expects {noun} attribute array to have the same number of elements as the number of function "
                     f"{noun}s, got {len(found)}, but expected {len(types)}"
                 )
+            entries = [_entry(getattr(self, key), i) for i in range(len(types))]
+            # A dialect's own attribute says whose it is under any name: `sharding = #tile.sharding<…>`.
+            if any(
+                "." not in k and v.name.startswith("builtin.") for entry in entries for k, v in entry.items()
+            ):
+                raise self.error(f"{noun}s may only have dialect attributes")
         if self.body.blocks:
             self.verify_entry(len(self.signature.inputs))
 
@@ -219,10 +225,9 @@ custom_body: region -> present | -> absent
         named = read_signature(state, arguments, results)
         form, children = body
         if form == "present":
-            if arguments[0] == "typed":
-                raise state.error(
-                    None, "a function with a body needs a name for each argument, as in '%arg0: i32'"
-                )
+            if not children[0]:
+                raise state.error(None, "expected non-empty function body")
+            # Without names the entry block's own label binds the arguments.
             state.region("body", children[0], named)
 
     def write(self, p: Any, op: Func) -> None:

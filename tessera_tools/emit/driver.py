@@ -82,9 +82,11 @@ class Options:
     llvm_pipeline: str = "tile"
     verify_each: bool = True
     num_warps: int = 0
-    """Warps of every kernel that has no `kernel_spec` yet; 0 chooses from its tiles."""
+    """Warps of every kernel that has no `kernel_spec` yet, all in one group; 0 chooses from its tiles."""
     off: frozenset[str] = frozenset()
     """Passes that are left out."""
+    plain_abi: bool = False
+    """Whether kernels have the declared parameters alone: no tensor maps behind them, and so no TMA."""
     all_stages: bool = False
     """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
 
@@ -145,10 +147,10 @@ def target_of_text(text: str, kind: Stage) -> str | None:
         return None
 
 
-def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0) -> Pipeline:
+def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0, plain_abi: bool = False) -> Pipeline:
     """The passes that lead from `stage` to llvm on `target`, for so many warps (0: chosen by them)."""
     pipeline = Pipeline("builtin.module")
-    for step in pipeline_for(target.name, stage, num_warps):
+    for step in pipeline_for(target.name, stage, num_warps, not plain_abi and not num_warps):
         pipeline.add(parse_pass(step.text))
     return pipeline
 
@@ -209,7 +211,8 @@ class _Run:
                 f"was lowered for '{declared}', and cannot be compiled for '{options.target.name}'",
                 "lower the kernel again from cuda_tile, or name its own GPU",
             )
-        steps = pipeline_for(options.target.name, stage, options.num_warps)
+        agents = not options.plain_abi and not options.num_warps
+        steps = pipeline_for(options.target.name, stage, options.num_warps, agents)
         for name in stages_from(stage):
             if options.all_stages:
                 with self.scope("Output"):

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from tessera_tools.dialects.llvm.module_ops import Global
-from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Shape
+from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Shape, TensorMap
 from tessera_tools.emit.resources import Report
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
@@ -21,6 +22,8 @@ __all__ = ["DYNAMIC_SHARED", "check_names", "kernels_of_module", "kernels_of_ptx
 _PTX_NAME = re.compile(r"(?!WARP_SZ\Z)(?:[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+)")
 """PTX ISA, "Identifiers"; names with % are the registers', and WARP_SZ is a constant."""
 
+TENSOR_MAPS = "nv_tileaa.tensor_maps"
+"""Attribute of a kernel's llvm.func: the tensor maps that the launcher makes for its last parameters."""
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher has to ask for."""
 
@@ -67,6 +70,35 @@ def _kernel(function: Operation) -> Kernel:
         block or (1, 1, 1),
         _shape(function.attributes.get("nvvm.cluster_dim")) or (1, 1, 1),
         dynamic_shared=dynamic.value if isinstance(dynamic, IntegerAttr) else 0,
+        tensor_maps=tuple(map(_tensor_map, getattr(function.attributes.get(TENSOR_MAPS), "elements", ()))),
+    )
+
+
+def _tensor_map(described: Any) -> TensorMap:
+    """A tensor map as the attribute describes it (passes/llvm/tensor_maps.py)."""
+    fields: dict[str, Any] = dict(described.entries)
+
+    def numbers(items: Any) -> tuple[int, ...]:
+        return tuple(item.value for item in items.elements)
+
+    def expression(item: Any) -> int | dict[str, int]:
+        parameter, times, plus = numbers(item)
+        if parameter < 0:
+            return plus
+        found = {"parameter": parameter, "times": times, "plus": plus}
+        return {k: v for k, v in found.items() if (k, v) not in (("times", 1), ("plus", 0))}
+
+    box = numbers(fields["box"])
+    swizzle = fields["swizzle"].value
+    return TensorMap(
+        fields["parameter"].value,
+        fields["base"].value,
+        fields["element_type"].value,
+        tuple(map(expression, fields["shape"].elements)),
+        tuple(map(expression, fields["strides"].elements)),
+        box,
+        (1,) * len(box),
+        f"{swizzle}B" if swizzle else "none",
     )
 
 

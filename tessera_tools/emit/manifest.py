@@ -18,7 +18,7 @@ from tessera_tools.emit.plan import Plan, plan_data, read_plan
 
 __all__ = ["SCHEMA", "Kernel", "Manifest", "Parameter", "TensorMap"]
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised when a reader of an older manifest would misunderstand a newer one."""
 
 PARAMETER_TYPES: Mapping[str, int] = {
@@ -59,9 +59,9 @@ class TensorMap:
     """A TMA descriptor that the launcher encodes (CUDA driver API, `cuTensorMapEncodeTiled`).
 
     `parameter` is the index of the `tensormap` parameter it goes to; `base` that of the pointer it describes.
-    Each entry of `shape` and `strides` is a number, or the index of the integer parameter that holds it as
-    `{"parameter": n}`. Dimensions stand innermost first, as the driver takes them; strides are in bytes and
-    leave out the innermost.
+    Each entry of `shape` and `strides` is a number, or what follows from an integer parameter:
+    `{"parameter": n, "times": 2, "plus": 0}`, where 1 and 0 may be left out. Dimensions stand innermost first, as the
+    driver takes them; strides are in bytes and leave out the innermost.
     """
 
     parameter: int
@@ -73,6 +73,8 @@ class TensorMap:
     element_strides: tuple[int, ...]
     swizzle: str
     fill: str = "zero"
+    interleave: str = "none"
+    l2_promotion: str = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,8 @@ def _kernel_data(kernel: Kernel) -> dict[str, Any]:
                 "element_strides": list(m.element_strides),
                 "swizzle": m.swizzle,
                 "fill": m.fill,
+                "interleave": m.interleave,
+                "l2_promotion": m.l2_promotion,
             }
             for m in kernel.tensor_maps
         ],
@@ -341,7 +345,7 @@ def _read_parameters(items: list[object], where: str) -> tuple[Parameter, ...]:
 
 def _read_tensor_map(data: object, where: str) -> TensorMap:
     reader = _Reader(data, where, "an object")
-    extents = 'a list of numbers, or of {"parameter": n}'
+    extents = 'a list of numbers, or of {"parameter": n, "times": a, "plus": b}'
     result = TensorMap(
         parameter=reader.count("parameter"),
         base=reader.count("base"),
@@ -352,6 +356,8 @@ def _read_tensor_map(data: object, where: str) -> TensorMap:
         element_strides=reader.counts("element_strides"),
         swizzle=reader.text("swizzle"),
         fill=reader.text("fill"),
+        interleave=reader.text("interleave"),
+        l2_promotion=reader.text("l2_promotion"),
     )
     reader.finish()
     rank = len(result.shape)
@@ -363,16 +369,19 @@ def _read_tensor_map(data: object, where: str) -> TensorMap:
     return result
 
 
+_OF_PARAMETER = {"parameter", "times", "plus"}
+
+
 def _extents(value: object) -> tuple[int | Mapping[str, int], ...] | None:
     if not isinstance(value, list):
         return None
     extents: list[int | Mapping[str, int]] = []
     for item in value:
         if isinstance(item, dict):
-            number = _count(item.get("parameter")) if set(item) == {"parameter"} else None
-            if number is None:
+            numbers = {key: number for key, value in item.items() if (number := _count(value)) is not None}
+            if numbers.keys() != item.keys() or not {"parameter"} <= numbers.keys() <= _OF_PARAMETER:
                 return None
-            extents.append({"parameter": number})
+            extents.append(numbers)
         elif (number := _count(item)) is not None:
             extents.append(number)
         else:

@@ -59,6 +59,9 @@ class Reply:
     """What LLVM said on stderr, line by line."""
 
 
+_BLOCK = re.compile(r"^[\w.$-]+:", re.MULTILINE)
+
+
 class _ChildEnded(Exception):
     """The child's end of the pipe is closed."""
 
@@ -76,6 +79,7 @@ class Worker:
         self._pid = 0
         self._requests = self._replies = self._stderr = -1
         self._tail = bytearray()
+        self._size = ""
         self._info: LlvmInfo | None = None
 
     @classmethod
@@ -144,6 +148,8 @@ class Worker:
         self.info()
         begin = time.monotonic()
         deadline = begin + self._time_limit
+        # Most of the time of a large kernel goes into code generation, which grows faster than the number of blocks.
+        self._size = f"its IR has {len(_BLOCK.findall(ir)):,} basic blocks in {ir.count(chr(10)):,} lines; "
         text = ir.encode("utf-8", "surrogateescape")
         request: dict[str, object] = {
             "want": list(want),
@@ -253,7 +259,7 @@ class Worker:
         limit = _START_LIMIT if doing == "starting" else self._time_limit
         raise ToolError(
             f"LLVM was still {doing} after {limit:g} s, and was ended",
-            "a smaller tile or a lower -O compiles faster; the time limit is an option",
+            f"{self._size}a smaller tile or a lower -O compiles faster; --llvm-timeout sets the limit",
             details="\n".join(self._said()),
         )
 

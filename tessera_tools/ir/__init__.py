@@ -3,7 +3,7 @@
     attributes, types, builtin_attributes, location   immutable values
     core                                              the program itself, and its builder
     verifier, dominance, symbols, effects             asking
-    rewriter, greedy, conversion, folding             changing
+    rewriter, greedy, folding                         changing
 
 What most users need can be taken from here (`from tessera_tools.ir import Operation, Builder`); each name is imported
 when it is first asked for, so that the front costs nothing.
@@ -16,13 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tessera_tools.ir.attributes import Attribute, Type
-    from tessera_tools.ir.conversion import (
-        ConversionPattern,
-        ConversionRewriter,
-        ConversionTarget,
-        apply_full_conversion,
-        apply_partial_conversion,
-    )
     from tessera_tools.ir.core import (
         Block,
         BlockArgument,
@@ -41,15 +34,10 @@ if TYPE_CHECKING:
     from tessera_tools.ir.location import UNKNOWN, Location
     from tessera_tools.ir.rewriter import Listener, RewritePattern, Rewriter
     from tessera_tools.ir.symbols import SymbolTable, SymbolTables
-    from tessera_tools.ir.type_converter import SignatureConversion, TypeConverter
     from tessera_tools.ir.verifier import verify, verify_or_raise
 
 _HOMES = {
     "attributes": ("Attribute", "Type"),
-    "conversion": (
-        "ConversionPattern", "ConversionRewriter", "ConversionTarget", "apply_full_conversion",
-        "apply_partial_conversion",
-    ),
     "core": (
         "Block", "BlockArgument", "Builder", "InsertionPoint", "IRMapping", "Operation", "OpOperand", "OpResult",
         "Region", "UnregisteredOp", "Value",
@@ -59,7 +47,6 @@ _HOMES = {
     "location": ("UNKNOWN", "Location"),
     "rewriter": ("Listener", "RewritePattern", "Rewriter"),
     "symbols": ("SymbolTable", "SymbolTables"),
-    "type_converter": ("SignatureConversion", "TypeConverter"),
     "verifier": ("verify", "verify_or_raise"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -70,9 +57,6 @@ __all__ = [
     "Block",
     "BlockArgument",
     "Builder",
-    "ConversionPattern",
-    "ConversionRewriter",
-    "ConversionTarget",
     "DominanceInfo",
     "GreedyResult",
     "IRMapping",
@@ -85,16 +69,12 @@ __all__ = [
     "Region",
     "RewritePattern",
     "Rewriter",
-    "SignatureConversion",
     "SymbolTable",
     "SymbolTables",
     "Type",
-    "TypeConverter",
     "UnregisteredOp",
     "Value",
-    "apply_full_conversion",
     "apply_greedily",
-    "apply_partial_conversion",
     "verify",
     "verify_or_raise",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
-    from tessera_tools.ir.effects import Resource
+    from tessera_tools.ir.effect_words import Resource
 
 _MISSING = object()
 

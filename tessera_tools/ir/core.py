@@ -243,13 +243,8 @@ class Operation:
         return declared(type(self))
 
     def is_speculatable(self) -> bool:
-        """Whether the op may run where the program would not have run it: it has no effect, and no undefined behavior
-        with its operands.  Of an op with regions: if all ops in them may."""
-        effects = self.effects()
-        return effects is not None and effects.speculatable
-
-    def attr(self, name: str) -> Attribute | None:
-        return self.attributes.get(name)
+        """Whether the op, apart from its regions, may run where the program would not have run it."""
+        return (effects := self.effects()) is not None and effects.speculatable
 
     @property
     def discardable_attributes(self) -> dict[str, Attribute]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Builder, Operation, OpResult, Region, Value
-from tessera_tools.ir.traits import ConstantLike, IsolatedFromAbove
+from tessera_tools.ir.traits import ConstantLike, IsolatedFromAbove, OwnsConstants
 
 Materializer = Callable[[Attribute, Type, Builder], Operation | None]
 """Inserts a constant operation of the attribute's value through the builder; None if it cannot."""
@@ -41,12 +41,13 @@ def constant_value(value: Value) -> Attribute | None:
 
 
 def insertion_region(op: Operation) -> Region | None:
-    """The region in which constants for `op` are kept: the nearest around it that is isolated from above."""
+    """The region in which constants for `op` are kept: the nearest around it that is isolated from above, or owns its
+    constants."""
     block = op.parent
     region = block.parent if block is not None else None
     while region is not None:
         owner = region.parent
-        if owner is None or owner.has_trait(IsolatedFromAbove):
+        if owner is None or owner.has_trait(IsolatedFromAbove) or owner.has_trait(OwnsConstants):
             return region
         outer = owner.parent.parent if owner.parent is not None else None
         if outer is None:

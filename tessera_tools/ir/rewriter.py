@@ -54,10 +54,6 @@ class Rewriter(Builder):
         assert op.parent is not None
         self.point, self.location = InsertionPoint(op.parent, op), op.location
 
-    def set_to_end(self, block: Block) -> None:
-        """Insert at the end of `block` from now on."""
-        self.point = InsertionPoint(block)
-
     @contextmanager
     def saved_point(self) -> Iterator[None]:
         """Come back to the present insertion point and location at the end of the `with` block."""
@@ -150,10 +146,6 @@ class Rewriter(Builder):
                 for inner in reversed([op, *op.walk()]):
                     listener.op_erased(inner)
         block.erase()
-
-    def split_block(self, block: Block, before: Operation) -> Block:
-        """Move `before` and what follows into a new block after this one."""
-        return block.split_before(before)
 
     def inline_block_before(self, block: Block, place: Operation, arguments: Sequence[Value] = ()) -> None:
         """Move the operations of `block` before `place`, with its arguments replaced, and erase the empty block."""

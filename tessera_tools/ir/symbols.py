@@ -197,16 +197,6 @@ def _paths_to(symbol: Operation) -> Iterator[tuple[Operation, tuple[str, ...]]]:
         name, table = symbol_name(table), table.parent_op
 
 
-def symbol_uses(symbol: Operation) -> list[tuple[Operation, SymbolRefAttr]]:
-    """Every (operation, reference) that refers to the symbol or to something inside it."""
-    uses: list[tuple[Operation, SymbolRefAttr]] = []
-    for table, path in _paths_to(symbol):
-        for op in _scope(table):
-            for attr in op.attributes.values():
-                uses += [(op, ref) for ref in symbol_references(attr) if _starts_with(ref, path)]
-    return uses
-
-
 def _starts_with(ref: SymbolRefAttr, path: tuple[str, ...]) -> bool:
     return (ref.root, *ref.nested)[: len(path)] == path
 

@@ -106,6 +106,11 @@ class Symbol(Trait):
             raise op.error('visibility expected to be one of ["public", "private", "nested"]')
 
 
+class OwnsConstants(Trait):
+    """Constants used in the op's regions are kept there, as in MLIR's shouldMaterializeInto: each region is run by
+    threads with registers of their own."""
+
+
 class HasParent(Trait):
     """The parent operation is one of `names`."""
 
@@ -152,6 +157,7 @@ RETURN_LIKE = ReturnLike()
 NO_TERMINATOR = NoTerminator()
 GRAPH_REGION = GraphRegion()
 ISOLATED_FROM_ABOVE = IsolatedFromAbove()
+OWNS_CONSTANTS = OwnsConstants()
 SINGLE_BLOCK = SingleBlock()
 SYMBOL_TABLE = SymbolTable()
 SYMBOL = Symbol()

@@ -11,7 +11,7 @@ import math
 from typing import ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.effects import Resource
+from tessera_tools.ir.effect_words import Resource
 
 DYNAMIC = -1
 """The extent of a dimension known only at run time; printed as `?`."""

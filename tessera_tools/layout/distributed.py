@@ -325,3 +325,30 @@ def reduction_steps(layout: LinearLayout, axis: int) -> tuple[dict[str, int], ..
             vector >>= layout.in_bits(name)
         steps.append(step)
     return tuple(steps)
+
+
+LANES = 32
+"""Threads of a warp."""
+
+
+def check_hardware(layout: LinearLayout) -> None:
+    """LayoutError unless a layout maps from registers, the lanes of a warp, warps and CTAs."""
+    if tuple(layout.in_dims) != tuple(HARDWARE_DIMS):
+        found = ", ".join(layout.in_dims)
+        raise LayoutError(f"the layout has the dimensions {found}; expected {', '.join(HARDWARE_DIMS)}")
+    lanes = layout.in_size("lane")
+    if lanes != LANES:
+        raise LayoutError(
+            f"the layout has {lanes.bit_length() - 1} bases of lanes; expected 5, for {LANES} lanes"
+        )
+
+
+def check_fits(layout: LinearLayout, shape: Sequence[int]) -> None:
+    """LayoutError unless a layout has the dimensions and extents of a tile, and holds each of its elements."""
+    if layout.outs != tuple(zip(dims_of(len(shape)), shape, strict=True)):
+        found = "x".join(str(size) for _, size in layout.outs) or "nothing"
+        raise LayoutError(f"the layout covers {found}, but the tile is {'x'.join(map(str, shape))}")
+    if not layout.is_surjective():
+        raise LayoutError(
+            "the layout does not hold every element of the tile: a basis is missing or repeated"
+        )

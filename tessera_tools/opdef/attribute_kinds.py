@@ -205,13 +205,24 @@ class EnumAttr(Attribute):
         return cls((cls.separator or ",").join(words))
 
 
+def in_full(value: Any, expected: type[Attribute]) -> Attribute | None:
+    """What stands where a format has `<…>` for short, if it is an attribute in full; None for the short form."""
+    if not isinstance(value, Attribute):
+        return None
+    if not isinstance(value, expected):
+        raise ValueError(f"expected a '#{expected.name}' attribute, found {value}")
+    return value
+
+
 def enum(attribute: type[EnumAttr], *, angled: bool = False) -> AttrKind:
     """A dialect's enumeration, written in a format as the bare keyword (or `<keyword>` if `angled`)."""
     symbol = "angled_keywords" if angled else "keyword"
 
     def build(read: Any) -> Attribute:
         if angled:
-            return attribute((attribute.separator or ",").join(t[0] for t in read))
+            return in_full(read[0], attribute) or attribute(
+                (attribute.separator or ",").join(t[0] for t in read)
+            )
         return attribute(read[0])
 
     return AttrKind(

@@ -70,11 +70,6 @@ def find_dialect(name: str) -> Dialect | None:
     return dialect
 
 
-def register_dialect(dialect: Dialect) -> None:
-    """Add a dialect that is not in the table (tests and extensions)."""
-    _loaded[dialect.name] = dialect
-
-
 def find_op(name: str) -> type[Op] | None:
     """The class of a registered op, by full name."""
     dialect = find_dialect(name.partition(".")[0])

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _SIMPLE_WORD = re.compile(r"[A-Za-z_][\w$]*")
 _INT_TYPE = re.compile(r"(s|u)?i([0-9]+)\b")
-_DIM = re.compile(r"(\?|[0-9]+)x")
-_SCALABLE = re.compile(r"(?:\[([0-9]+)\]|([0-9]+))x")
+_DIM = re.compile(r"(\?|[0-9]+)\s*x\s*")
+_SCALABLE = re.compile(r"(?:\[([0-9]+)\]|([0-9]+))\s*x\s*")
 _SPACED_EXTENT = re.compile(r"([0-9]+)\s*x")
 DIALECT_NAME = re.compile(r"[A-Za-z_][\w$]*(?:\.[A-Za-z_$][\w$]*)*")
 

@@ -120,8 +120,7 @@ class PassManager:
     def _run_pass(self, pass_: Pass, op: Operation) -> None:
         if pass_.name in self._off:
             return
-        if op.parent_op is None:
-            self._check_before(pass_, op)
+        on_stages = op.parent_op is None and self._check_before(pass_, op)
         for observer in self._observers:
             observer.before(pass_, op)
         context = PassContext(self.statistics.of(pass_), self._run_text, self._measure)
@@ -139,19 +138,22 @@ class PassManager:
             else:
                 if self._verify_each and changed is not False:
                     self._verify(pass_, op)
-                if op.parent_op is None:
+                if on_stages:
                     self._check_after(pass_, op, changed is not False)
         for observer in reversed(self._observers):
             observer.after(pass_, op)
 
-    def _check_before(self, pass_: Pass, op: Operation) -> None:
-        """Warn of a pass on a stage that it does not know; fail where the module is not what the pass expects."""
+    def _check_before(self, pass_: Pass, op: Operation) -> bool:
+        """Warn of a pass on a stage that it does not know, and return False; fail where the module is not what the pass
+        expects."""
         reason = stages.unknown_stage(pass_.name, op)
         if reason is not None:
             emit(Diagnostic("warning", op.location, reason))
+            return False
         need = stages.NEEDS.get(pass_.name, "")
         if need and self._verify_stages and need != self._holds:
             self._check_spec(need, f"pass '{pass_.name}' starts from there", pass_, op)
+        return True
 
     def _check_after(self, pass_: Pass, op: Operation, changed: bool) -> None:
         """Fail where the module does not keep what the pass promises, or what held before it."""

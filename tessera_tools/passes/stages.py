@@ -151,11 +151,13 @@ def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
 
 
 def _places(module: Operation) -> Iterator[DiagnosticError]:
-    from tessera_tools.planning.kernel import target_of
+    from tessera_tools.planning.kernel import known_target
     from tessera_tools.planning.shared_memory import overlaps, recorded
 
+    target = known_target(module)
+    if target is None:
+        return
     for function in _kernels(module):
-        target = target_of(module)
         try:
             allocation = recorded(function, target)
         except DiagnosticError as failure:

@@ -113,6 +113,10 @@ PASSES: dict[str, Row] = {
         "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
     ),
     # On nv_tileas
+    "tileas-materialize-schedule": Row(
+        "tileas.materialize_schedule:MaterializeSchedule",
+        "turn kernels of products into agents: TMA in a producer, wgmma in a consumer",
+    ),
     "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "give every tensor a layout"),
     "tileas-remove-layout-conversions": Row(
         "tileas.remove_layout_conversions:RemoveLayoutConversions",
@@ -177,6 +181,12 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     ("convert-cuda-tile-to-tileaa", "convert-tileaa-to-tileas", "a stage is lowered from the one before it"),
     ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are given to nv_tileas ops"),
+    ("convert-tileaa-to-tileas", "tileas-materialize-schedule", "products and loads are nv_tileas ops then"),
+    (
+        "tileas-materialize-schedule",
+        "tileas-assign-layouts",
+        "tiles are laid out over the warps of the agent that computes them",
+    ),
     (
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
@@ -250,13 +260,17 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "llvm": (),
 }
 
+AGENTS = "tileas-materialize-schedule"
+"""The pass that a pipeline may leave out, for kernels of one group of threads."""
+_HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": (AGENTS, *_COMMON["nv_tileas"])}
+
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name, which the first
     # conversion writes into the module, where the later passes find it; WARPS by an option, if a number is given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_89": _COMMON,
-    "sm_90": _COMMON,
+    "sm_90": _HOPPER,
     "sm_100": _COMMON,
     "sm_103": _COMMON,
     "sm_110": _COMMON,
@@ -273,15 +287,18 @@ def stages_from(stage: str) -> tuple[str, ...]:
     return STAGES[STAGES.index(stage) :]
 
 
-def pipeline_for(target: str, stage: str = "cuda_tile", num_warps: int = 0) -> list[Step]:
+def pipeline_for(
+    target: str, stage: str = "cuda_tile", num_warps: int = 0, agents: bool = True
+) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
-    by the conversion to nv_tileas)."""
+    by the conversion to nv_tileas); with agents where the target has them, unless told otherwise."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     return [
         Step(name, text.replace("TARGET", target).replace("WARPS", warps))
         for name in stages_from(stage)
         for text in steps[name]
+        if agents or text != AGENTS
     ]
 
 

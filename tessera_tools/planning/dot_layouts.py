@@ -26,6 +26,8 @@ from tessera_tools.layout import (
     mma_m16n8_accumulator,
     mma_operand_a,
     mma_operand_b,
+    wgmma_accumulator,
+    wgmma_operand_a,
 )
 
 Layouts = tuple[LinearLayout, LinearLayout, LinearLayout]
@@ -92,6 +94,22 @@ def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, ...]:
         return (a, b, c)
     rank, blocks = dot.c.type.rank, dot.scales[0].type.shape[-1]
     return (a, b, c, held_operand(c, rank - 1, blocks), held_operand(c, rank - 2, blocks))
+
+
+def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
+    """The layouts of A, where it is in registers, and of the accumulator of an asynchronous product.
+
+    An error where the tiles are not made of whole instructions.
+    """
+    grid = tuple(dot.warps.values)
+    shape, k = dot.c.type.shape, dot.b.type.tile[0]
+    try:
+        return (
+            wgmma_operand_a((shape[0], k), register_bits(dot.atom.a), grid),
+            wgmma_accumulator(shape, grid, dot.atom.mnk[1]),
+        )
+    except LayoutError as problem:
+        raise dot.error(f"has no layout for its tiles: {problem}") from None
 
 
 @lru_cache(maxsize=128)

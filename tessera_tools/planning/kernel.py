@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.nv_tileaa import Func, KernelSpecAttr
+from tessera_tools.dialects.nv_tileas import AgentSwitch, agent_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType
@@ -73,16 +74,23 @@ def kernel_spec(function: Any) -> KernelSpecAttr:
 
 
 def unit_of(op: Operation) -> ExecutionUnit:
-    """The execution unit that runs an op: the whole CTA of its function.
+    """The execution unit that runs an op: the agent around it, or the whole CTA of its function.
 
     An error unless its warps are a power of two, which layouts need.
     """
-    function: Any = op
-    while not isinstance(function, Func) and function.parent_op is not None:
-        function = function.parent_op
-    unit = ExecutionUnit(kernel_spec(function).num_warps)
+    inner: Any = op
+    while not isinstance(inner, Func) and (outer := inner.parent_op) is not None:
+        if isinstance(outer, AgentSwitch):
+            region = agent_of(inner)
+            unit = outer.unit(next(i for i, r in enumerate(outer.regions) if r is region))
+            return _laid_out(outer, unit)
+        inner = outer
+    return _laid_out(inner, ExecutionUnit(kernel_spec(inner).num_warps))
+
+
+def _laid_out(op: Operation, unit: ExecutionUnit) -> ExecutionUnit:
     if unit.warps & (unit.warps - 1):
-        raise function.error(
+        raise op.error(
             f"has {unit.warps} warps; tiles are laid out over a power of two of warps, from 1 to 32"
         )
     return unit

@@ -44,7 +44,7 @@ from tessera_tools.layout.distributed import fit
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbours import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
-from tessera_tools.planning.dot_layouts import dot_layouts
+from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 
 LOAD, STORE, PRODUCT = 2, 1, 3
 """How strongly memory accesses and matrix products want their layouts; the strongest decides for its class."""
@@ -112,7 +112,12 @@ def without_repeated_registers(layout: LinearLayout) -> LinearLayout:
 # -- ties
 
 
-@tied("nv_tileas.dot")
+@tied("nv_tileas.async.dot_wait")
+def _waited(op: Any) -> list[list[Value]]:
+    return [[op.res, op.source]]
+
+
+@tied("nv_tileas.dot", "nv_tileas.async.dot")
 def _accumulator(op: Any) -> list[list[Value]]:
     return [[op.res, op.c]]
 
@@ -346,6 +351,11 @@ def _product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.res, PRODUCT, dot_layouts(op, warps)[2])]
 
 
+@anchored("nv_tileas.async.dot")
+def _async_product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+    return [(op.res, PRODUCT, async_layouts(op)[1])]
+
+
 @anchored("nv_tileas.tiled_load")
 def _load(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.res, LOAD, access_layout(op, op.res.type, warps))]
@@ -391,6 +401,12 @@ def _one_by_one(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
 def _operands(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
     layouts = dot_layouts(op, warps)
     return [*zip(op.operands, layouts, strict=True), (op.res, layouts[2])]
+
+
+@demanding("nv_tileas.async.dot")
+def _async_operands(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
+    a, c = async_layouts(op)
+    return [*([(op.a, a)] if is_tile(op.a) else []), (op.c, c), (op.res, c)]
 
 
 @demanding("nv_tileaa.scan")

@@ -22,7 +22,7 @@ from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import RankedTensorType, Type
 from tessera_tools.layout import (
@@ -210,9 +210,16 @@ def _lives(function: Any, target: Target) -> list[_Life]:
             continue
         spans = [(position, position)]
         if isinstance(op, nv_tileas.AllocTensor):
-            users = list(op.res.users)
+            users = _users(op.res)
             landings = [_landing(op, user) for user in users if isinstance(user, nv_tileas.AsyncTiledCopy)]
             spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
+        elif isinstance(op, nv_tileas.CreatePipeline):
+            # Its barriers are waited for as long as there are iterators.
+            spans = [(position, len(positions))]
+        switch = _outermost_switch(op)
+        if switch is not None:
+            # Agents run at the same time.
+            spans.append((positions[switch], ends[switch]))
         alignment = op.attributes.get(ALIGN)
         lives.append(
             _Life(
@@ -224,6 +231,24 @@ def _lives(function: Any, target: Target) -> list[_Life]:
             )
         )
     return lives
+
+
+def _users(buffer: Value) -> list[Operation]:
+    """The ops that use a buffer, or a stage of it."""
+    found: list[Operation] = []
+    for user in buffer.users:
+        found.append(user)
+        if isinstance(user, nv_tileas.View):
+            found += _users(user.res)
+    return found
+
+
+def _outermost_switch(op: Operation) -> Operation | None:
+    found = None
+    while (outer := op.parent_op) is not None:
+        found = outer if isinstance(outer, nv_tileas.AgentSwitch) else found
+        op = outer
+    return found
 
 
 def tile_text(shape: tuple[int, ...], element: Type) -> str:
@@ -326,6 +351,12 @@ def _conversion_scratch(op: nv_tileas.ConvertLayout, target: Target) -> Scratch 
 
 def _conversion(op: nv_tileas.ConvertLayout, size: int) -> Scratch:
     return Scratch(size, f"a conversion of {tile_text(op.res.type.shape, op.res.type.element)}")
+
+
+@scratch("nv_tileas.async.pipeline.create_pipeline")
+def _barrier_scratch(op: nv_tileas.CreatePipeline, target: Target) -> Scratch | None:
+    """Two mbarriers of 8 bytes a stage."""
+    return Scratch(16 * op.stages.value, f"the barriers of {op.stages.value} stages")
 
 
 @scratch("nv_tileaa.reduce", "nv_tileaa.scan")

@@ -118,6 +118,8 @@ class CudaKernel(interface.Kernel):
         if name is None:
             raise error(None, f"'{self.name}': unknown element type '{given['element']}' of a tensor map")
         swizzle = str(given["swizzle"]).upper()
+        interleave = str(given["interleave"]).upper()
+        promotion = {"none": "NONE"}.get(given["l2_promotion"], f"L2_{given['l2_promotion']}")
         fill = "NONE" if given["fill"] == "zeros" else "NAN_REQUEST_ZERO_FMA"
         found = self.driver.call(
             "cuTensorMapEncodeTiled",
@@ -128,9 +130,9 @@ class CudaKernel(interface.Kernel):
             [api.cuuint64_t(n) for n in given["strides"]],
             [api.cuuint32_t(n) for n in given["box"]],
             [api.cuuint32_t(n) for n in given["element_strides"]],
-            api.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            getattr(api.CUtensorMapInterleave, f"CU_TENSOR_MAP_INTERLEAVE_{interleave}"),
             getattr(api.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{swizzle}"),
-            api.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            getattr(api.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
             getattr(api.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill}"),
         )
         return ctypes.string_at(int(found.getPtr()), 128)

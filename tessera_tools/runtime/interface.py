@@ -149,7 +149,10 @@ class Kernel(ABC):
         """A manifest's tensor map with the values of this launch: arguments of `sim.tensor_map`."""
 
         def value(extent: int | Mapping[str, int]) -> int:
-            return extent if isinstance(extent, int) else int.from_bytes(args[extent["parameter"]], "little")
+            if isinstance(extent, int):
+                return extent
+            given = int.from_bytes(args[extent["parameter"]], "little")
+            return given * extent.get("times", 1) + extent.get("plus", 0)
 
         return {
             "element": tensor_map.element_type,
@@ -160,6 +163,8 @@ class Kernel(ABC):
             "element_strides": tensor_map.element_strides,
             "swizzle": tensor_map.swizzle,
             "fill": {"zero": "zeros"}.get(tensor_map.fill, tensor_map.fill),
+            "interleave": tensor_map.interleave,
+            "l2_promotion": tensor_map.l2_promotion,
         }
 
     @abstractmethod

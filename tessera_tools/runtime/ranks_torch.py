@@ -33,7 +33,7 @@ _DTYPES = {
 }
 """Element type → torch's, where torch.distributed reduces it."""
 _NOT_BY_GLOO = ("bf16",)
-_INSTEAD = "use --transport=sockets"
+_INSTEAD = "use --transport=mpi"
 
 
 def has_torch() -> bool:

@@ -9,7 +9,7 @@ does not depend on how many processes share the work.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,36 +20,14 @@ from tessera_tools.emit.manifest import Manifest
 from tessera_tools.runtime import interface
 from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, of_kernel
 from tessera_tools.runtime.types import Type
-from tessera_tools.sim.launch import Launch
+from tessera_tools.runtime.workers import PartialLaunch, run_launch
 from tessera_tools.sim.reader import read
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
-__all__ = ["PartialLaunch", "SimulatedDevice", "SimulatedKernel"]
+__all__ = ["SimulatedDevice", "SimulatedKernel"]
 
 Array = np.ndarray[Any, Any]
 MAX_INSTRUCTIONS = 1 << 32
-
-
-class PartialLaunch(Launch):
-    """The clusters `first` to `last` of a launch, each with its own generator; `tally` tells how far it is."""
-
-    def __init__(self, *args: Any, seed: int, **options: Any) -> None:
-        super().__init__(*args, seed=seed, **options)
-        self.seed = seed
-        self.count = self.clusters[0] * self.clusters[1] * self.clusters[2]
-        self.first, self.last = 0, self.count
-        self.tally = np.zeros(1, np.int64)
-        """Clusters begun."""
-        self.stopped = True
-        """Whether clusters were left out: something ended the launch."""
-
-    def _indices(self) -> Iterator[tuple[int, int, int]]:
-        for number in range(self.first, self.last):
-            # The cluster made next takes the launch's generator (sim/machine.py).
-            self.random = np.random.default_rng([self.seed, number])
-            self.tally[0] += 1
-            yield self.cluster_at(number)
-        self.stopped = False
 
 
 class SimulatedBuffer(interface.Buffer):
@@ -116,8 +94,6 @@ class SimulatedKernel(interface.Kernel):
             raise TypeError(f"the simulated GPU has no option '{next(iter(settings))}'")
         if watch is not None:
             watch(launch)
-        from tessera_tools.runtime.workers import run_launch
-
         result, used = run_launch(launch, processes)
         return interface.Result(
             result.findings,

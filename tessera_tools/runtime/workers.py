@@ -15,16 +15,16 @@ import mmap
 import os
 import pickle
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tessera_tools.process import end, fork, reap
-from tessera_tools.runtime.simulated import PartialLaunch
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Findings
-from tessera_tools.sim.launch import Result
+from tessera_tools.sim.launch import Launch, Result
 from tessera_tools.sim.memory import views_of
 from tessera_tools.sim.program import Instruction, Name
 
@@ -64,6 +64,28 @@ def depends_on_others(inst: Instruction) -> bool:
             isinstance(operand, Name) and operand.name in ("malloc", "free") for operand in inst.operands
         )
     return inst.opcode == "multimem"
+
+
+class PartialLaunch(Launch):
+    """The clusters `first` to `last` of a launch, each with its own generator; `tally` tells how far it is."""
+
+    def __init__(self, *args: Any, seed: int, **options: Any) -> None:
+        super().__init__(*args, seed=seed, **options)
+        self.seed = seed
+        self.count = self.clusters[0] * self.clusters[1] * self.clusters[2]
+        self.first, self.last = 0, self.count
+        self.tally = np.zeros(1, np.int64)
+        """Clusters begun."""
+        self.stopped = True
+        """Whether clusters were left out: something ended the launch."""
+
+    def _indices(self) -> Iterator[tuple[int, int, int]]:
+        for number in range(self.first, self.last):
+            # The cluster made next takes the launch's generator (sim/machine.py).
+            self.random = np.random.default_rng([self.seed, number])
+            self.tally[0] += 1
+            yield self.cluster_at(number)
+        self.stopped = False
 
 
 def independent(launch: PartialLaunch) -> bool:

@@ -52,6 +52,8 @@ __all__ = [
 ]
 
 Execute = Callable[[Warp, Mask], Any]
+Together = Callable[[Any, Any], Any]
+"""As Execute, of a Gang and its Lanes."""
 Binder = Callable[[Warp], Any]
 Decoder = Callable[["Context"], Execute]
 
@@ -152,7 +154,7 @@ class Context:
         self._left: list[str] = []
         self._needed: Callable[[Warp], int] | None = None
         self.divides = False
-        self.together: Execute | None = None
+        self.together: Together | None = None
         """The instruction for several warps at once (sim/gang.py), if it can be; a decoder may set its own.
 
         It gives None to go on, the index of the next instruction, or NotImplemented: warp by warp this time.
@@ -280,7 +282,7 @@ class Context:
         row.flags.writeable = False
         return self.ports.add(("constant", type.dtype, row.tobytes()), lambda warp: row)
 
-    def address(self, operand: Operand) -> Callable[[Warp], Any]:
+    def address(self, operand: Operand) -> Callable[[Any], Any]:
         """`[base+offset]` → a function of the warp: each lane's address, as uint64, in the operand's own space."""
         if not isinstance(operand, Address):
             raise self.error(f"has {_what(operand)} where an address in brackets belongs")
@@ -497,15 +499,15 @@ def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
     return run
 
 
-def _guarded_together(execute: Execute, port: int, negated: bool) -> Execute:
+def _guarded_together(execute: Together, port: int, negated: bool) -> Together:
     """As `_guarded`, for the lanes of several warps."""
 
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Any, mask: Any) -> Any:
         chosen = warp.ports[port] ^ negated
         if chosen.all():
             return execute(warp, mask)
         if chosen.any():
-            return execute(warp, Lanes(chosen))  # type: ignore[arg-type]
+            return execute(warp, Lanes(chosen))
         return None
 
     return run
@@ -546,7 +548,7 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
 
 def decode_all(
     module: Module, functions: Iterable[Function]
-) -> tuple[list[Execute], list[Execute | None], dict[str, Ports]]:
+) -> tuple[list[Execute], list[Together | None], dict[str, Ports]]:
     """The closures of every instruction, those for several warps at once, and each function's ports.
 
     Raises for the first bad instruction.
@@ -554,7 +556,7 @@ def decode_all(
     _load_families()
     count = len(module.program.instructions)
     code: list[Any] = [None] * count
-    together: list[Execute | None] = [None] * count
+    together: list[Together | None] = [None] * count
     ports: dict[str, Ports] = {}
     base = 0
     for function in functions:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.decode import Lanes
+from tessera_tools.sim.frame import LASTING
 from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Warp
 
@@ -26,12 +27,15 @@ __all__ = ["Gang", "muster"]
 class _Rows(dict[int, Any]):
     """The rows of a gang by port, made when they are first used."""
 
-    def __init__(self, gang: Gang) -> None:
-        super().__init__()
+    def __init__(self, gang: Gang, lasting: dict[int, Any]) -> None:
+        super().__init__(lasting)
         self.gang = gang
+        self.lasting = lasting
 
     def __missing__(self, port: int) -> Any:
         row = self[port] = self.gang.row(port)
+        if self.gang.kind(port) in LASTING:
+            self.lasting[port] = row
         return row
 
 
@@ -42,7 +46,7 @@ class Gang:
         self.cta = cta
         self.first, self.last = first, last
         self.warps = cta.warps[first:last]
-        self.ports = _Rows(self)
+        self.ports = _Rows(self, cta.frame.rows.setdefault((first, last), {}))
         self.mask = Lanes(np.ones(32 * (last - first), np.bool_))
         self.pc = 0
         """The instruction that runs."""
@@ -65,7 +69,12 @@ class Gang:
         """The least of the warps' limits (sim/races.py)."""
         return min(warp.limit for warp in self.warps)
 
+    def kind(self, port: int) -> str:
+        """What a port is (decode.Ports)."""
+        return self.cta.cluster.launch.module.keys[port][0]
+
     def row(self, port: int) -> Any:
+        """The row of a port for all lanes of the gang."""
         key = self.cta.cluster.launch.module.keys[port]
         if key[0] != "register":
             return np.concatenate([warp.ports[port] for warp in self.warps])

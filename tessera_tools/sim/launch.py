@@ -12,6 +12,7 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
+from tessera_tools.sim.frame import LASTING, Frame
 from tessera_tools.sim.machine import Cluster, StopLaunch
 from tessera_tools.sim.memory import BASE, EARLIER, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
@@ -128,9 +130,23 @@ class Launch:
         self.functions = module.reachable(entry)
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
+        self.varying = [
+            (base + number, binder)
+            for base, binders in self.binders
+            for number, binder in enumerate(binders)
+            if module.keys[base + number][0] not in LASTING
+        ]
+        """Ports whose rows are made anew for each CTA."""
+        self.frames: list[Frame] = []
+        """Those of CTAs that have ended."""
         self._lay_out_shared()
         self.parameters = Allocations("param")
         self.parameter_block = self.parameters.allocate(self._parameters(args), "the parameter block")
+
+    @cached_property
+    def workspace(self) -> Buffer:
+        """What the barrier of a cooperative grid keeps in global memory."""
+        return self.memory.allocate(np.zeros(64, np.uint8), "the grid's workspace")
 
     def error(self, message: str) -> DiagnosticError:
         place = Position(self.module.program.file, self.entry.line, 1)
@@ -284,6 +300,8 @@ class Launch:
         self.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         with np.errstate(all="ignore"), suppress(StopLaunch):
             self._run()
+        if "workspace" in self.__dict__:
+            self.memory.release(self.workspace)
         return Result(self.findings, self.stats, "".join(self.output), self.executed)
 
     def _run(self) -> None:

@@ -12,13 +12,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tessera_tools.sim.asynchronous import Engine
+from tessera_tools.sim.frame import Frame
 from tessera_tools.sim.gang import Gang, muster
 from tessera_tools.sim.memory import Local, Shared
 from tessera_tools.sim.races import Clocks, History
-from tessera_tools.sim.types import UNSIGNED
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
 
 if TYPE_CHECKING:
@@ -62,28 +60,16 @@ class Cta:
         self.stats = launch.stats
         self.state: dict[str, Any] = {}
         count = -(-launch.threads // 32)
-        self.registers: dict[int, Any] = {}
-        """By width: every register of every warp, [slot, warp, lane]."""
-        for bits, number in launch.module.program.register_counts.items():
-            dtype = np.bool_ if bits == 1 else UNSIGNED.get(bits, np.uint64)
-            self.registers[bits] = np.zeros(
-                (number, count, 32, 2) if bits == 128 else (number, count, 32), dtype
-            )
+        self.frame = launch.frames.pop() if launch.frames else Frame(launch)
+        self.registers = self.frame.registers
         self.warps = [
             Warp(self, index, rank * count + index, launch.entry.start, launch.threads)
             for index in range(count)
         ]
         for warp in self.warps:
-            self._bind(warp)
-
-    def _bind(self, warp: Warp) -> None:
-        launch = self.cluster.launch
-        module = launch.module
-        warp.registers = {bits: rows[:, warp.index] for bits, rows in self.registers.items()}
-        warp.local = Local(module.local_size)
-        warp.ports = [None] * module.port_count
-        for base, binders in launch.binders:
-            warp.ports[base : base + len(binders)] = [bind(warp) for bind in binders]
+            warp.registers = {bits: rows[:, warp.index] for bits, rows in self.registers.items()}
+            warp.local = Local(launch.module.local_size)
+        self.frame.bind(self.warps)
 
     def thread(self, number: int) -> tuple[int, int, int]:
         """The x, y, z of a thread by its number in the CTA."""
@@ -220,7 +206,7 @@ class Cluster:
             execute = together[pc]
             if execute is not None:
                 gang.pc = pc
-                result = execute(gang, mask)  # type: ignore[arg-type]
+                result = execute(gang, mask)
                 if result is not NotImplemented:
                     after = pc + 1 if result is None else result
                     if stats is not None:
@@ -261,9 +247,9 @@ class Cluster:
             self.launch.histories.setdefault(base, []).append((self.clocks.now, history))
         self.histories.clear()
         for cta in self.ctas:
+            self.launch.frames.append(cta.frame)
             for warp in cta.warps:
-                warp.ports.clear()
-                warp.registers.clear()
+                warp.ports = []
                 warp.state.clear()
             cta.warps.clear()
             cta.state.clear()

@@ -155,6 +155,24 @@ class Region:
             return None
         return self.views[width].take(index, 0)
 
+    def write_together(
+        self, gang: Gang, offsets: Array, width: int, values: Array, records: Array, history: History
+    ) -> bool:
+        """Write units by lanes of several warps; False, and nothing done, if anything is wrong."""
+        if int(_or(offsets)) & (width - 1) or int(offsets.max()) + width > self.size:
+            return False
+        index = (offsets >> _SHIFT[width]).view(np.int64)
+        if self.states:
+            flags = _FILL[min(width, 8)] * (LANDING | READING)
+            if int(_or(self.states[width].take(index, 0), None)) & flags:
+                return False
+        if not history.store_together(gang, index, width, records):
+            return False
+        self.views[width][index] = values
+        if self.states:
+            self.states[width][index] = _UNFENCED[width]
+        return True
+
     def check_load(self, warp: Warp, mask: Mask, index: Array, width: int) -> None:
         """Report what may not be read: the `width`-byte units `index` of a memory that keeps flags."""
         state = self.states[width].take(index, 0)
@@ -326,13 +344,27 @@ class Allocations:
 
     def load_together(self, gang: Gang, addresses: Array, width: int, records: Array) -> Array | None:
         """What lanes of several warps read; None if anything is wrong with one of the accesses."""
+        region = self._nearby(int(addresses[0]))
+        history = self._history(gang.warps[0], region) if region is not None else None
+        if region is None or history is None:
+            return None
+        return region.read_together(gang, addresses - np.uint64(region.base), width, records, history)
+
+    def store_together(self, gang: Gang, addresses: Array, width: int, values: Array, records: Array) -> bool:
+        """Write by lanes of several warps; False, and nothing done, if anything is wrong."""
+        region = self._nearby(int(addresses[0]))
+        history = self._history(gang.warps[0], region) if region is not None else None
+        if region is None or history is None:
+            return False
+        own = addresses - np.uint64(region.base)
+        return region.write_together(gang, own, width, values, records, history)
+
+    def _nearby(self, address: int) -> Buffer | None:
+        """The allocation that holds the address, which is the recent one from now on."""
         recent = self.recent
-        if recent is None or not self.watched:
-            return None
-        history = self._history(gang.warps[0], recent)
-        if history is None:
-            return None
-        return recent.read_together(gang, addresses - np.uint64(recent.base), width, records, history)
+        if recent is None or not recent.base <= address < recent.base + recent.size:
+            recent = self.recent = self.find(address)
+        return recent
 
     def _history(self, warp: Warp, region: Buffer) -> History | None:
         """Who touched the allocation last, in the warp's cluster: clusters are not ordered with each other."""
@@ -543,6 +575,12 @@ class Shared(_Watched):
         if int(addresses.min()) < SHARED_START:
             return None
         return self.read_together(gang, addresses, width, records, self.history)
+
+    def store_together(self, gang: Gang, addresses: Array, width: int, values: Array, records: Array) -> bool:
+        """Write by lanes of several warps; False, and nothing done, if anything is wrong."""
+        if int(addresses.min()) < SHARED_START:
+            return False
+        return self.write_together(gang, addresses, width, values, records, self.history)
 
     def store(
         self, warp: Warp, mask: Mask, addresses: Array, width: int, values: Array, strong: bool = False

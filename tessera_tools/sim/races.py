@@ -230,15 +230,33 @@ class History:
         if width < self.grain:
             return False
         written, read = self._tables[width]
-        found = written.take(index, 0)
-        if _newest(found) >= gang.limit:
-            records = found.reshape(len(found), -1)
-            own, threads = threads_of(mine)[:, None], threads_of(records)
-            known = gang.cta.cluster.clocks.known[own >> 5, threads >> 5]
-            if ((clocks_of(records) > known) & (threads != own)).any():
-                return False
-        read[index] = mine if found.ndim == 1 else mine[:, None]
+        if self._races(gang, written.take(index, 0), mine):
+            return False
+        read[index] = mine if written.ndim == 1 else mine[:, None]
         return True
+
+    def store_together(self, gang: Gang, index: Array, width: int, mine: Array) -> bool:
+        """Note a write by lanes of several warps; False, and nothing noted, if some race, also with each other."""
+        if width < self.grain:
+            return False
+        written, read = self._tables[width]
+        before = written.take(index, 0)
+        if self._races(gang, before, mine) or self._races(gang, read.take(index, 0), mine):
+            return False
+        rows = mine if written.ndim == 1 else mine[:, None]
+        written[index] = rows
+        if (written.take(index, 0) != rows).any():
+            written[index] = before
+            return False
+        return True
+
+    def _races(self, gang: Gang, records: Array, mine: Array) -> bool:
+        if _newest(records) < gang.limit:
+            return False
+        records = records.reshape(len(records), -1)
+        own, threads = threads_of(mine)[:, None], threads_of(records)
+        known = gang.cta.cluster.clocks.known[own >> 5, threads >> 5]
+        return bool(((clocks_of(records) > known) & (threads != own)).any())
 
     def _mine(self, warp: Warp, mask: Mask, strong: bool) -> Array:
         mark = (warp.split.pc & _CODE_MASK) << _CODE_SHIFT | (int(_STRONG) if strong else 0)

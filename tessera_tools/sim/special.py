@@ -42,8 +42,11 @@ def _table() -> dict[str, Callable[[Warp], Any] | None]:
         "%reserved_smem_offset_cap": lambda warp: 1024,
         "%current_graph_exec": lambda warp: 0,
     }
-    # What the driver puts there is its own: zeros, as without one (PTX ISA, "%envreg<32>").
+    # %envreg1 and 2 are the address of the workspace of a cooperative grid, as cooperative_groups.h reads it; what
+    # the driver puts into the others is its own: zeros (PTX ISA, "%envreg<32>").
     table.update({f"%envreg{n}": lambda warp: 0 for n in range(32)})
+    table["%envreg1"] = lambda warp: warp.cta.cluster.launch.workspace.base >> 32
+    table["%envreg2"] = lambda warp: warp.cta.cluster.launch.workspace.base & 0xFFFFFFFF
     for n in range(2):
         table[f"%reserved_smem_offset_{n}"] = lambda warp: 0
     for axis, name in enumerate("xyz"):

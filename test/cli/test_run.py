@@ -202,7 +202,7 @@ def test_a_cubin_is_refused_on_the_simulated_gpu(tmp_path: Path) -> None:
 
 
 MANIFEST = {
-    "schema": 1, "target": "sm_80", "ptx_version": "8.0",
+    "schema": 2, "target": "sm_80", "ptx_version": "8.0",
     "kernels": [{
         "name": "scale", "block": [64, 1, 1], "cluster": [1, 1, 1], "static_shared": 0, "dynamic_shared": 0,
         "registers": 16, "tensor_maps": [],

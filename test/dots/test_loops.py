@@ -165,6 +165,9 @@ def test_types_and_orders(element: str, accumulator: str, orders: str) -> None:
 def test_native_8_bit_floats(element: str, target: str) -> None:
     text = check(64, 32, 64, 3, "row col", element, "f32", target)
     made = compiled(text, target).ptx
+    if target == "sm_90a":
+        assert "wgmma.mma_async.sync.aligned.m64n32k32.f32.e" in made
+        return
     assert "mma.sync.aligned.m16n8k32.row.col.f32.e" in made
     assert "ldmatrix" in made
 

@@ -16,7 +16,9 @@ PARAMETERS = (
     Parameter("n", "i32", 4, 8),
     Parameter("map", "tensormap", 128, 64),
 )
-MAP = TensorMap(2, 0, "f16", ({"parameter": 1}, 64), (128,), (64, 64), (1, 1), "128B")
+MAP = TensorMap(
+    2, 0, "f16", ({"parameter": 1}, 64), ({"parameter": 1, "times": 2, "plus": 16},), (64, 64), (1, 1), "128B"
+)
 KERNEL = Kernel("gemm", PARAMETERS, (128, 1, 1), (2, 1, 1), 1024, 65536, 168, (MAP,))
 MANIFEST = Manifest("sm_90a", "9.0", (KERNEL,))
 
@@ -41,7 +43,7 @@ def test_what_is_written_is_read_back():
 def test_the_text_ends_with_a_newline_and_names_its_schema():
     text = MANIFEST.to_json()
     assert text.endswith("}\n")
-    assert json.loads(text)["schema"] == 1
+    assert json.loads(text)["schema"] == 2
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
         ("{", "the manifest is not JSON: expecting property name enclosed in double quotes"),
         ("[]", "the manifest: found a list of 0, expected an object"),
         ("[" * 100000, "the manifest is not JSON"),
-        (broken("schema", value=2), "the manifest has schema 2; expected 1"),
+        (broken("schema", value=1), "the manifest has schema 1; expected 2"),
         (broken("schema", value=True), "the field 'schema' is true; expected a number of 0 or more"),
         (broken("target", value=...), "the manifest: the field 'target' is missing; expected a text"),
         (broken("target", value=""), "the field 'target' is \"\"; expected a text that is not empty"),
@@ -82,6 +84,11 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
             broken("kernels", 0, "tensor_maps", 0, "shape", value=[{"p": 1}, 2]),
             "the field 'shape' is a list of 2",
         ),
+        (
+            broken("kernels", 0, "tensor_maps", 0, "strides", value=[{"parameter": 1, "times": "2"}]),
+            "the field 'strides' is a list of 1; expected a list of numbers, or of",
+        ),
+        (broken("kernels", 0, "tensor_maps", 0, "l2_promotion", value=...), "'l2_promotion' is missing"),
     ],
 )
 def test_a_broken_manifest_is_refused_by_the_field(text: str, message: str):

@@ -110,7 +110,7 @@ def test_splitting_and_merging_blocks_undo_each_other() -> None:
     head = block(*ops)
     root = func(head)
     rewriter, _ = rewriter_at(ops[0])
-    tail = rewriter.split_block(head, ops[1])
+    tail = head.split_before(ops[1])
     rewriter.inline_block_at_end(tail, head)
     assert root.regions[0].blocks == [head] and list(head) == ops
 
@@ -142,7 +142,7 @@ def test_the_saved_point_is_restored() -> None:
     func(body)
     rewriter, _ = rewriter_at(c)
     with rewriter.saved_point():
-        rewriter.set_to_end(body)
+        rewriter.point = InsertionPoint(body)
         rewriter.insert(const(3))
     two = rewriter.insert(const(2))
     assert body.first_op is two

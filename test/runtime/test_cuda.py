@@ -105,14 +105,23 @@ def test_tensor_maps_of_the_manifest_are_encoded_by_the_driver(monkeypatch: pyte
         Parameter("m", "i32", 4, 8),
         Parameter("t", "tensormap", 128, 64),
     )
-    described = TensorMap(2, 0, "bf16", (64, {"parameter": 1}), (128,), (64, 8), (1, 1), "128B")
+    described = TensorMap(
+        2,
+        0,
+        "bf16",
+        (64, {"parameter": 1, "plus": 3}),
+        ({"parameter": 1, "times": 8},),
+        (64, 8),
+        (1, 1),
+        "128B",
+    )
     manifest = Manifest("sm_90a", "8.0", (Kernel("k", parameters, (1, 1, 1), tensor_maps=(described,)),))
     gpu = device("cuda")
     a = gpu.buffer(np.zeros((16, 64), np.uint16), "a", "bf16")
     gpu.load(ptx, manifest).kernel().launch((1,), [a, 16])
     kind, rank, address, dims, strides, box, steps, _, swizzle, _, fill = driver.encoded[0]
     assert (kind, rank, address) == ("CU_TENSOR_MAP_DATA_TYPE_BFLOAT16", 2, a.address)
-    assert (dims, strides, box, steps) == ([64, 16], [128], [64, 8], [1, 1])
+    assert (dims, strides, box, steps) == ([64, 19], [128], [64, 8], [1, 1])
     assert (swizzle, fill) == ("CU_TENSOR_MAP_SWIZZLE_128B", "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE")
     # The simulated GPU encodes the same description its own way.
     simulated = device("sim")

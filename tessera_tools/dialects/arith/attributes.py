@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import AttrKind, EnumAttr, TypeConstraint, attribute, integer_enum, like
+from tessera_tools.opdef.attribute_kinds import in_full
 
 
 class FlagsAttr(EnumAttr):
@@ -71,7 +72,7 @@ def flags(attribute_class: type[FlagsAttr]) -> AttrKind:
         f"{attribute_class.name} attribute",
         lambda a: isinstance(a, attribute_class),
         "angled_keywords",
-        lambda read: attribute_class.of(token[0] for token in read),
+        lambda read: in_full(read[0], attribute_class) or attribute_class.of(t[0] for t in read),
         lambda a: f"<{a.value}>",
     )
 

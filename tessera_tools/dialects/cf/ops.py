@@ -125,6 +125,8 @@ class CondBranch(BranchLike, name="cf.cond_br"):
             raise self.error(
                 f"expects number of branch weights to match number of successors: {len(weights)} vs 2"
             )
+        if weights is not None and not any(weights.values):
+            raise self.error("branch weights cannot all be zero")
 
 
 CASE_VALUES = AttrKind(

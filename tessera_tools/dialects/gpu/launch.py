@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.gpu.attributes import AsyncTokenType
-from tessera_tools.dialects.gpu.structure import Func
+from tessera_tools.dialects.gpu.structure import Func, Module
 from tessera_tools.ir.builtin_attributes import (
     SymbolRefAttr,
 )
@@ -162,6 +162,29 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
         found = [self.cluster_size_x, self.cluster_size_y, self.cluster_size_z]
         return [value for value in found if value is not None]
 
+    def _verify_container(self) -> None:
+        """Check that the module around says that it holds kernels, and that there is such a kernel."""
+        module = self.parent_op
+        while module is not None and module.name != "builtin.module":
+            module = module.parent_op
+        if module is None:
+            return
+        if "gpu.container_module" not in module.attributes:
+            raise self.error(
+                "expected the closest surrounding module to have the 'gpu.container_module' attribute"
+            )
+        container = lookup_symbol(self, self.kernel.root)
+        if container is None:
+            raise self.error(f"kernel container '{self.kernel.root}' is undefined")
+        if not isinstance(container, Module):
+            # A binary holds its kernels in another form; what else may hold some is not known here.
+            return
+        function = lookup_symbol(self, self.kernel)
+        if function is None:
+            raise self.error(f"kernel function '{self.kernel}' is undefined")
+        if "function_type" not in function.attributes:
+            raise self.error(f"referenced kernel '{self.kernel}' is not a function")
+
     def verify_op(self) -> None:
         if len(self.cluster_size) not in (0, 3):
             raise self.error("expects cluster sizes along x, y and z, or none")
@@ -169,6 +192,7 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
             raise self.error(
                 f"kernel '{self.kernel}' must name a module and a function, as in @module::@kernel"
             )
+        self._verify_container()
         found = lookup_symbol(self, self.kernel)
         if not isinstance(found, Func):
             return

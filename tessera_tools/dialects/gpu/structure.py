@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.func import SIGNATURE_GRAMMAR, FunctionLike, read_signature
+from tessera_tools.dialects.gpu.attributes import AddressSpaceAttr
 from tessera_tools.ir.builtin_attributes import (
     UNIT,
     ArrayAttr,
@@ -81,7 +82,10 @@ class Module(Op, name="gpu.module", traits=_MODULE_TRAITS):
 
     def verify_op(self) -> None:
         if self.targets is not None and not len(self.targets):
-            raise self.error("the targets array must not be empty")
+            raise self.error(
+                "attribute 'targets' failed to satisfy constraint: array of GPU target attributes with at least 1 "
+                "elements"
+            )
 
 
 class FuncSyntax(CustomDirective, name="GpuFunc"):
@@ -119,7 +123,7 @@ custom_body: region -> present | -> absent
         if form == "present":
             if arguments[0] == "typed":
                 raise state.error(
-                    symbol, "a function with a body needs a name for each argument, as in '%arg0: i32'"
+                    None, "a function with a body needs a name for each argument, as in '%arg0: i32'"
                 )
             state.region("body", children[0], named)
 
@@ -188,9 +192,15 @@ class Func(FunctionLike, name="gpu.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL, H
         if self.is_kernel and self.signature.results:
             raise self.error("expected void return type for kernel function")
         super().verify_op()
-        for argument in (*self.workgroup_attributions, *self.private_attributions):
+        if not self.body.blocks:
+            raise self.error("expected body with at least one block")
+        groups = (("workgroup", self.workgroup_attributions), ("private", self.private_attributions))
+        for space, argument in ((space, argument) for space, group in groups for argument in group):
             if not isinstance(argument.type, MemRefType):
                 raise self.error(f"expected memref type in attribution, got '{argument.type}'")
+            found = argument.type.memory_space
+            if isinstance(found, AddressSpaceAttr) and found.value != space:
+                raise self.error(f"expected memory space {space} in attribution")
 
     def verify_entry(self, count: int) -> None:
         """The entry block has an argument more for each attribution."""

@@ -15,7 +15,7 @@ from tessera_tools.ir.builtin_attributes import (
     UNIT,
     IntegerAttr,
 )
-from tessera_tools.ir.types import I1, I32, INDEX
+from tessera_tools.ir.types import I1, I32, INDEX, VectorType
 from tessera_tools.opdef import (
     ANY_FLOAT,
     ANY_INTEGER,
@@ -33,6 +33,7 @@ from tessera_tools.opdef import (
     CustomDirective,
     HasParent,
     Op,
+    TypeConstraint,
     attribute,
     exactly,
     operand,
@@ -139,10 +140,25 @@ class Yield(Op, name="gpu.yield", traits=(RETURN_LIKE, PURE)):
     assembly = "attr-dict ($values^ `:` type($values))?"
 
 
+_NUMBER = ANY_INTEGER | ANY_FLOAT
+_NUMBERS = TypeConstraint(
+    "Integer or Float or fixed-length vector of Integer or Float values of ranks 1",
+    lambda t: (
+        _NUMBER.accepts(t)
+        or (
+            isinstance(t, VectorType)
+            and len(t.shape) == 1
+            and not any(t.scalable)
+            and _NUMBER.accepts(t.element)
+        )
+    ),
+)
+
+
 class Shuffle(Op, name="gpu.shuffle", traits=(PURE,)):
     """A value from another lane of the subgroup, and whether that lane took part."""
 
-    value = operand(ANY_TYPE)
+    value = operand(_NUMBERS)
     offset = operand(exactly(I32))
     width = operand(exactly(I32))
     mode = attribute(short(ShuffleModeAttr))
@@ -200,7 +216,7 @@ custom_uniform: "uniform" -> present | -> absent
 class AllReduce(_Reduction, name="gpu.all_reduce", traits=(ISOLATED_FROM_ABOVE,)):
     """The values of all threads of a block combined, by a named operation or a region of two arguments."""
 
-    value = operand(ANY_TYPE)
+    value = operand(TypeConstraint("Integer or Float", _NUMBER.accepts))
     op = attribute(short(AllReduceOperationAttr), optional=True)
     uniform = attribute(UNIT_ATTR, "all threads of the block arrive", optional=True)
     result = result(same_as("value"))
@@ -212,12 +228,26 @@ class AllReduce(_Reduction, name="gpu.all_reduce", traits=(ISOLATED_FROM_ABOVE,)
             raise self.error("expected either an op attribute or a non-empty body")
         if self.op is not None:
             self.verify_kind(self.value.type, self.op.value)
+            return
+        arguments, type = self.body.entry.arguments, self.value.type
+        if len(arguments) != 2:
+            raise self.error("expected two region arguments")
+        if any(argument.type is not type for argument in arguments):
+            raise self.error("incorrect region argument type")
+        ends = [block.last_op for block in self.body.blocks if isinstance(block.last_op, Yield)]
+        if not ends:
+            raise self.error("expected gpu.yield op in region")
+        for end in ends:
+            if len(end.operands) != 1:
+                raise self.error("expected one gpu.yield operand")
+            if end.operand(0).type is not type:
+                raise self.error("incorrect gpu.yield type")
 
 
 class SubgroupReduce(_Reduction, name="gpu.subgroup_reduce"):
     """The values of a subgroup's threads (or of clusters in it) combined."""
 
-    value = operand(ANY_TYPE)
+    value = operand(_NUMBERS)
     op = attribute(short(AllReduceOperationAttr))
     uniform = attribute(UNIT_ATTR, "all threads of the subgroup arrive", optional=True)
     cluster_size = attribute(I32_ATTR, "lanes in a cluster", optional=True)

@@ -347,6 +347,8 @@ def flags_i32(summary: str, names: tuple[str, ...]) -> AttrKind:
     def build(read: Any) -> Attribute:
         bits = 0
         for token in read:
+            if isinstance(token, Attribute):
+                raise ValueError(f"expected {summary}s between '<' and '>', found {token}")
             if token[0] not in names and token[0] != "none":
                 raise ValueError(f"unknown {summary} '{token[0]}'; expected one of {', '.join(names)}")
             bits |= 1 << names.index(token[0]) if token[0] != "none" else 0

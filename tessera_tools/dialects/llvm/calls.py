@@ -11,7 +11,7 @@ from tessera_tools.dialects.llvm.attributes import (
     TailCallKindAttr,
 )
 from tessera_tools.dialects.llvm.base import ANY, Emitter, LLVMOp, call_fastmath_text, fastmath, mangled
-from tessera_tools.dialects.llvm.types import FunctionType, PointerType, StructType
+from tessera_tools.dialects.llvm.types import FunctionType, PointerType, StructType, VoidType
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
     DenseArrayAttr,
@@ -21,6 +21,7 @@ from tessera_tools.ir.builtin_attributes import (
     quote,
     symbol_text,
 )
+from tessera_tools.ir.symbols import lookup_symbol, nearest_symbol_table
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -245,6 +246,37 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
         function = self.var_callee_type
         if function is not None and not isinstance(function.value, FunctionType):
             raise self.error(f"'var_callee_type' must be a function type, but is '{function}'")
+        if self.callee is not None and nearest_symbol_table(self) is not None:
+            self._verify_callee(lookup_symbol(self, self.callee))
+
+    def _verify_callee(self, found: Any) -> None:
+        """Check the operands and the result against the function that is called."""
+        assert self.callee is not None
+        if found is None:
+            raise self.error(f"'{self.callee.root}' does not reference a symbol in the current scope")
+        if found.name == "llvm.mlir.ifunc":
+            return
+        if found.name != "llvm.func":
+            raise self.error(f"'{self.callee.root}' does not reference a valid LLVM function or IFunc")
+        signature, given = found.signature, self.callee_operands
+        if signature.variadic and self.var_callee_type is None:
+            raise self.error("missing var_callee_type attribute for vararg call")
+        if len(given) != len(signature.params) and not (
+            signature.variadic and len(given) > len(signature.params)
+        ):
+            raise self.error(
+                f"incorrect number of operands ({len(given)}) for callee (expecting: {len(signature.params)})"
+            )
+        for i, (value, type) in enumerate(zip(given, signature.params, strict=False)):
+            if value.type is not type:
+                raise self.error(f"operand type mismatch for operand {i}: '{value.type}' != '{type}'")
+        returns = not isinstance(signature.result, VoidType)
+        if returns and not self.results:
+            raise self.error("expected function call to produce a value")
+        if not returns and self.results:
+            raise self.error("calling function with void result must not produce values")
+        if returns and self.results[0].type is not signature.result:
+            raise self.error(f"result type mismatch: '{self.results[0].type}' != '{signature.result}'")
 
 
 _CALL_FLAGS = {

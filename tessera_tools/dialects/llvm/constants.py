@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.dialects.llvm.attributes import PoisonAttr, UndefAttr, ZeroAttr
 from tessera_tools.dialects.llvm.base import ANY, POINTER, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.types import ArrayType, StructType, TokenType
 from tessera_tools.ir.attributes import Attribute, Type
@@ -17,7 +18,8 @@ from tessera_tools.ir.builtin_attributes import (
     SymbolRefAttr,
 )
 from tessera_tools.ir.core import Builder, Operation
-from tessera_tools.ir.types import FloatType, IndexType, IntegerType, VectorType
+from tessera_tools.ir.symbols import lookup_symbol, nearest_symbol_table
+from tessera_tools.ir.types import I8, FloatType, IntegerType, VectorType
 from tessera_tools.opdef import ANY_ATTR, CONSTANT_LIKE, PURE, SYMBOL_REF, attribute, of, result
 
 __all__ = ["AddressOf", "Constant", "NoneToken", "Poison", "Undef", "Zero", "materialize"]
@@ -38,58 +40,87 @@ class Constant(LLVMOp, name="llvm.mlir.constant", traits=(PURE, CONSTANT_LIKE)):
         return [self.value]
 
     def verify_op(self) -> None:
-        problem = _mismatch(self.value, self.results[0].type)
+        problem = mismatch(self.value, self.results[0].type)
         if problem:
             raise self.error(problem)
 
 
-def _mismatch(value: Attribute, type: Type) -> str | None:
-    """Why the attribute cannot be a constant of the type."""
-    if isinstance(value, IntegerAttr):
-        if isinstance(type, FloatType):
-            return (
-                None
-                if isinstance(value.type, IntegerType) and value.type.width == type.width
-                else (f"expected an integer attribute of {type.width} bits for type '{type}'")
-            )
-        if not isinstance(type, IntegerType):
-            return f"expected integer type, but got '{type}'"
-        if isinstance(value.type, IndexType):
-            return None if type.width == 64 else f"an index constant needs the type i64, but got '{type}'"
-        if isinstance(value.type, IntegerType) and value.type.width != type.width:
-            return f"attribute has type '{value.type}', but the constant '{type}'"
-    elif isinstance(value, FloatAttr):
-        if not isinstance(type, FloatType | IntegerType):
-            return f"expected float type, but got '{type}'"
-        if isinstance(value.type, FloatType) and value.type.width != type.width:
-            return f"attribute and type have different float widths: {value.type.width} and {type.width}"
-    elif isinstance(value, DenseElementsAttr):
-        found = value.shaped.num_elements
-        wanted = _element_count(type)
-        if wanted is None:
+def mismatch(value: Attribute, type: Type) -> str | None:
+    """Why the attribute cannot be a constant of the type, in upstream's words."""
+    if isinstance(value, StringAttr):
+        size = len(value.value.encode("utf-8", "surrogateescape"))
+        if not isinstance(type, ArrayType) or type.count != size or type.element is not I8:
+            return f"expected array type of {size} i8 elements for the string constant, but got '{type}'"
+        return None
+    if isinstance(type, StructType):
+        return _struct_mismatch(value, type)
+    if isinstance(value, ArrayAttr):
+        if not isinstance(type, ArrayType | VectorType):
+            return f"expected array or struct type for array attribute, but got '{type}'"
+        return None
+    if isinstance(value, DenseElementsAttr):
+        if not isinstance(type, VectorType | ArrayType):
             return f"expected vector or array type, but got '{type}'"
+        if isinstance(type, VectorType) and any(type.scalable) and not value.is_splat:
+            return "scalable vector type requires a splat attribute"
+        wanted, found = _element_count(type), value.shaped.num_elements
         if wanted != found:
             return f"type and attribute have a different number of elements: {wanted} vs. {found}"
-    elif isinstance(value, StringAttr):
-        if not isinstance(type, ArrayType) or type.count != len(
-            value.value.encode("utf-8", "surrogateescape")
-        ):
-            return f"expected array type of {len(value.value)} i8 elements for the string constant, but got '{type}'"
-    elif isinstance(value, ArrayAttr) and not isinstance(type, StructType | ArrayType | VectorType):
-        return f"expected array or struct type for the array attribute, but got '{type}'"
+        leaf: Type = type
+        while isinstance(leaf, ArrayType | VectorType):
+            leaf = leaf.element
+        return _number_mismatch(value.shaped.element, leaf, " element", "integer elements")
+    if isinstance(value, IntegerAttr | FloatAttr):
+        return _number_mismatch(value.type, type, "", "integer")
     return None
 
 
-def _element_count(type: Type) -> int | None:
-    if isinstance(type, VectorType):
-        return type.num_elements
+def _number_mismatch(given: Type, type: Type, noun: str, attribute: str) -> str | None:
+    """Why numbers of the type `given` are no constants of `type`. Integers take the width of `type`."""
+    if isinstance(given, FloatType):
+        if isinstance(type, FloatType):
+            return (
+                None
+                if given is type
+                else f"attribute and type have different float semantics: {given} and {type}"
+            )
+        if isinstance(type, IntegerType):
+            return None if given.width == type.width else f"expected integer type of width {given.width}"
+        return f"expected float type, but got '{type}'"
+    if (
+        isinstance(type, FloatType)
+        and isinstance(given, IntegerType)
+        and given.width == type.width
+        and not noun
+    ):
+        return None
+    return None if isinstance(type, IntegerType) else f"expected integer{noun} type for {attribute} attribute"
+
+
+def _struct_mismatch(value: Attribute, type: StructType) -> str | None:
+    if isinstance(value, UndefAttr | PoisonAttr | ZeroAttr):
+        return None
+    if not isinstance(value, ArrayAttr):
+        return "expected array attribute for struct type"
+    types = type.types or ()
+    if len(types) != len(value):
+        return f"expected array attribute of size {len(types)}"
+    for i, (element, wanted) in enumerate(zip(value, types, strict=True)):
+        if not isinstance(wanted, IntegerType | FloatType):
+            return "expected struct element types to be floating point type or integer type"
+        if not isinstance(element, IntegerAttr | FloatAttr):
+            return "expected element of array attribute to be floating point or integer"
+        if element.type is not wanted:
+            return f"struct element at index {i} is of wrong type"
+    return None
+
+
+def _element_count(type: Type) -> int:
     count = 1
     while isinstance(type, ArrayType):
         count *= type.count
         type = type.element
-    if isinstance(type, VectorType):
-        return count * type.num_elements
-    return count if count != 1 or isinstance(type, IntegerType | FloatType) else None
+    return count * type.num_elements if isinstance(type, VectorType) else count
 
 
 class _Fixed(LLVMOp):
@@ -154,6 +185,27 @@ class AddressOf(LLVMOp, name="llvm.mlir.addressof", traits=(PURE,)):
     res = result(POINTER)
     assembly = "$global_name attr-dict `:` type($res)"
 
+    def verify_op(self) -> None:
+        if nearest_symbol_table(self) is None:
+            return
+        found: Any = lookup_symbol(self, self.global_name)
+        if found is None or found.name not in (
+            "llvm.mlir.global",
+            "llvm.func",
+            "llvm.mlir.alias",
+            "llvm.mlir.ifunc",
+        ):
+            raise self.error(
+                "must reference a global defined by 'llvm.mlir.global', 'llvm.mlir.alias' or 'llvm.func' or "
+                "'llvm.mlir.ifunc'"
+            )
+        space = found.attributes.get("addr_space")
+        wanted = space.value if isinstance(space, IntegerAttr) else 0
+        if found.name == "llvm.mlir.global" and self.res.type.address_space != wanted:
+            raise self.error(
+                "pointer address space must match address space of the referenced global or alias"
+            )
+
     def llvm_ir(self, e: Emitter) -> None:
         reference = self.attributes["global_name"]
         assert isinstance(reference, SymbolRefAttr)
@@ -162,7 +214,7 @@ class AddressOf(LLVMOp, name="llvm.mlir.addressof", traits=(PURE,)):
 
 def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | None:
     """A constant op for a folded value; None where the dialect has none."""
-    if _mismatch(value, type) is not None or not isinstance(
+    if mismatch(value, type) is not None or not isinstance(
         value, IntegerAttr | FloatAttr | DenseElementsAttr
     ):
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, TypeAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I32, VectorType
 from tessera_tools.opdef import (
@@ -237,12 +237,14 @@ class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):
 
     def verify_op(self) -> None:
         function = self.parent_op
-        declared: Any = function.attributes.get("function_type") if function is not None else None
-        if declared is None:
-            return
-        from tessera_tools.dialects.llvm.types import VOID
+        from tessera_tools.dialects.llvm.types import VOID, FunctionType
 
-        wanted = declared.value.result
+        declared: Any = function.attributes.get("function_type") if function is not None else None
+        signature = declared.value if isinstance(declared, TypeAttr) else None
+        # As upstream: in a function of another dialect, or in an initializer, nothing says what is returned.
+        if not isinstance(signature, FunctionType):
+            return
+        wanted = signature.result
         if wanted is VOID and self.operands:
             raise self.error("expected no operands, as the function returns void")
         if wanted is not VOID and not self.operands:

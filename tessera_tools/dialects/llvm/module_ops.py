@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.arith.constants import bits_of
 from tessera_tools.dialects.llvm.attributes import (
     COMDAT_KIND,
     NO_FLAGS,
@@ -17,11 +18,21 @@ from tessera_tools.dialects.llvm.attributes import (
     TargetFeaturesAttr,
     UWTableKindAttr,
     VScaleRangeAttr,
+    ZeroAttr,
     symbol_reference,
 )
 from tessera_tools.dialects.llvm.base import LLVMOp
 from tessera_tools.dialects.llvm.calls import C_CONVENTION
-from tessera_tools.dialects.llvm.types import VOID, ArrayType, FunctionType, VoidType
+from tessera_tools.dialects.llvm.constants import mismatch
+from tessera_tools.dialects.llvm.types import (
+    VOID,
+    ArrayType,
+    FunctionType,
+    LabelType,
+    TargetExtensionType,
+    TokenType,
+    VoidType,
+)
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     UNIT,
@@ -35,6 +46,9 @@ from tessera_tools.ir.builtin_attributes import (
     symbol_text,
 )
 from tessera_tools.ir.core import BlockArgument
+from tessera_tools.ir.effects import memory_effects
+from tessera_tools.ir.symbols import is_symbol_table
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I8, I64
 from tessera_tools.opdef import (
     ANY_ATTR,
@@ -405,6 +419,44 @@ class Global(LLVMOp, name="llvm.mlir.global", traits=(ISOLATED_FROM_ABOVE, SYMBO
             raise self.error(f"alignment attribute is not a power of 2: {alignment.value}")
         if self.addr_space.value < 0:
             raise self.error("address space must not be negative")
+        self._verify_value()
+
+    def _verify_value(self) -> None:
+        """Check that the initial value is one of the global's type."""
+        value, type = self.value, self.global_type.value
+        if isinstance(type, LabelType | TokenType | VoidType | FunctionType):
+            raise self.error("expects type to be a valid element type for an LLVM global")
+        parent = self.parent_op
+        if parent is not None and not is_symbol_table(parent):
+            raise self.error("symbol's parent must have the SymbolTable trait")
+        linkage = self.linkage.value
+        if linkage == "appending" and not isinstance(type, ArrayType):
+            raise self.error(f"expected array type for 'appending' linkage, but got '{type}'")
+        if linkage == "common" and value is not None and not _is_zero(value):
+            raise self.error("expected zero value for 'common' linkage")
+        if isinstance(type, TargetExtensionType) and value is not None and not isinstance(value, ZeroAttr):
+            raise self.error(
+                "global with target extension type can only be initialized with zero-initializer"
+            )
+        problem = mismatch(value, type) if value is not None else None
+        if problem and isinstance(value, StringAttr):
+            problem = "requires an i8 array type of the length equal to that of the string attribute"
+        if problem:
+            raise self.error(problem)
+        last = self.initializer.blocks[-1].last_op if self.initializer.blocks else None
+        if last is None:
+            return
+        if last.name == "llvm.return" and last.operand_types != [type]:
+            found = last.operand_types[0] if last.operands else "void"
+            raise self.error(f"initializer region type '{found}' does not match global type '{type}'")
+        for inner in self.initializer.walk():
+            if not inner.has_trait(Terminator) and memory_effects(inner) != frozenset():
+                raise inner.error("ops with side effects not allowed in global initializers")
+
+
+def _is_zero(value: Attribute) -> bool:
+    bits = bits_of(value)
+    return isinstance(value, ZeroAttr) or (bits is not None and not any(bits))
 
 
 class ComdatSelector(LLVMOp, name="llvm.comdat_selector", traits=(SYMBOL,)):

@@ -469,19 +469,17 @@ class ExecuteRegion(Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFE
 class SwitchSyntax(CustomDirective, name="IndexSwitch"):
     """`%i {attributes} -> i32 case 1 {…} default {…}`"""
 
-    grammar = (
-        """custom: VALUE attr_dict [custom_outputs] custom_case* "default" region
+    grammar = """custom: VALUE attr_dict [custom_outputs] custom_case* "default" region
 custom_case: "case" INTEGER region
+custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
 """
-        + RESULT_TYPES
-    )
 
     def read(self, state: Any, node: Any) -> None:
         arg, attributes, outputs, *cases, default = node
         state.operand("arg", arg)
         for key, value in attributes.items():
             state.attribute(key, value)
-        state.types("results", output_types(outputs))
+        state.types("results", [] if outputs is None else list(outputs[1][0]))
         numbers = tuple(int(number[0], 0) for number, _ in cases)
         state.attribute("cases", DenseArrayAttr(I64, numbers))
         state.region("default_region", default)
@@ -491,12 +489,12 @@ custom_case: "case" INTEGER region
     def write(self, p: Any, op: IndexSwitch) -> None:
         p.write(f" {p.name(op.arg)}")
         p.attr_dict(op, ("cases",))
-        write_outputs(p, op.result_types, parentheses=False)
-        p.write(" ")
+        p.write(f" -> {p.types(op.result_types)} " if op.results else " ")
         for number, inner in zip(op.cases.values, op.case_regions, strict=True):
             p.newline()
             p.write(f"case {number} ")
-            p.region(inner, arguments=False, terminator=bool(op.results))
+            # Upstream's reader gives the default region a yield that is missing, but not these.
+            p.region(inner, arguments=False)
         p.newline()
         p.write("default ")
         p.region(op.default_region, arguments=False, terminator=bool(op.results))

@@ -81,8 +81,11 @@ class Reduce(Op, name="scf.reduce", traits=(TERMINATOR, RECURSIVE_MEMORY_EFFECTS
                 raise self.error(
                     f"expected two block arguments with type '{value.type}' in the {i}-th reduction region"
                 )
-            if not isinstance(body.entry.last_op, ReduceReturn):
+            last = body.entry.last_op
+            if not isinstance(last, ReduceReturn):
                 raise self.error("reduction bodies must be terminated with an 'scf.reduce.return' op")
+            if last.operand_types != [value.type]:
+                raise last.error(f"must have type '{value.type}' (the type of the reduction inputs)")
 
 
 class ParallelSyntax(CustomDirective, name="Parallel"):
@@ -170,3 +173,9 @@ class Parallel(LoopLike, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIVE_ME
             raise self.error(
                 f"expects number of results: {sizes[0]} to be the same as number of initial values: {sizes[2]}"
             )
+        for i, (value, result) in enumerate(zip(reduce.operands, self.results, strict=True)):
+            if value.type is not result.type:
+                raise reduce.error(
+                    f"expects type of {i}-th reduction operand: '{value.type}' to be the same as the {i}-th result "
+                    f"type: '{result.type}'"
+                )

@@ -22,6 +22,8 @@ from tessera_tools.opdef import (
     write,
 )
 
+PRIORITIES = ("low", "normal", "high")
+
 
 class CopyLike(Op, traits=(MemoryEffects(read("source"), write("dest", by=Completion.GROUP)),)):
     """The base of copies of a matrix; what lies beyond the source arrives as zero."""
@@ -41,6 +43,9 @@ class CopyLike(Op, traits=(MemoryEffects(read("source"), write("dest", by=Comple
         for axis, (have, room) in enumerate(zip(source.shape, dest.shape, strict=True)):
             if have != DYNAMIC and have > room:
                 raise self.error(f"copies {have} elements along axis {axis} into {room}")
+        if self.priority is not None and self.priority.value not in PRIORITIES:
+            words = ", ".join(f'"{word}"' for word in PRIORITIES)
+            raise self.error(f'has priority "{self.priority.value}"; expected one of {words}')
         if self.stages is not None and self.stages.value < 1:
             raise self.error(f"has {self.stages.value} stages; expected one or more")
 

@@ -53,6 +53,10 @@ def _flag(attribute: Any) -> bool:
     return attribute is not None and bool(attribute.value)
 
 
+PRECISIONS = ("mixed", "full")
+"""Of a product: sums in a wider type than that of the operands, or in the same."""
+
+
 class Product(Op):
     """The base of matrix products: A (MxK) by B (KxN, or NxK with `transpose_b`) and, if given, plus C.
 
@@ -90,6 +94,13 @@ class Product(Op):
             raise self.error(
                 f'has layout "{self.layout.value}"; expected "row_major" (transpose_a and transpose_b turn operands)'
             )
+        if self.precision is not None and self.precision.value not in PRECISIONS:
+            words = ", ".join(f'"{word}"' for word in PRECISIONS)
+            raise self.error(f'has precision "{self.precision.value}"; expected one of {words}')
+        if self.precision is not None and (self.precision.value == "mixed") is (a.element is res.element):
+            raise self.error(f'has precision "{self.precision.value}", but sums {a.element} in {res.element}')
+        if self.acc is not None and self.accumulate is not None and not self.accumulate.value:
+            raise self.error("has accumulate = false, and a third operand to add to")
         if any(space_of(t) != 0 and not t.is_static for t in (a, b, res)):
             raise self.error(f"multiplies {a} by {b} into {res}; expected static extents")
         if accumulator_element(a.element) is not res.element and not (

@@ -38,6 +38,8 @@ from tessera_tools.opdef import (
 )
 
 CACHE_POLICIES = ("write_back", "write_through", "streaming", "cache_global", "cache_all", "evict_last")
+MOST_ALIGNMENT = 1024
+"""Bytes to which the shared memory of a block is aligned: the largest hardware swizzle's."""
 SWIZZLES = ("none", "xor")
 
 
@@ -80,6 +82,10 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
             self.alignment.value < 1 or self.alignment.value & (self.alignment.value - 1)
         ):
             raise self.error(f"has an alignment of {self.alignment.value}; expected a power of two")
+        if self.alignment is not None and self.alignment.value > MOST_ALIGNMENT:
+            raise self.error(
+                f"has an alignment of {self.alignment.value}; shared memory is aligned to {MOST_ALIGNMENT} bytes"
+            )
 
 
 class AllocRegister(Op, name="tile.alloc_register", traits=(ALLOCATE,)):

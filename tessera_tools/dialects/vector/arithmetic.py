@@ -6,14 +6,22 @@ from typing import Any
 
 from tessera_tools.dialects.arith.attributes import fastmath_field
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
-from tessera_tools.dialects.vector.attributes import KIND, CombiningKindAttr, IteratorTypeAttr, with_shape
+from tessera_tools.dialects.vector.attributes import (
+    KIND,
+    CombiningKindAttr,
+    IteratorTypeAttr,
+    dims_of,
+    vector_of,
+)
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import (
     AffineMapAttr,
     ArrayAttr,
+    DictionaryAttr,
     StringAttr,
 )
 from tessera_tools.ir.types import (
+    IntegerType,
     VectorType,
 )
 from tessera_tools.opdef import (
@@ -87,10 +95,10 @@ class MultiReduction(Op, name="vector.multi_reduction", traits=(PURE,)):
     assembly = "` ` $kind `,` $source `,` $acc attr-dict $reduction_dims `:` type($source) `to` type($dest)"
 
     def verify_op(self) -> None:
-        shape, dims = self.source.type.shape, set(self.reduction_dims.values)
-        rest = [extent for i, extent in enumerate(shape) if i not in dims]
+        reduced = set(self.reduction_dims.values)
+        rest = [dim for i, dim in enumerate(dims_of(self.source.type)) if i not in reduced]
         element = self.source.type.element
-        expected = VectorType(tuple(rest), element) if rest else element
+        expected = vector_of(rest, element) if rest else element
         if self.dest.type is not expected:
             raise self.error(
                 f"destination type '{self.dest.type}' is incompatible with source type '{self.source.type}'"
@@ -107,21 +115,34 @@ class OuterProduct(Op, name="vector.outerproduct", traits=(PURE,)):
     result = result(
         derived(
             "the shapes of 'lhs' and 'rhs' together",
-            lambda a, b: with_shape(a, [*a.shape, *getattr(b, "shape", ())]),
+            lambda a, b: (
+                vector_of([*dims_of(a), *dims_of(b)], a.element) if isinstance(a, VectorType) else None
+            ),
             "lhs",
             "rhs",
         )
     )
     assembly = "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs)"
 
+    def verify_op(self) -> None:
+        first, second = dims_of(self.lhs.type), dims_of(self.rhs.type)
+        if len(first) != 1 or len(second) > 1:
+            raise self.error("expected 1-d vectors, the second one or a scalar")
+        if first[0][1] and second and not second[0][1]:
+            raise self.error("expected either both or only #2 operand dim to be scalable")
+
 
 class ContractSyntax(CustomDirective, name="Contract"):
     """`{indexing_maps = […], iterator_types = ["parallel", …], kind = …} %a, %b, %c : …, … into …`"""
 
-    grammar = 'custom: ATTR_DICT VALUE "," VALUE "," VALUE ":" TYPE "," TYPE "into" TYPE'
+    grammar = 'custom: (ATTR_DICT | ATTRIBUTE) VALUE "," VALUE "," VALUE ":" TYPE "," TYPE "into" TYPE'
 
     def read(self, state: Any, node: Any) -> None:
         attributes, lhs, rhs, acc, *types = node
+        if isinstance(attributes, DictionaryAttr):
+            attributes = dict(attributes.entries)
+        if not isinstance(attributes, dict):
+            raise state.error(lhs, f"expected a dictionary of attributes, found {attributes}")
         for key, value in attributes.items():
             if key == "iterator_types" and isinstance(value, ArrayAttr):
                 words = (IteratorTypeAttr(a.value) if isinstance(a, StringAttr) else a for a in value)
@@ -166,3 +187,6 @@ class Contract(Op, name="vector.contract", traits=(PURE,)):
                 raise self.error(f"expected indexing map {i} to have {count} number of inputs")
             if len(entry.map.results) != rank:
                 raise self.error(f"expected indexing map {i} to have {rank} number of outputs")
+        element = self.lhs.type.element
+        if isinstance(element, IntegerType) and element.signedness != "signless":
+            raise self.error("only supports signless integer types")

@@ -45,6 +45,23 @@ class PunctuationAttr(EnumAttr, name="vector.punctuation"):
 KIND = enum(CombiningKindAttr, angled=True)
 
 
+Dims = list[tuple[int, bool]]
+"""Extents of a vector, each with whether it is scalable."""
+
+
+def dims_of(type: Any) -> Dims:
+    """The dimensions of a vector; none of a scalar."""
+    if not isinstance(type, VectorType):
+        return []
+    return list(zip(type.shape, type.scalable or (False,) * len(type.shape), strict=True))
+
+
+def vector_of(dims: Dims, element: Type) -> VectorType:
+    """The vector of these dimensions."""
+    flags = tuple(scalable for _, scalable in dims)
+    return VectorType(tuple(extent for extent, _ in dims), element, flags if any(flags) else ())
+
+
 def with_shape(type: Any, shape: Sequence[int]) -> Type:
     """The vector of a shape with the elements of `type`."""
     return VectorType(tuple(shape), getattr(type, "element", type))

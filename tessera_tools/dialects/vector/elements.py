@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tessera_tools.dialects.arith.constants import Folded, constant, splat_of
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
-from tessera_tools.dialects.vector.attributes import with_shape
+from tessera_tools.dialects.vector.attributes import dims_of, vector_of, with_shape
 from tessera_tools.dialects.vector.shapes import Broadcast
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
@@ -16,6 +16,7 @@ from tessera_tools.ir.builtin_attributes import (
     IntegerAttr,
 )
 from tessera_tools.ir.types import (
+    IndexType,
     VectorType,
 )
 from tessera_tools.opdef import (
@@ -27,6 +28,7 @@ from tessera_tools.opdef import (
     AttrKind,
     CustomDirective,
     Op,
+    TypeConstraint,
     attribute,
     derived,
     operand,
@@ -95,8 +97,8 @@ def _verify_position(op: Any, whole: VectorType, part: Type) -> None:
                 f"expected position attribute #{i + 1} to be a non-negative integer smaller than the corresponding "
                 "vector dimension or poison (-1)"
             )
-    rest = whole.shape[len(position) :]
-    expected = VectorType(rest, whole.element) if rest else whole.element
+    rest = dims_of(whole)[len(position) :]
+    expected = vector_of(rest, whole.element) if rest else whole.element
     if part is not expected and not (not rest and part is VectorType((), whole.element)):
         raise op.error(f"expected a value of type '{expected}' at the position, but got '{part}'")
 
@@ -191,7 +193,15 @@ class ExtractStridedSlice(Op, name="vector.extract_strided_slice", traits=(PURE,
         if len(offsets) > len(shape):
             raise self.error("expected offsets to have rank no greater than vector rank")
         _verify_slice(self, offsets, sizes, strides, shape)
-        expected = with_shape(self.source.type, [*sizes, *shape[len(sizes) :]])
+        dims = dims_of(self.source.type)
+        for i, (size, (extent, scalable)) in enumerate(zip(sizes, dims, strict=False)):
+            if scalable and size != extent:
+                raise self.error(
+                    f"expected size at idx={i} to match the corresponding base size from the input vector "
+                    f"({size} vs {extent})"
+                )
+        part = [(size, scalable) for size, (_, scalable) in zip(sizes, dims, strict=False)]
+        expected = vector_of([*part, *dims[len(sizes) :]], self.source.type.element)
         if self.result.type is not expected:
             raise self.error(f"expected result type to be '{expected}'")
 
@@ -235,6 +245,16 @@ class InsertStridedSlice(Op, name="vector.insert_strided_slice", traits=(PURE,))
         if lead < 0:
             raise self.error("expected source rank to be no greater than destination rank")
         _verify_slice(self, offsets, [1] * lead + list(part.shape), strides, whole.shape)
+        for i, ((size, flag), (extent, scalable)) in enumerate(
+            zip(dims_of(part), dims_of(whole)[lead:], strict=True)
+        ):
+            if flag != scalable:
+                raise self.error(f"mismatching scalable flags (at source vector idx={i})")
+            if scalable and size != extent:
+                raise self.error(
+                    f"expected size at idx={i} to match the corresponding base size from the input vector "
+                    f"({size} vs {extent})"
+                )
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         return [self.value_to_store] if self.value_to_store.type is self.dest.type else None
@@ -271,17 +291,21 @@ class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
                 raise self.error(f"mask index #{i + 1} out of range")
 
 
+def _last_dimension(type: Any, change: Callable[[int], int]) -> Type | None:
+    """A vector with another last extent; None where there is none."""
+    dims = dims_of(type)
+    if not dims or not change(dims[-1][0]):
+        return None
+    return vector_of([*dims[:-1], (change(dims[-1][0]), dims[-1][1])], type.element)
+
+
 class Interleave(Op, name="vector.interleave", traits=(PURE,)):
     """The elements of two vectors in turn."""
 
     lhs = operand(ANY_VECTOR)
     rhs = operand(same_as("lhs"))
     result = result(
-        derived(
-            "twice 'lhs' in its last dimension",
-            lambda t: with_shape(t, [*t.shape[:-1], 2 * t.shape[-1]]),
-            "lhs",
-        )
+        derived("twice 'lhs' in its last dimension", lambda t: _last_dimension(t, lambda n: 2 * n), "lhs")
     )
     assembly = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
@@ -292,9 +316,7 @@ class Deinterleave(Op, name="vector.deinterleave", traits=(PURE,)):
     source = operand(ANY_VECTOR)
     res1 = result(
         derived(
-            "half 'source' in its last dimension",
-            lambda t: with_shape(t, [*t.shape[:-1], t.shape[-1] // 2]),
-            "source",
+            "half 'source' in its last dimension", lambda t: _last_dimension(t, lambda n: n // 2), "source"
         )
     )
     res2 = result(same_as("res1"))
@@ -304,7 +326,12 @@ class Deinterleave(Op, name="vector.deinterleave", traits=(PURE,)):
 class Step(Op, name="vector.step", traits=(PURE,)):
     """0, 1, 2, … as a vector."""
 
-    result = result(ANY_VECTOR)
+    result = result(
+        TypeConstraint(
+            "vector of index values of ranks 1",
+            lambda t: isinstance(t, VectorType) and len(t.shape) == 1 and isinstance(t.element, IndexType),
+        )
+    )
     assembly = "attr-dict `:` type($result)"
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
-from tessera_tools.dialects.vector.attributes import SHAPED, PunctuationAttr
+from tessera_tools.dialects.memref.layouts import strided
+from tessera_tools.dialects.memref.lists import ALIGNMENT
+from tessera_tools.dialects.vector.attributes import SHAPED, PunctuationAttr, dims_of, vector_of
 from tessera_tools.ir.affine import AffineMap, dim
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import (
@@ -16,18 +18,21 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.types import (
     I1,
     INDEX,
+    MemRefType,
     RankedTensorType,
+    ShapedType,
+    UnrankedTensorType,
     VectorType,
 )
 from tessera_tools.opdef import (
     ANY_INDEX,
     ANY_MEMREF,
+    ANY_RANKED_TENSOR,
     ANY_TYPE,
     ANY_VECTOR,
     ARRAY_ATTR,
     BOOL_ATTR,
     I64_ARRAY,
-    I64_ATTR,
     PURE,
     READ,
     WRITE,
@@ -36,6 +41,7 @@ from tessera_tools.opdef import (
     MemoryEffects,
     Op,
     Reach,
+    TypeConstraint,
     attribute,
     enum,
     operand,
@@ -61,15 +67,28 @@ class _Memory(Op):
             raise self.error(f"requires {len(base.shape)} indices")
 
 
+def _verify_rows(op: Op, buffer: MemRefType) -> None:
+    """Check that neighbours in the last dimension lie side by side."""
+    layout = strided(buffer)
+    if buffer.shape and (layout is None or layout.strides[-1] != 1):
+        raise op.error("most minor memref dim must have unit stride")
+
+
 class Load(_Memory, name="vector.load", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)):
     """A vector of consecutive elements of a buffer."""
 
     base = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
     nontemporal = attribute(BOOL_ATTR, optional=True)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     result = result(ANY_VECTOR)
     assembly = "$base `[` $indices `]` attr-dict `:` type($base) `,` type($result)"
+
+    def verify_op(self) -> None:
+        if len(self.base.type.shape) < len(self.result.type.shape):
+            raise self.error("destination memref has lower rank than the result vector")
+        _verify_rows(self, self.base.type)
+        super().verify_op()
 
 
 class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)):
@@ -79,10 +98,16 @@ class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", re
     base = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
     nontemporal = attribute(BOOL_ATTR, optional=True)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     assembly = (
         "$value_to_store `,` $base `[` $indices `]` attr-dict `:` type($base) `,` type($value_to_store)"
     )
+
+    def verify_op(self) -> None:
+        if len(self.base.type.shape) < len(self.value_to_store.type.shape):
+            raise self.error("source memref has lower rank than the vector to store")
+        _verify_rows(self, self.base.type)
+        super().verify_op()
 
 
 class MaskedLoad(
@@ -94,7 +119,7 @@ class MaskedLoad(
     indices = variadic_operand(ANY_INDEX)
     mask = operand(ANY_VECTOR)
     pass_thru = operand(ANY_VECTOR)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     result = result(same_as("pass_thru"))
     assembly = (
         "$base `[` $indices `]` `,` $mask `,` $pass_thru attr-dict "
@@ -111,7 +136,7 @@ class MaskedStore(
     indices = variadic_operand(ANY_INDEX)
     mask = operand(ANY_VECTOR)
     value_to_store = operand(ANY_VECTOR)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     assembly = (
         "$base `[` $indices `]` `,` $mask `,` $value_to_store attr-dict "
         "`:` type($base) `,` type($mask) `,` type($value_to_store)"
@@ -126,7 +151,7 @@ class Gather(Op, name="vector.gather", traits=(READ,)):
     indices = operand(ANY_VECTOR)
     mask = operand(ANY_VECTOR)
     pass_thru = operand(ANY_VECTOR)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
     result = result(same_as("pass_thru"))
     assembly = (
         "$base `[` $offsets `]` `[` $indices `]` `,` $mask `,` $pass_thru attr-dict "
@@ -135,34 +160,61 @@ class Gather(Op, name="vector.gather", traits=(READ,)):
 
 
 class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
-    """Writes the elements where a mask is set to the offsets of an index vector."""
+    """Writes the elements where a mask is set to the offsets of an index vector; gives a tensor that is written so."""
 
-    base = operand(ANY_MEMREF)
+    base = operand(SHAPED)
     offsets = variadic_operand(ANY_INDEX)
     indices = operand(ANY_VECTOR)
     mask = operand(ANY_VECTOR)
     value_to_store = operand(ANY_VECTOR)
-    alignment = attribute(I64_ATTR, "in bytes", optional=True)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
+    result_ = optional_result(ANY_RANKED_TENSOR)
     assembly = (
         "$base `[` $offsets `]` `[` $indices `]` `,` $mask `,` $value_to_store attr-dict "
-        "`:` type($base) `,` type($indices) `,` type($mask) `,` type($value_to_store)"
+        "`:` type($base) `,` type($indices) `,` type($mask) `,` type($value_to_store) (`->` type($result)^)?"
     )
+
+    def verify_op(self) -> None:
+        kind = self.base.type
+        if self.result_types != ([kind] if isinstance(kind, RankedTensorType) else []):
+            raise self.error("gives a tensor of the type of 'base', and nothing for a memref")
+        _verify_scattered(self, self.value_to_store.type)
+
+
+def _verify_scattered(op: Any, vector: VectorType) -> None:
+    """Check the offsets of a gather or scatter, and that its vectors have one shape."""
+    base = op.base.type
+    if vector.element is not base.element:
+        raise op.error(
+            "base and valueToStore element type should match"
+            if op.results == []
+            else "base and result element type should match"
+        )
+    if len(op.offsets) != len(base.shape):
+        raise op.error(f"requires {len(base.shape)} indices")
+    if dims_of(op.indices.type) != dims_of(vector):
+        raise op.error("expected result dim to match indices dim")
+    if dims_of(op.mask.type) != dims_of(vector):
+        raise op.error("expected result dim to match mask dim")
+
+
+def _transferred(shaped: Any, vector: Any) -> int:
+    """How many dimensions a transfer moves along: those of the vector, but for those of elements that are vectors."""
+    return len(vector.shape) - len(getattr(shaped.element, "shape", ()))
 
 
 def minor_identity(shaped: Any, vector: Any) -> AffineMapAttr:
     """The map that a transfer has when none is written: the vector lies along the last dimensions."""
-    lead = len(shaped.shape) - len(vector.shape)
-    return AffineMapAttr(
-        AffineMap(len(shaped.shape), 0, tuple(dim(lead + i) for i in range(len(vector.shape))))
-    )
+    rank, count = len(shaped.shape), _transferred(shaped, vector)
+    return AffineMapAttr(AffineMap(rank, 0, tuple(dim(rank - count + i) for i in range(count))))
 
 
 def _transfer_defaults(state: Any, shaped: Any, vector: Any) -> None:
     """Fill in `permutation_map` and `in_bounds` where the text has none."""
     if isinstance(vector, VectorType) and hasattr(shaped, "shape"):
-        if len(shaped.shape) >= len(vector.shape):
+        if len(shaped.shape) >= _transferred(shaped, vector):
             state.attributes.setdefault("permutation_map", minor_identity(shaped, vector))
-        state.attributes.setdefault("in_bounds", ArrayAttr((FALSE,) * len(vector.shape)))
+        state.attributes.setdefault("in_bounds", ArrayAttr((FALSE,) * _transferred(shaped, vector)))
 
 
 def _transfer_elide(op: Any) -> tuple[str, ...]:
@@ -182,9 +234,9 @@ def _verify_transfer(op: Any) -> None:
         raise op.error("requires permutation_map without symbols")
     if entry.map.num_dims != len(shaped.shape):
         raise op.error("requires a permutation_map with input dims of the same rank as the source type")
-    if len(entry.map.results) != len(vector.shape):
+    if len(entry.map.results) != _transferred(shaped, vector):
         raise op.error("requires a permutation_map with result dims of the same rank as the vector type")
-    if len(op.in_bounds) != len(vector.shape):
+    if len(op.in_bounds) != len(entry.map.results):
         raise op.error(
             f"expects the in_bounds attr of same rank as permutation_map results: {entry} vs inBounds of size: "
             f"{len(op.in_bounds)}"
@@ -227,13 +279,11 @@ def _mask_type(state: Any, vector: Any) -> Type:
     """The mask of a transfer: i1 for each element that is read, before broadcasts and transpositions."""
     entry = state.attributes.get("permutation_map")
     if not isinstance(entry, AffineMapAttr):
-        return VectorType(vector.shape, I1)
+        return vector_of(dims_of(vector), I1)
     pairs = [
-        (e.value, extent)
-        for e, extent in zip(entry.map.results, vector.shape, strict=False)
-        if e.kind == "dim"
+        (e.value, d) for e, d in zip(entry.map.results, dims_of(vector), strict=False) if e.kind == "dim"
     ]
-    return VectorType(tuple(extent for _, extent in sorted(pairs)), I1)
+    return vector_of([dim for _, dim in sorted(pairs)], I1)
 
 
 class TransferRead(Op, name="vector.transfer_read", traits=(READ,)):
@@ -319,7 +369,10 @@ class CreateMask(Op, name="vector.create_mask", traits=(PURE,)):
     assembly = "$mask_operands attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
-        if len(self.mask_operands) != len(self.result.type.shape):
+        rank = len(self.result.type.shape)
+        if rank == 0 and len(self.mask_operands) != 1:
+            raise self.error("must specify exactly one operand for 0-D create_mask")
+        if rank and len(self.mask_operands) != rank:
             raise self.error("must specify an operand for each result vector dimension")
 
 
@@ -331,16 +384,35 @@ class ConstantMask(Op, name="vector.constant_mask", traits=(PURE,)):
     assembly = "$mask_dim_sizes attr-dict `:` type($result)"
 
     def verify_op(self) -> None:
-        sizes, shape = self.mask_dim_sizes.values, self.result.type.shape
-        if len(sizes) != len(shape):
+        sizes, dims = self.mask_dim_sizes.values, dims_of(self.result.type)
+        if not dims:
+            if len(sizes) != 1:
+                raise self.error("array attr must have length 1 for 0-D vectors")
+            if sizes[0] not in (0, 1):
+                raise self.error("mask dim size must be either 0 or 1 for 0-D vectors")
+            return
+        if len(sizes) != len(dims):
             raise self.error("must specify array attr of size equal vector result rank")
-        if any(not 0 <= size <= extent for size, extent in zip(sizes, shape, strict=True)):
-            raise self.error("array attr of size out of bounds of vector result dimension size")
+        for size, (extent, scalable) in zip(sizes, dims, strict=True):
+            if not 0 <= size <= extent:
+                raise self.error("array attr of size out of bounds of vector result dimension size")
+            if scalable and size not in (0, extent):
+                raise self.error("only supports 'none set' or 'all set' scalable dimensions")
+        if 0 in sizes and any(sizes):
+            raise self.error(
+                "expected all mask dim sizes to be zeros, as a result of conjunction with zero mask dim"
+            )
+
+
+_PRINTED = TypeConstraint(
+    "scalar or vector",
+    lambda t: isinstance(t, VectorType) or not isinstance(t, ShapedType | UnrankedTensorType),
+)
 
 
 class Print(Op, name="vector.print", traits=(WRITE,)):
     """Prints a value, on the host."""
 
-    source = operand(ANY_TYPE)
+    source = operand(_PRINTED)
     punctuation = attribute(enum(PunctuationAttr), default=PunctuationAttr("newline"))
     assembly = "$source (`punctuation` `<` $punctuation^ `>`)? attr-dict `:` type($source)"

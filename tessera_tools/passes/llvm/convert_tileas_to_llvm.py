@@ -17,6 +17,7 @@ from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import I8
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.llvm import (
+    agents,
     assertions,
     atomics,
     constants,
@@ -36,16 +37,20 @@ from tessera_tools.passes.llvm import (
     reductions,
     shapes,
     shared_ops,
+    tma,
+    wgmma,
 )
 from tessera_tools.passes.llvm.emitter import SHARED_POINTER, Emitter
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
+from tessera_tools.passes.llvm.tensor_maps import hidden_parameters
 from tessera_tools.planning.kernel import target_of
 from tessera_tools.planning.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import ExecutionUnit, Target
 
 FAMILIES = (
+    agents,
     assertions,
     atomics,
     constants,
@@ -65,6 +70,8 @@ FAMILIES = (
     reductions,
     shapes,
     shared_ops,
+    tma,
+    wgmma,
 )
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
@@ -170,6 +177,7 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
         if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs")
     }
     attributes["nvvm.kernel"] = UNIT
+    types += hidden_parameters(low, attributes, len(types))
     attributes["function_type"] = TypeAttr(FunctionType(VoidType(), tuple(types)))
     if allocation.total:
         attributes[DYNAMIC_SHARED] = i32(allocation.total)

@@ -15,6 +15,7 @@ from typing import Any
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.syntax import DYNAMIC_INDEX
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nvvm.attributes import ShflKindAttr
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     DenseArrayAttr,
@@ -390,6 +391,21 @@ class Emitter:
     def warp(self) -> Int:
         """This thread's warp in its unit."""
         return self.lshr(self.thread, 5)
+
+    @property
+    def uniform_warp(self) -> Value:
+        """As `warp`, in a form that says that it is the same in all lanes: shfl.sync from lane 0."""
+        warp = self.constant(self.warp)
+        operands = (self.constant(-1), warp, self.constant(0), self.constant(31))
+        kind: dict[str, Attribute] = {"kind": ShflKindAttr("idx")}
+        return self.pure(
+            "uniform warp", operands, lambda: self.make_nvvm("shfl.sync", operands, (I32,), kind)
+        )
+
+    @property
+    def is_elected(self) -> Value:
+        """Whether this thread is the one that its warp elects; all lanes take part (PTX ISA, "elect.sync")."""
+        return self.nvvm("elect.sync", (), (I1,)).results[0]
 
     def thread_part(self, expression: XorExpression, scale: int = 1) -> Int:
         """The run-time part of a layout's expression, times `scale` (a power of two)."""

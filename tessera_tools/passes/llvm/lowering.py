@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.tensor_maps import TensorMap
 from tessera_tools.diagnostics import Refusal
+from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import MemTokenType
-from tessera_tools.dialects.nv_tileas import layout_of
+from tessera_tools.dialects.nv_tileas import ConsumerTokenType, PipelineIterType, layout_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, IRMapping, Operation, Value
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.ir.types import I32, RankedTensorType
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
@@ -52,6 +54,7 @@ class Lowering:
 
     def __init__(self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols) -> None:
         self.e = emitter
+        self.unit_of_kernel = emitter.unit
         self.symbols = symbols
         self.target = target
         self.allocation = allocation
@@ -63,6 +66,9 @@ class Lowering:
         """Where `continue` and `break` of each loop go to."""
         self.reached: set[Block] = set()
         """Blocks that a branch leads to."""
+        self.tensor_maps: list[TensorMap] = []
+        """What the launcher makes for the hidden parameters behind the declared ones."""
+        self.hidden: list[Value] = []
         self.reachable = True
         """Whether anything leads to the current point; what follows a branch that always leaves is not lowered."""
 
@@ -101,6 +107,18 @@ class Lowering:
         assert isinstance(found, Buffer)
         return found
 
+    def add_hidden(self, op: Operation) -> Value:
+        """One more parameter of the kernel: a pointer to a tensor map."""
+        entry = self.e.region.blocks[0]
+        self.hidden.append(entry.add_argument(PointerType(0), op.location))
+        return self.hidden[-1]
+
+    def stage(self, value: Value) -> tuple[Value, ...]:
+        """(stage, parity of the round) of an iterator, (stage,) of a consumer's token."""
+        found = self.values[value]
+        assert isinstance(found, tuple)
+        return found
+
     # -- one value as many (control flow)
 
     def types_of(self, value: Value) -> list[Type]:
@@ -108,6 +126,10 @@ class Lowering:
         type = value.type
         if isinstance(type, RankedTensorType):
             return [converted(type.element)] * layout_of(type).in_size("register")
+        if isinstance(type, PipelineIterType):
+            return [I32, I32]
+        if isinstance(type, ConsumerTokenType):
+            return [I32]
         return [converted(type)] if not isinstance(type, MemTokenType) else []
 
     def flatten(self, value: Value) -> list[Value]:
@@ -115,6 +137,8 @@ class Lowering:
         lowered = self.values[value]
         if lowered is None:
             return []
+        if isinstance(lowered, tuple):
+            return list(lowered)
         return lowered.elements(self.e) if isinstance(lowered, Tile) else [lowered]
 
     def define_flat(self, value: Value, flat: list[Value]) -> None:
@@ -125,6 +149,10 @@ class Lowering:
             del flat[:count]
         elif isinstance(value.type, MemTokenType):
             self.define(value, None)
+        elif isinstance(value.type, PipelineIterType | ConsumerTokenType):
+            count = len(self.types_of(value))
+            self.define(value, tuple(flat[:count]))
+            del flat[:count]
         else:
             self.define(value, flat.pop(0))
 

@@ -13,7 +13,7 @@ from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.target import Feature
 
-_LONGEST_WAIT = 0x989680
+LONGEST_WAIT = 0x989680
 """Ticks that one try may take; the wait is a loop of tries."""
 _BYTES = 8
 
@@ -55,4 +55,4 @@ def wait(low: Lowering, op: nv_tileas.MBarrierWait) -> None:
         raise op.error(
             f"waits by mbarrier.try_wait, which {low.target.name} does not have; sm_90 and later have it"
         )
-    e.nvvm("mbarrier.try_wait.parity", [_address(low, op), low.scalar(op.parity), e.constant(_LONGEST_WAIT)])
+    e.nvvm("mbarrier.try_wait.parity", [_address(low, op), low.scalar(op.parity), e.constant(LONGEST_WAIT)])

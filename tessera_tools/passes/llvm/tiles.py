@@ -167,6 +167,8 @@ class Buffer:
 
     offset: int
     type: SmemType
+    moved: Value | None = None
+    """Bytes to add to the offset, where it is a stage of another buffer."""
 
     @property
     def layout(self) -> LinearLayout:

@@ -22,6 +22,8 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.core import Block, Builder, Region, Value
 from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
+from tessera_tools.passes.tile.ignored import remark_ignored
+from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.lowering import Lowering, handles
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.planning.mma_atoms import mma_atom
@@ -53,6 +55,7 @@ def product(low: Lowering, op: Any) -> None:
     else:
         c = _accumulator(low, op, RankedTensorType((m, n), element))
     atom = product_atom(op, low.target)
+    remark_ignored(op, instruction=warp_instruction(atom))
     warps = low.fragments.threads // 32
     # Rows in one warp: reductions by row stay within warps, and an accumulator is the next product's left operand.
     grid = warp_grid((m, n), warps, along_rows=wants_rows(op))

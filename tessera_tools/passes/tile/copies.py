@@ -18,9 +18,11 @@ from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import LayoutError, swizzled
 from tessera_tools.passes.tile.control import block_coordinate
 from tessera_tools.passes.tile.hints import load_operator, prefetch, store_operator
+from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
 from tessera_tools.passes.tile.rings import Ring, ring_of, stage_of
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.planning.shared_memory import ALIGN, BUFFER_ALIGNMENT
 
 _UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
 
@@ -50,7 +52,10 @@ def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
     except LayoutError as problem:
         raise op.error(f"cannot be laid out: {problem}") from None
     shared = SmemType((ring.stages, *ring.tile), type.element, SharedAttr(layout))
-    buffer = low.insert(nv_tileas.AllocTensor(res=shared)).res
+    alloc = low.insert(nv_tileas.AllocTensor(res=shared))
+    if op.alignment is not None and op.alignment.value > BUFFER_ALIGNMENT:
+        alloc.attributes[ALIGN] = i64(op.alignment.value)
+    buffer = alloc.res
     buffer.name_hint = op.res.name_hint
     whole = ring.tile == type.shape
     low.shared[op.res] = Shared(buffer, low.number(0, I32), None if whole else ring)
@@ -105,6 +110,7 @@ def check_written(buffer: Value) -> None:
 @handles("tile.alloc_register")
 def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
     """Nothing: a fragment is the tile last written to it."""
+    remark_ignored(op)
 
 
 @handles("tile.compute_tensor_slice", "memref.subview")
@@ -211,6 +217,7 @@ def copy_async(low: Lowering, op: Any) -> None:
             f"copies {atom.bits // 8} bytes at a time, and cp.async.cg moves 16; state a greater tessera.alignment, or "
             "use tile.cp_async"
         )
+    remark_ignored(op, bits=atom.bits)
     low.copies = True
     low.insert(nv_tileas.AsyncTiledCopy(matrix.view, matrix.offsets, shared.buffer, shared.stage, None, atom))
     _prefetch(low, op, matrix, type)
@@ -272,6 +279,7 @@ def store_tile(low: Lowering, op: tile.StoreGlobal) -> None:
     """A tiled store; what is outside is not written."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 
+    remark_ignored(op)
     value = low.tile(op, op.value)
     type = low.tile_type(op.value)
     matrix = _within(low, op, matrix_of(low, op, op.dest), type.shape)

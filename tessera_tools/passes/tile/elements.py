@@ -14,6 +14,7 @@ from tessera_tools.ir.types import I1, I32, I64, INDEX, VectorType
 from tessera_tools.passes.tile import hints
 from tessera_tools.passes.tile.copies import stage_number
 from tessera_tools.passes.tile.hints import load_operator, store_operator
+from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, handles
 
 
@@ -52,6 +53,7 @@ def load_shared(low: Lowering, op: Any) -> None:
 @handles("tile.store_shared", "tile.store_shared_vector")
 def store_shared(low: Lowering, op: Any) -> None:
     """The inverse of a load."""
+    remark_ignored(op)
     _whole_bytes(op)
     low.insert(nv_tileas.StoreElement(low.scalar(op, op.value), *_shared_place(low, op)))
 
@@ -99,6 +101,7 @@ def _place(low: Lowering, op: Any) -> Value:
 @handles("tile.load_global", "tile.load_global_vector")
 def load_global(low: Lowering, op: Any) -> None:
     """One element, or neighbours, of global memory."""
+    remark_ignored(op)
     place = _place(low, op)
     low.values[op.res] = low.insert(nv_tileas.LoadGlobal(place, load_operator(op), res=op.res.type)).res
     hints.prefetch(low, op, [place], lambda v: nv_tileas.Prefetch(v[0]))

@@ -30,11 +30,11 @@ from tessera_tools.ir.types import BF16, F16, F32, I8, I32, I64, TF32, FloatType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom
+from tessera_tools.passes.tile.instruction_names import ptx_type, warp_instruction
 from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.target import Feature, Target, UnknownTargetError, lookup
 
 F8 = (FloatType("f8E4M3FN"), FloatType("f8E5M2"))
-_PTX = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "f4E2M1FN": "e2m1"}
 WARPGROUP = 128
 _WARPGROUP_ROWS = 64
 _WIDEST = 256
@@ -120,21 +120,8 @@ def _product(op: Any, fragments: Fragments, target: Target) -> tuple[Any, dict[s
             return tile.Wgmma, {"intrinsic": StringAttr(found)}
     if target.has(Feature.TCGEN05):
         return None
-    found = warp_instruction(op, target)
+    found = warp_instruction(product_atom(op, target))
     return (tile.Wmma, {"intrinsic": StringAttr(found)}) if found is not None else None
-
-
-def warp_instruction(op: Any, target: Target) -> str | None:
-    """The mma.sync instruction that serves a product; None where multiply-adds do.  PTX ISA, "mma"."""
-    atom = product_atom(op, target)
-    if atom.is_fma:
-        return None
-    a, b = atom.a, atom.b
-    m, n, k = atom.mnk
-    if isinstance(a, FloatType) and a.width < 16 and k == 16:
-        a = b = F16  # converted in registers
-    words = [ptx_type(t) for t in (atom.accumulator, a, b, atom.accumulator)]
-    return f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{'.'.join(words)}"
 
 
 def warpgroup_instruction(op: Any, fragments: Fragments) -> str | None:
@@ -179,14 +166,6 @@ def _columns(n: int, integers: bool) -> int | None:
     16."""
     sizes = range(min(n, _WIDEST) // 8 * 8, 0, -8)
     return next((s for s in sizes if n % s == 0 and not (integers and s > 24 and s % 16)), None)
-
-
-def ptx_type(type: Type) -> str:
-    """The name of an element type in PTX; integers are signed unless they say otherwise."""
-    if isinstance(type, IntegerType):
-        return f"{'u' if type.signedness == 'unsigned' else 's'}{type.width}"
-    assert isinstance(type, FloatType)
-    return _PTX.get(type.keyword, type.keyword)
 
 
 # -- copies

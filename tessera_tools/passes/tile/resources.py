@@ -22,10 +22,11 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import Measured
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.barrier_optimization import needed
+from tessera_tools.passes.tile.compute import product_atom
+from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.intrinsic_lowering import (
     box_of,
     moves_sixteen_bytes,
-    warp_instruction,
     warpgroup_instruction,
 )
 from tessera_tools.passes.tile.liveness import Liveness
@@ -245,7 +246,7 @@ def _product(op: Any, fragments: Fragments, target: Target) -> ProductUse:
     if instruction is None and target.has(Feature.WGMMA):
         instruction = warpgroup_instruction(op, fragments)
     if instruction is None:
-        instruction = warp_instruction(op, target) or ""
+        instruction = warp_instruction(product_atom(op, target)) or ""
     a, c = op.lhs.type.element, op.res.type.element
     count = 0
     if instruction:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
-from tessera_tools.ir.core import Builder, Operation, OpOperand, OpResult, Value
+from tessera_tools.ir.core import Block, Builder, Operation, OpOperand, OpResult, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
@@ -59,7 +59,7 @@ class AssignLayouts(Pass):
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
             check_tiles(function)
-            context.count("conversions", Assignment(function, unit_of(function)).run())
+            context.count("conversions", Assignment(function).run())
 
 
 def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
@@ -74,12 +74,19 @@ def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
 class Assignment:
     """One function's classes, their layouts, and the rewriting of types."""
 
-    def __init__(self, function: Operation, unit: ExecutionUnit) -> None:
+    def __init__(self, function: Operation) -> None:
         self.function = function
-        self.unit = unit
+        self.units: dict[Block | None, ExecutionUnit] = {}
         self.parent: dict[Value, Value] = {}
         self.layouts: dict[Value, LinearLayout] = {}
         self.conversions = 0
+
+    def unit(self, op: Operation | None) -> ExecutionUnit:
+        """Who runs an op; the function's whole CTA for None."""
+        block = op.parent if op is not None else None
+        if block not in self.units:
+            self.units[block] = unit_of(op if op is not None else self.function)
+        return self.units[block]
 
     # -- classes
 
@@ -140,7 +147,7 @@ class Assignment:
                 anchor
                 for op in ops
                 if op.name in ANCHORS
-                for anchor in ANCHORS[op.name](op, self.unit.warps)
+                for anchor in ANCHORS[op.name](op, self.unit(op).warps)
                 if anchor[0].type.encoding is None  # type: ignore[attr-defined]
             )
         ]
@@ -150,7 +157,8 @@ class Assignment:
         for value in free:
             root = self.find(value)
             if root not in self.layouts:
-                self.spread([(0, 0, root, default_layout(value.type, self.unit.warps))], neighbours)  # type: ignore[arg-type]
+                layout = default_layout(value.type, self.unit(_place(value)).warps)  # type: ignore[arg-type]
+                self.spread([(0, 0, root, layout)], neighbours)
 
     def spread(
         self, anchors: list[tuple[int, int, Value, LinearLayout]], neighbours: dict[Value, list[Copy]]
@@ -186,11 +194,12 @@ class Assignment:
         assert isinstance(type, RankedTensorType)
         if type.encoding is not None:
             return
-        elements = type.num_elements // self.unit.threads
+        threads = self.unit(_place(value)).threads
+        elements = type.num_elements // threads
         if elements > MOST_ELEMENTS:
             raise error(
                 value.location,
-                f"a tile of type {type} puts {elements} elements in each of {self.unit.threads} threads; at most "
+                f"a tile of type {type} puts {elements} elements in each of {threads} threads; at most "
                 f"{MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or more warps "
                 '(--convert-tileaa-to-tileas="num-warps=…")',
             )
@@ -208,7 +217,7 @@ class Assignment:
             for group in ties(op):
                 self.agree(op, group)
         if op.name in DEMANDS:
-            self.settle_demands(op, DEMANDS[op.name](op, self.unit.warps))
+            self.settle_demands(op, DEMANDS[op.name](op, self.unit(op).warps))
         if isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
             narrow_atom(op)
         if op.name == "arith.constant" and is_tile(op.results[0]):
@@ -309,6 +318,12 @@ def _outside_loops(use: OpOperand) -> Operation:
             break
         place = loop
     return place
+
+
+def _place(value: Value) -> Operation | None:
+    """An op in the block in which a value is known; None for a parameter of the function."""
+    block = value.owner_block
+    return block.first_op if block is not None else None
 
 
 def _waits_for_layout(value: Value) -> bool:

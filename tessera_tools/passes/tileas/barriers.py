@@ -48,6 +48,8 @@ class _Analysis(Hazards):
         return nv_tileas.Barrier(location=place.location)
 
     def accesses_of(self, op: Operation) -> list[Access]:
+        if isinstance(op, _BY_PIPELINES) or any(_is_stage(v) for v in op.operands):
+            return []
         found: dict[Any, Access] = {}
         for effect, value in accesses(op):
             access = self._access(op, effect, value)
@@ -78,7 +80,10 @@ class _Analysis(Hazards):
         return Access.of(op, effect, first, first + size, buffer, barrier)
 
     def step_of(self, op: Operation) -> Step | None:
-        if isinstance(op, nv_tileas.AllocTensor) or op not in self.allocation.offsets:
+        if (
+            isinstance(op, nv_tileas.AllocTensor | nv_tileas.CreatePipeline)
+            or op not in self.allocation.offsets
+        ):
             return super().step_of(op)
         accesses = self.accesses_of(op)
         first, size = self.allocation.offsets[op], self.allocation.sizes[op]
@@ -136,6 +141,21 @@ class _Analysis(Hazards):
         raise later.op.error(
             "uses shared memory that a copy under way may still fill; an nv_tileas.async.wait_group must stand before"
         )
+
+
+_BY_PIPELINES = (
+    nv_tileas.CreatePipeline,
+    nv_tileas.TiledTmaLoad,
+    nv_tileas.View,
+    nv_tileas.AsyncDot,
+    nv_tileas.ProducerWrite,
+    nv_tileas.ConsumerRead,
+)
+"""What the barriers of pipelines order."""
+
+
+def _is_stage(value: Value) -> bool:
+    return isinstance(value.defining_op, nv_tileas.View)
 
 
 def _has_one_stage(buffer: Operation | None) -> bool:

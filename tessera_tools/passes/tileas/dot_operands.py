@@ -316,11 +316,10 @@ def first_token(load: Any) -> Value:
 
 def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOperand]]:
     """The operands that go through shared memory, those of one block together."""
-    warps = unit_of(function).warps
     by_tile: dict[Value, list[DotOperand]] = {}
     for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
         for position in (0, 1):
-            operand = DotOperand.match(dot, position, warps, target)
+            operand = DotOperand.match(dot, position, unit_of(dot).warps, target)
             if operand is not None:
                 by_tile.setdefault(operand.tile, []).append(operand)
     by_block: dict[Any, list[DotOperand]] = {}

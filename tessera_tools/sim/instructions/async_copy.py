@@ -18,6 +18,7 @@ import numpy as np
 from tessera_tools.sim.access import load, parts
 from tessera_tools.sim.asynchronous import Operation
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.mbarrier import MBarrier, lookup
 from tessera_tools.sim.memory import LANDING, compact
@@ -184,6 +185,31 @@ def cp_async(ctx: Context) -> Execute:
                 found.append((memory, part, units))
         state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again))
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        to, source = destination(gang), origin(gang)
+        if gang.stats is not None or not mask.full or ignore is not None:
+            return NotImplemented
+        if size_port is not None and (gang.ports[size_port] != width).any():
+            return NotImplemented
+        cta, records, warps = gang.cta, gang.records(), gang.warps
+        values = cta.cluster.launch.memory.load_together(gang, source, width, records)
+        if values is None:
+            return NotImplemented
+        early = cta.cluster.engine.early
+        poison = values if early else np.full_like(values, np.iinfo(values.dtype).max)
+        if not cta.shared.store_together(gang, to, width, poison, records):
+            return NotImplemented
+        units = (to // np.uint64(width)).astype(np.int64)
+        cta.shared.states[width][units] |= _LANDING[width]
+        for number, warp in enumerate(warps):
+            own = slice(32 * number, 32 * number + 32)
+            state, whole = copies(warp), warp.splits[0].mask
+            again = _reader(warp, whole, source[own], width)
+            found = [(cta.shared, whole, units[own])]
+            state.pending.append(Copy(whole, state.closed.copy(), found, width, values[own], again))
+        return None
+
+    ctx.together = together
     return execute
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim import rounding, wide
-from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import MODES, Finish, destination, element_of
 from tessera_tools.sim.program import Operand
@@ -31,7 +31,7 @@ def _apply(ctx: Context, type: Type, finish: Finish, compute: Any, operands: tup
         values = compute(*finish.inputs(element, tuple(warp.ports[source] for source in sources)))
         put(warp, mask, d, element.row(finish.encode(element, values)))
 
-    return execute
+    return lanewise(execute)
 
 
 @instruction("div")

@@ -9,7 +9,7 @@ import numpy as np
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions import floating, integer_more
 from tessera_tools.sim.instructions.common import computed, elementwise
-from tessera_tools.sim.types import TYPES, UNSIGNED, Type
+from tessera_tools.sim.types import TYPES, UNSIGNED
 
 _INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")
 
@@ -99,32 +99,6 @@ def rem(ctx: Context) -> Execute:
     return divide(ctx)
 
 
-def wider(type: Type) -> Type:
-    """The type of twice the width: s32 → s64."""
-    return TYPES[f"{type.kind}{2 * type.bits}"]
-
-
-def high(type: Type) -> Any:
-    """The function of two rows that gives the high half of their product."""
-    if type.bits < 64:
-        wide, shift = wider(type).dtype, type.bits
-        return lambda x, y: (x.astype(wide) * y.astype(wide)) >> wide(shift)
-    return _high_signed if type.signed else _high_unsigned
-
-
-def _high_unsigned(x: Any, y: Any) -> Any:
-    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
-    middle = xh * yl + ((xl * yl) >> half)
-    other = xl * yh + (middle & low)
-    return xh * yh + (middle >> half) + (other >> half)
-
-
-def _high_signed(x: Any, y: Any) -> Any:
-    result = _high_unsigned(x.view(np.uint64), y.view(np.uint64)).view(np.int64)
-    return result - np.where(x < 0, y, 0) - np.where(y < 0, x, 0)
-
-
 def _mul(ctx: Context) -> Execute:
     """mul/mad.{lo,hi,wide}.type d, a, b{, c}: the low half, the high half, or the whole product."""
     part = ctx.choose("lo", "hi", "wide")
@@ -132,7 +106,7 @@ def _mul(ctx: Context) -> Execute:
     type = ctx.type()
     if part == "wide" and type.bits == 64:
         raise ctx.error(f"widens {type}; expected .u16, .s16, .u32 or .s32")
-    result = wider(type) if part == "wide" else type
+    result = integer_more.wider(type) if part == "wide" else type
     adds = ctx.inst.opcode == "mad"
     operands = ctx.operands(4 if adds else 3)
     a, b = ctx.read(operands[1], type), ctx.read(operands[2], type)
@@ -142,7 +116,7 @@ def _mul(ctx: Context) -> Execute:
             return elementwise(np.multiply, d, a, b)
         product: Any = np.multiply
     elif part == "hi":
-        product = high(type)
+        product = integer_more.high(type)
     else:
         dtype = result.dtype
 

@@ -89,8 +89,8 @@ def ld(ctx: Context) -> Execute:
     def together(gang: Gang, mask: Mask) -> Any:
         if gang.stats is not None or not mask.full:
             return NotImplemented
-        memory = memory_of(gang, space)  # type: ignore[arg-type]
-        values = memory.load_together(gang, address(gang), width, gang.records())  # type: ignore[arg-type]
+        memory = gang.cta.shared if space == "shared" else gang.cta.cluster.launch.memory
+        values = memory.load_together(gang, address(gang), width, gang.records())
         if values is None:
             return NotImplemented
         rows = values.view(dtype).reshape(-1, count)
@@ -176,6 +176,21 @@ def st(ctx: Context) -> Execute:
         else:
             store(warp, mask, space, addresses, width, values)
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        if gang.stats is not None or not mask.full:
+            return NotImplemented
+        rows = np.empty((len(mask.array), count), bits.dtype)
+        for column, port in enumerate(sources):
+            rows[:, column] = gang.ports[port]
+        values = rows.view(wanted)
+        memory = gang.cta.shared if space == "shared" else gang.cta.cluster.launch.memory
+        values = values if width > 8 else values[:, 0]
+        if memory.store_together(gang, address(gang), width, values, gang.records()):
+            return None
+        return NotImplemented
+
+    if space in ("shared", "global") and not strong and type.bits <= 64:
+        ctx.together = together
     return execute
 
 

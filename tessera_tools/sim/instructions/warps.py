@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import element_of, extreme
 from tessera_tools.sim.program import Operand
@@ -68,10 +69,8 @@ def shfl(ctx: Context) -> Execute:
     p = ctx.write(predicate, TYPES["pred"]) if predicate is not None else None
     members = _members(ctx, operands[4]) if synchronous else None
 
-    def execute(warp: Warp, mask: Mask) -> None:
-        ports = warp.ports
-        step = ports[b].astype(np.int64) & 31
-        control = ports[c].astype(np.int64)
+    def sources(step: Array, control: Array) -> tuple[Array, Array]:
+        """Which lane each reads from, and whether that is inside its segment."""
         clamp, segment = control & 31, control >> 8 & 31
         highest = (_LANES & segment) | (clamp & ~segment & 31)
         lowest = _LANES & segment
@@ -87,7 +86,11 @@ def shfl(ctx: Context) -> Execute:
         else:
             source = lowest | (step & ~segment & 31)
             inside = source <= highest
-        source = np.where(inside, source, _LANES)
+        return np.where(inside, source, _LANES), inside
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        ports = warp.ports
+        source, inside = sources(ports[b].astype(np.int64) & 31, ports[c].astype(np.int64))
         missing = ~mask.array[source] & mask.array
         if missing.any():
             lane = int(source[np.flatnonzero(missing)[0]])
@@ -97,6 +100,21 @@ def shfl(ctx: Context) -> Execute:
         if p is not None:
             put(warp, mask, p, inside)
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        ports = gang.ports
+        if not mask.full or members is None or (ports[members] != np.uint32(0xFFFFFFFF)).any():
+            return NotImplemented
+        step, control = (
+            ports[b].reshape(-1, 32).astype(np.int64) & 31,
+            ports[c].reshape(-1, 32).astype(np.int64),
+        )
+        source, inside = sources(step, control)
+        ports[d][...] = np.take_along_axis(ports[a].reshape(-1, 32), source, 1).reshape(-1)
+        if p is not None:
+            ports[p][...] = inside.reshape(-1)
+        return None
+
+    ctx.together = together
     return _by_members(execute, members)
 
 

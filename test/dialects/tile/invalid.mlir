@@ -728,6 +728,46 @@ func.func @f(%f: memref<4xf32, 5>) {
 
 // -----
 
+func.func @f(%A: memref<64x64xf16>, %s: memref<64x64xf16, 3>) {
+  // expected-error @below {{has priority "banana"; expected one of "low", "normal", "high"}}
+  tile.cp_async %A, %s {priority = "banana"} : memref<64x64xf16>, memref<64x64xf16, 3>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64x64xf16, 3>) {
+  // expected-error @below {{has precision "best"; expected one of "mixed", "full"}}
+  %p = tile.mma %a, %a {precision = "best"} : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64x64xf16, 3>) {
+  // expected-error @below {{has precision "full", but sums f16 in f32}}
+  %p = tile.mma %a, %a {precision = "full"} : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64x64xf16, 3>, %c: memref<4x8xf32, 5>) {
+  // expected-error @below {{has accumulate = false, and a third operand to add to}}
+  %p = tile.mma %a, %a, %c {accumulate = false} : memref<64x64xf16, 3>, memref<64x64xf16, 3>, memref<4x8xf32, 5> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{has an alignment of 2048; shared memory is aligned to 1024 bytes}}
+  %s = tile.alloc_shared {alignment = 2048} : memref<64x64xf16, 3>
+  return
+}
+
+// -----
+
 func.func @vector_without_width(%a: memref<64x64xf32>, %i: index) {
   // expected-error @below {{'tile.load_global_vector' op requires attribute 'vector_width'}}
   %0 = tile.load_global_vector %a[%i, %i] : memref<64x64xf32>

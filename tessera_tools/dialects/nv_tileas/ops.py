@@ -13,7 +13,6 @@ from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitte
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
     COPY_ATOM,
-    MEM_TOKEN,
     TOKEN,
     VIEW,
     PaddingAttr,
@@ -34,6 +33,7 @@ from tessera_tools.ir.types import (
     element_type,
 )
 from tessera_tools.layout import LinearLayout, from_text, to_text
+from tessera_tools.layout.distributed import check_fits, check_hardware
 from tessera_tools.opdef import (
     ALLOCATE,
     ANY_RANKED_TENSOR,
@@ -45,19 +45,16 @@ from tessera_tools.opdef import (
     SYNCHRONIZES,
     UNIT_ATTR,
     Completion,
-    Dialect,
     MemoryEffects,
     Op,
     Reach,
     arrive,
     attribute,
-    by_word,
     enum,
     exactly,
     of,
     of_class,
     operand,
-    ops_of,
     optional_operand,
     read,
     result,
@@ -87,39 +84,14 @@ class _LayoutAttr(Attribute):
         return f"#{self.name}<{{{to_text(self.layout)}}}>"
 
 
-_HARDWARE = ("register", "lane", "warp", "block")
-_LANES = 32
-
-
-def check_fits(layout: LinearLayout, shape: tuple[int, ...], what: str) -> None:
-    """ValueError unless a layout has the dimensions and extents of a tile, and holds each of its elements."""
-    expected = tuple((f"dim{i}", extent) for i, extent in enumerate(shape))
-    if layout.outs != expected:
-        found = "x".join(str(size) for _, size in layout.outs) or "nothing"
-        raise ValueError(f"the layout covers {found}, but the {what} is {'x'.join(map(str, shape))}")
-    if not layout.is_surjective():
-        raise ValueError(
-            f"the layout does not hold every element of the {what}: a basis is missing or repeated"
-        )
-
-
 class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
     """A distributed layout: (register, lane, warp, block) → tile coordinates."""
 
     def verify(self) -> None:
-        found = self.layout.in_dims
-        if tuple(found) != _HARDWARE:
-            raise ValueError(
-                f"the layout has the dimensions {', '.join(found)}; expected {', '.join(_HARDWARE)}"
-            )
-        lanes = self.layout.in_size("lane")
-        if lanes != _LANES:
-            raise ValueError(
-                f"the layout has {lanes.bit_length() - 1} bases of lanes; expected 5, for the {_LANES} lanes of a warp"
-            )
+        check_hardware(self.layout)
 
     def verify_encoding(self, shape: tuple[int, ...], element: Type) -> None:
-        check_fits(self.layout, shape, "tile")
+        check_fits(self.layout, shape)
 
 
 class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
@@ -613,14 +585,3 @@ class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):
         source, res = self.source.type, self.res.type
         if source.shape != res.shape or source.element is not res.element:
             raise self.error(f"converts {source} to {res}: only the layout may differ")
-
-
-DIALECT = Dialect(
-    "nv_tileas",
-    "tile programs with layouts, buffers and pipelines (stage 3)",
-    ops_of(globals()),
-    types=by_word(SmemType),
-    attributes=by_word(LinearAttr, SharedAttr),
-)
-
-__all__ = ["DIALECT", "MEM_TOKEN", "LinearAttr", "SharedAttr", "SmemType", "layout_of", "with_layout"]

@@ -1,0 +1,62 @@
+"""What a launcher can compute before the kernel runs: numbers that follow from the kernel's parameters.
+
+%m = nv_tileaa.assume %arg1         arg1
+%s = arith.muli %arg2, %c2          2 · arg2
+%n = arith.addi %arg1, %arg2        nothing: it follows from two parameters
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import BlockArgument, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """times · parameter + plus; without a parameter, `plus`."""
+
+    parameter: int | None
+    times: int
+    plus: int
+
+    def scaled(self, factor: int) -> Expression:
+        """The expression times a number."""
+        return Expression(self.parameter, self.times * factor, self.plus * factor)
+
+    def moved(self, amount: int) -> Expression:
+        """The expression plus a number."""
+        return Expression(self.parameter, self.times, self.plus + amount)
+
+
+def expression_of(value: Value | int) -> Expression | None:
+    """A number as an expression of a parameter of the function around it; None if it is none."""
+    if isinstance(value, int):
+        return Expression(None, 0, value)
+    if isinstance(value, BlockArgument):
+        function = value.block.parent_op
+        if function is None or function.name not in ("nv_tileaa.func", "func.func"):
+            return None
+        return Expression(value.index, 1, 0)
+    op: Any = value.defining_op
+    if op.name == "nv_tileaa.assume":
+        return expression_of(op.source)
+    if op.name == "arith.constant":
+        held = op.attributes["value"]
+        return Expression(None, 0, held.value) if isinstance(held, IntegerAttr) else None
+    if op.name in ("arith.muli", "arith.addi"):
+        return _combined(op, expression_of(op.operands[0]), expression_of(op.operands[1]))
+    return None
+
+
+def _combined(op: Any, a: Expression | None, b: Expression | None) -> Expression | None:
+    if a is None or b is None:
+        return None
+    if a.parameter is None:
+        a, b = b, a
+    # The launcher computes without a bound: only what cannot wrap is the same there.
+    if b.parameter is not None or (a.parameter is not None and op.attributes.get("overflowFlags") is None):
+        return None
+    return a.scaled(b.plus) if op.name == "arith.muli" else a.moved(b.plus)

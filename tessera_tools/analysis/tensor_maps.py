@@ -1,0 +1,66 @@
+"""Tensor maps of views: what a launcher needs to know to make them, or why there is none.
+
+make_memref %p, shape = [%m, %k], stride = [%s, 1]  ─describe()─▶  TensorMap(base=0, shape=(k, m), …)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.analysis.parameters import Expression, expression_of
+from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.ir.attributes import Type
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """What a tensor map is made of; dimensions innermost first, strides in bytes without the innermost."""
+
+    base: int
+    element: str
+    shape: tuple[Expression, ...]
+    strides: tuple[Expression, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+
+def describe(view: Any, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
+    """The map of boxes of a view, or why there is none."""
+    memref = view.defining_op
+    if memref is None or memref.name != "nv_tileaa.make_memref":
+        return "describes a view that no nv_tileaa.make_memref in the kernel makes"
+    base = expression_of(memref.base)
+    if base is None or base.parameter is None or (base.times, base.plus) != (1, 0):
+        return "describes a view whose base is no parameter of the kernel"
+    element = memref.res.type.element
+    size = element_bytes(element)
+    shape = [expression_of(extent) for extent in memref.extents()]
+    strides = [expression_of(stride) for stride in memref.strides()]
+    if any(e is None for e in (*shape, *strides)):
+        return "describes a view whose extents or strides do not follow from parameters of the kernel"
+    if strides[-1] != Expression(None, 0, 1):
+        return "describes a view whose last dimension has a stride other than 1"
+    word = element_word(element)
+    if word is None:
+        return f"describes a view of {element}, of which TMA has no tensors"
+    return TensorMap(
+        base.parameter,
+        word,
+        tuple(e for e in reversed(shape) if e is not None),
+        tuple(e.scaled(size) for e in reversed(strides[:-1]) if e is not None),
+        tuple(reversed(box)),
+        swizzle,
+    )
+
+
+_WORDS = {
+    "f16": "f16", "bf16": "bf16", "f32": "f32", "tf32": "f32", "f64": "f64",
+    "i8": "u8", "i16": "u16", "i32": "s32", "i64": "s64",
+}  # fmt: skip
+
+
+def element_word(element: Type) -> str | None:
+    """The element type of a tensor map (CUDA driver API, `CUtensorMapDataType`); floats of a byte are bytes."""
+    text = str(element)
+    return "u8" if text.startswith("f8") else _WORDS.get(text)

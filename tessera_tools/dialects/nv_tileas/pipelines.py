@@ -1,0 +1,407 @@
+"""Pipelines between agents: stages of shared memory that a producer fills while a consumer reads others.
+
+    %pipe = create_pipeline stages = 3, producers = 1, consumers = 8        two mbarriers a stage: full, empty
+    agent_switch {                                  }, {
+      %t = producer_acquire %pipe, %iter              %c = consumer_wait %pipe, %iter      the stage is empty / full
+      %w = producer_write %t, %iter { … }             %r, … = consumer_read %c, %iter { … }
+      producer_commit %w                              consumer_release %r                  it is full / empty
+      inc_iter %iter                                  inc_iter %iter
+    }
+
+An iterator is a stage's number and the parity of the round; both sides begin at the first stage.  `producers` and
+`consumers` are the arrivals that complete a phase of the full and the empty barriers: one for the thread that says
+which bytes TMA brings, one for each warp that reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.dialects.scf.ops import end_with
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
+from tessera_tools.ir.flow import Flow, sources
+from tessera_tools.ir.location import Location
+from tessera_tools.ir.types import I32, IntegerType
+from tessera_tools.opdef import (
+    I32_ATTR,
+    I64_ARRAY,
+    OWNS_CONSTANTS,
+    PURE,
+    READ_WRITE,
+    RECURSIVE_MEMORY_EFFECTS,
+    RETURN_LIKE,
+    SINGLE_BLOCK,
+    WRITE,
+    HasParent,
+    Op,
+    attribute,
+    exactly,
+    operand,
+    region,
+    result,
+    same_as,
+    variadic_operand,
+    variadic_region,
+    variadic_result,
+)
+from tessera_tools.target import ExecutionUnit
+
+
+class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
+    """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
+
+    def text(self) -> str:
+        return "!nv_tileas.pipeline_token"
+
+
+class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
+    """`!nv_tileas.pipeline_iter<i32>`: a stage of a pipeline and the parity of its round, as integers of a type."""
+
+    element: IntegerType
+
+    def verify(self) -> None:
+        if self.element is not I32:
+            raise ValueError(f"counts stages in {self.element}; i32 is supported")
+
+    @classmethod
+    def parse(cls, s: Any) -> PipelineIterType:
+        s.expect("<")
+        element = s.type()
+        s.expect(">")
+        return cls(element)
+
+    def text(self) -> str:
+        return f"!nv_tileas.pipeline_iter<{self.element}>"
+
+
+class ProducerTokenType(Type, name="nv_tileas.producer_token"):
+    """`!nv_tileas.producer_token`: the right to fill a stage."""
+
+    def text(self) -> str:
+        return "!nv_tileas.producer_token"
+
+
+class ConsumerTokenType(Type, name="nv_tileas.consumer_token"):
+    """`!nv_tileas.consumer_token`: the right to read a stage."""
+
+    def text(self) -> str:
+        return "!nv_tileas.consumer_token"
+
+
+PIPELINE = exactly(PipelineTokenType())
+ITERATOR = exactly(PipelineIterType(I32))
+PRODUCER = exactly(ProducerTokenType())
+CONSUMER = exactly(ConsumerTokenType())
+_NAME = "nv_tileas.async.pipeline"
+
+
+class Yield(
+    Op,
+    name="nv_tileas.async.pipeline.yield",
+    traits=(
+        RETURN_LIKE,
+        OWNS_CONSTANTS,
+        PURE,
+        HasParent(
+            *(
+                f"{_NAME}.{word}"
+                for word in ("produce_one", "producer_write", "consume_one", "consumer_read", "agent_switch")
+            )
+        ),
+    ),
+):
+    """Ends a region of a pipeline op with the values that it gives."""
+
+    values = variadic_operand()
+    assembly = "attr-dict ($values^ `:` type($values))?"
+
+
+class CreatePipeline(Op, name="nv_tileas.async.pipeline.create_pipeline", traits=(WRITE,)):
+    """A pipeline of `stages`, whose barriers complete a phase after so many arrivals of producers and consumers."""
+
+    stages = attribute(I32_ATTR)
+    producers = attribute(I32_ATTR)
+    consumers = attribute(I32_ATTR)
+    res = result(PIPELINE)
+    assembly = (
+        "`stages` `=` $stages `,` `producers` `=` $producers `,` `consumers` `=` $consumers attr-dict "
+        "`:` type($res)"
+    )
+
+    def verify_op(self) -> None:
+        for word in ("stages", "producers", "consumers"):
+            value = getattr(self, word).value
+            if not 1 <= value < 1 << 20:
+                raise self.error(f"has {word} = {value}; expected at least 1")
+        sides: dict[type[Op], Region | None] = {}
+        for user in self.res.users:
+            side = type(user)
+            if side not in (ProducerAcquire, ConsumerWait):
+                continue
+            agent = agent_of(user)
+            if side is ProducerAcquire and sides.setdefault(side, agent) is not agent:
+                raise user.error("fills a pipeline that another agent fills; a pipeline has one producer")
+
+
+class CreateIterator(Op, name="nv_tileas.async.pipeline.create_iterator", traits=(PURE,)):
+    """The first stage of a pipeline, in its first round."""
+
+    pipeline = operand(PIPELINE)
+    res = result(ITERATOR)
+    assembly = "$pipeline attr-dict `:` type($res)"
+
+
+class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
+    """The next stage; after the last one the first, in the next round."""
+
+    iter = operand(ITERATOR)
+    res = result(same_as("iter"))
+    assembly = "$iter attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        again = [u for u in self.iter.users if isinstance(u, IncIter) and u is not self]
+        if any(u.parent is self.parent for u in again):
+            raise self.error("advances an iterator that is advanced already; it advances once")
+
+
+class _Region(Op):
+    """The base of ops that run their region once, and give what it yields."""
+
+    def flow(self) -> Flow:
+        """A result is what the region yields."""
+        end = self.regions[0].entry.last_op
+        given = list(end.operands) if end is not None else []
+        own = self.results[-len(given) :] if given else []
+        return [(res, [value]) for res, value in zip(own, given, strict=True)]
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The yields may be left out."""
+        end_with(Yield, regions, location)
+
+    def verify_yield(self, types: Sequence[Type]) -> None:
+        """An error unless the region yields values of these types."""
+        end = self.regions[0].entry.last_op
+        given = [] if end is None else end.operand_types
+        if list(types) != given:
+            raise self.error(
+                f"gives ({', '.join(map(str, types))}), but its region yields ({', '.join(map(str, given))})"
+            )
+
+
+class ProduceOne(
+    _Region, name="nv_tileas.async.pipeline.produce_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
+):
+    """Fills one stage: an acquire, a write and a commit."""
+
+    pipeline = operand(PIPELINE)
+    iter = operand(ITERATOR)
+    body = region()
+    assembly = "$pipeline `,` $iter $body attr-dict"
+
+    def verify_op(self) -> None:
+        self.verify_yield([])
+
+
+class ProducerAcquire(Op, name="nv_tileas.async.pipeline.producer_acquire", traits=(READ_WRITE,)):
+    """Waits until the consumers have released the stage."""
+
+    pipeline = operand(PIPELINE)
+    iter = operand(ITERATOR)
+    res = result(PRODUCER)
+    assembly = "$pipeline `,` $iter attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        _verify_once(self, self.res, (ProducerWrite,), "is acquired, but not written")
+
+
+class ProducerWrite(
+    _Region, name="nv_tileas.async.pipeline.producer_write", traits=(SINGLE_BLOCK, READ_WRITE)
+):
+    """Starts the copies of a stage: one thread says how many bytes they bring."""
+
+    token = operand(PRODUCER)
+    iter = operand(ITERATOR)
+    res = result(PRODUCER)
+    body = region()
+    assembly = "$token `,` $iter $body attr-dict"
+
+    def verify_op(self) -> None:
+        self.verify_yield([])
+        if not isinstance(self.token.defining_op, ProducerAcquire):
+            raise self.error("writes a stage that no producer_acquire has acquired")
+        _verify_once(self, self.res, (ProducerCommit,), "is written, but not committed")
+
+
+class ProducerCommit(Op, name="nv_tileas.async.pipeline.producer_commit", traits=(READ_WRITE,)):
+    """The stage is full when the copies that were started have landed."""
+
+    token = operand(PRODUCER)
+    assembly = "$token attr-dict"
+
+    def verify_op(self) -> None:
+        if not isinstance(self.token.defining_op, ProducerWrite):
+            raise self.error("commits a stage that no producer_write has written")
+
+
+class ConsumeOne(
+    _Region, name="nv_tileas.async.pipeline.consume_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
+):
+    """Reads one stage: a wait, a read and a release; gives what the region yields."""
+
+    pipeline = operand(PIPELINE)
+    iter = operand(ITERATOR)
+    consumer_idx = attribute(I32_ATTR)
+    results_ = variadic_result()
+    body = region()
+    assembly = "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx (`->` type($results)^)? $body attr-dict"
+
+    def verify_op(self) -> None:
+        self.verify_yield(self.result_types)
+
+
+class ConsumerWait(Op, name="nv_tileas.async.pipeline.consumer_wait", traits=(READ_WRITE,)):
+    """Waits until the stage is full."""
+
+    pipeline = operand(PIPELINE)
+    iter = operand(ITERATOR)
+    consumer_idx = attribute(I32_ATTR)
+    res = result(CONSUMER)
+    assembly = "$pipeline `,` $iter `,` $consumer_idx attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        if not any(isinstance(user, ConsumerRead | ConsumerRelease) for user in self.res.users):
+            raise self.error("gives a stage that is waited for, but not read")
+
+
+class ConsumerRead(_Region, name="nv_tileas.async.pipeline.consumer_read", traits=(SINGLE_BLOCK, READ_WRITE)):
+    """Reads a stage that is full; gives what the region yields."""
+
+    token = operand(CONSUMER)
+    iter = operand(ITERATOR)
+    res = result(CONSUMER)
+    results_ = variadic_result()
+    body = region()
+    assembly = "$token `,` $iter (`->` type($results)^)? $body attr-dict"
+
+    def verify_op(self) -> None:
+        self.verify_yield([r.type for r in self.results[1:]])
+        if not isinstance(self.token.defining_op, ConsumerWait):
+            raise self.error("reads a stage that no consumer_wait has waited for")
+        if not self.res.has_uses:
+            raise self.error("gives a stage that is read, but not released")
+
+
+class ConsumerRelease(Op, name="nv_tileas.async.pipeline.consumer_release", traits=(READ_WRITE,)):
+    """The stage is empty when every consumer has released it: one arrival a warp."""
+
+    token = operand(CONSUMER)
+    assembly = "$token attr-dict"
+
+    def verify_op(self) -> None:
+        if isinstance(self.token.defining_op, ConsumerWait) and any(
+            isinstance(user, ConsumerRead) for user in self.token.users
+        ):
+            raise self.error("releases a stage before it is read")
+
+
+def _verify_once(op: Op, token: Value, by: tuple[type[Op], ...], found: str) -> None:
+    users = [user for user in token.users if isinstance(user, by)]
+    if len(users) != 1:
+        raise op.error(
+            f"gives a stage that {found}" if not users else "gives a token that is used more than once"
+        )
+
+
+class AgentSwitch(
+    Op, name="nv_tileas.async.pipeline.agent_switch", traits=(SINGLE_BLOCK, OWNS_CONSTANTS, READ_WRITE)
+):
+    """Runs each region in warps of its own, at the same time: region i in `num_warps[i]` warps from `warp_id[i]` on.
+
+    `registers`, where given, is what each agent's threads have (setmaxnreg); 0 leaves them as they are.  All threads of
+    the CTA wait for each other before it.
+    """
+
+    num_warps = attribute(I64_ARRAY)
+    warp_id = attribute(I64_ARRAY)
+    registers = attribute(I64_ARRAY, optional=True)
+    agents = variadic_region()
+    assembly = (
+        "`num_warps` `=` $num_warps `warp_id` `=` $warp_id (`registers` `=` $registers^)? $agents attr-dict"
+    )
+
+    @classmethod
+    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
+        """The yields may be left out."""
+        end_with(Yield, regions, location)
+
+    def unit(self, number: int) -> ExecutionUnit:
+        """The execution unit of a region.  ValueError if there is no such unit."""
+        registers = self.registers.values[number] if self.registers is not None else 0
+        return ExecutionUnit(
+            self.num_warps.values[number], self.warp_id.values[number], number + 1, registers or None
+        )
+
+    def verify_op(self) -> None:
+        count = len(self.regions)
+        for word in ("num_warps", "warp_id", "registers"):
+            given = getattr(self, word)
+            if given is not None and len(given.values) != count:
+                raise self.error(f"has {count} agents, but {len(given.values)} entries in '{word}'")
+        units: list[ExecutionUnit] = []
+        for number in range(count):
+            try:
+                unit = self.unit(number)
+            except ValueError as problem:
+                raise self.error(f"agent {number} {problem}") from None
+            for earlier, other in enumerate(units):
+                if unit.overlaps(other):
+                    raise self.error(f"agents {earlier} and {number} share warps")
+            units.append(unit)
+            end = self.regions[number].entry.last_op
+            if not isinstance(end, Yield) or end.operands:
+                raise self.error("has an agent that does not end in a yield of nothing")
+
+
+def agent_of(op: Operation) -> Region | None:
+    """The region of the innermost agent_switch that an op stands in; None outside of agents."""
+    inner: Operation = op
+    while (outer := inner.parent_op) is not None:
+        if isinstance(outer, AgentSwitch):
+            return next(r for r in outer.regions if any(b is inner.parent for b in r.blocks))
+        inner = outer
+    return None
+
+
+def pipeline_of(iterator: Value) -> CreatePipeline | None:
+    """The pipeline that an iterator or token is of, through loops and branches; None if there is none, or several."""
+    seen: set[Value] = set()
+    work = [iterator]
+    found: set[Operation] = set()
+    while work:
+        value = work.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        inner = sources(value)
+        if inner is not None:
+            work += inner
+        elif isinstance(value, OpResult):
+            op: Any = value.op
+            if isinstance(op, CreatePipeline):
+                found.add(op)
+            elif isinstance(op, CreateIterator | ProducerAcquire | ConsumerWait):
+                work.append(op.pipeline)
+            elif isinstance(op, IncIter):
+                work.append(op.iter)
+            elif isinstance(op, ProducerWrite | ConsumerRead):
+                work.append(op.token)
+            else:
+                return None
+        else:
+            assert isinstance(value, BlockArgument)
+            return None
+    only = found.pop() if len(found) == 1 else None
+    return only if isinstance(only, CreatePipeline) else None

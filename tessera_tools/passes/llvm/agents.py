@@ -1,0 +1,241 @@
+"""Agents and their pipelines: branches by warp, mbarriers by stage and parity.
+
+    create_pipeline     one thread: mbarrier.init of full and empty, each stage; fence.mbarrier_init
+    agent_switch        barrier; the warp's number by shfl.sync; setmaxnreg; each agent where its warps come
+    producer_acquire    mbarrier.try_wait.parity empty[stage], parity ^ 1
+    producer_write      one thread: mbarrier.arrive.expect_tx full[stage]; the copies
+    consumer_wait       mbarrier.try_wait.parity full[stage], parity
+    consumer_release    one thread of each warp: mbarrier.arrive empty[stage]
+
+A pipeline's barriers lie behind each other: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
+from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.core import Block, Value
+from tessera_tools.ir.types import I64
+from tessera_tools.passes.llvm.control import branch, branch_if, guarded
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.passes.llvm.tma import box_bytes
+from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
+
+_BYTES = 8
+
+
+def _pipeline(op: Any, iterator: Value) -> nv_tileas.CreatePipeline:
+    found = nv_tileas.pipeline_of(iterator)
+    if found is None:
+        raise op.error(
+            "has an iterator of no one pipeline: every way to it must begin at one create_iterator"
+        )
+    return found
+
+
+def full_barrier(low: Lowering, op: Any, iterator: Value, stage: Value) -> Value:
+    """The mbarrier that says that a stage is full."""
+    return _barrier(low, _pipeline(op, iterator), stage, 0)
+
+
+def _empty_barrier(low: Lowering, op: Any, iterator: Value, stage: Value) -> Value:
+    pipeline = _pipeline(op, iterator)
+    return _barrier(low, pipeline, stage, pipeline.stages.value)
+
+
+def _barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value, first: int) -> Value:
+    e = low.e
+    base = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[pipeline] + first * _BYTES)
+    return e.gep(base, e.mul(stage, _BYTES))
+
+
+def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
+    e = low.e
+    e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
+
+
+@lowers("nv_tileas.async.pipeline.create_pipeline")
+def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
+    """Barriers made by one thread; the agent_switch waits for it."""
+    e = low.e
+    if not low.target.has(Feature.MBARRIER_TRY_WAIT):
+        raise op.error(
+            f"waits by mbarrier.try_wait, which {low.target.name} does not have; sm_90 and later have it"
+        )
+    stages = op.stages.value
+
+    def body() -> list[Value]:
+        for first, count in ((0, op.producers.value), (stages, op.consumers.value)):
+            for stage in range(stages):
+                place = low.allocation.offsets[op] + (first + stage) * _BYTES
+                pointer = e.gep(e.address_of(GLOBAL_SMEM), place)
+                e.nvvm("mbarrier.init", [pointer, e.constant(count)])
+        e.nvvm("fence.mbarrier.init")
+        return []
+
+    guarded(low, e.is_first_thread, [], body)
+    low.define(op.res, None)
+
+
+@lowers("nv_tileas.async.pipeline.create_iterator")
+def create_iterator(low: Lowering, op: nv_tileas.CreateIterator) -> None:
+    """Stage 0, parity 0."""
+    low.define(op.res, (low.e.constant(0), low.e.constant(0)))
+
+
+@lowers("nv_tileas.async.pipeline.inc_iter")
+def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
+    """stage + 1; behind the last stage 0, with the other parity."""
+    e = low.e
+    stages = _pipeline(op, op.iter).stages.value
+    stage, parity = low.stage(op.iter)
+    if stages == 1:
+        low.define(op.res, (stage, e.constant(e.xor(parity, 1))))
+        return
+    following = e.add(stage, 1)
+    wraps = e.icmp("eq", following, stages)
+    low.define(
+        op.res,
+        (
+            e.constant(e.select(wraps, 0, following)),
+            e.constant(e.select(wraps, e.xor(parity, 1), parity)),
+        ),
+    )
+
+
+@lowers("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.consume_one")
+def one(low: Lowering, op: Any) -> None:
+    """What is in the region."""
+    _inline(low, op, op.results)
+
+
+def _inline(low: Lowering, op: Any, results: Any) -> None:
+    block = op.body.entry
+    low.block(block)
+    assert block.last_op is not None
+    low.define_all(results, low.flatten_all(block.last_op.operands))
+
+
+@lowers("nv_tileas.async.pipeline.producer_acquire")
+def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
+    """The round before has been read: its parity is the other one, and in the first round there is none to wait for."""
+    stage, parity = low.stage(op.iter)
+    _wait(low, _empty_barrier(low, op, op.iter, stage), low.e.constant(low.e.xor(parity, 1)))
+    low.define(op.res, None)
+
+
+@lowers("nv_tileas.async.pipeline.producer_write")
+def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
+    """By one thread: the bytes that are to come, then what brings them."""
+    e = low.e
+    stage, _ = low.stage(op.iter)
+    count = sum(box_bytes(inner) for inner in op.body.entry if isinstance(inner, nv_tileas.TiledTmaLoad))
+    if not count:
+        raise op.error("starts no copy: expected an nv_tileas.async.tiled_tma_load in its region")
+
+    def body() -> list[Value]:
+        e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op, op.iter, stage), e.constant(count)])
+        low.block(op.body.entry)
+        return []
+
+    first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
+
+    def elected() -> list[Value]:
+        return guarded(low, e.is_elected, [], body)
+
+    guarded(low, first, [], elected)
+    low.define(op.res, None)
+
+
+@lowers("nv_tileas.async.pipeline.producer_commit")
+def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
+    """The arrival was made with the number of bytes; the copies complete the phase."""
+
+
+@lowers("nv_tileas.async.pipeline.consumer_wait")
+def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
+    """Every thread waits."""
+    stage, parity = low.stage(op.iter)
+    _wait(low, full_barrier(low, op, op.iter, stage), parity)
+    low.define(op.res, (stage,))
+
+
+@lowers("nv_tileas.async.pipeline.consumer_read")
+def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
+    """What is in the region."""
+    low.define(op.res, low.stage(op.token))
+    _inline(low, op, op.results[1:])
+
+
+@lowers("nv_tileas.async.pipeline.consumer_release")
+def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
+    """One arrival a warp, when all of its lanes have read."""
+    e = low.e
+    (stage,) = low.stage(op.token)
+    barrier = _empty_barrier(low, op, op.token, stage)
+    e.nvvm("bar.warp.sync", [e.constant(-1)])
+
+    def arrive() -> list[Value]:
+        e.nvvm("mbarrier.arrive", [barrier], [I64])
+        return []
+
+    guarded(low, e.is_elected, [], arrive)
+
+
+@lowers("nv_tileas.async.pipeline.agent_switch")
+def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
+    """A chain of branches, agents by their first warp; warps of no agent go on behind."""
+    e = low.e
+    e.barrier()
+    warp = e.uniform_warp
+    after = e.new_block()
+    units = [op.unit(number) for number in range(len(op.regions))]
+    order = sorted(range(len(units)), key=lambda i: units[i].first_warp)
+    scope: Any = None
+    for position, number in enumerate(order):
+        unit, region = units[number], op.regions[number]
+        end = units[order[position + 1]].first_warp if position + 1 < len(order) else low.unit.warps
+        entry, following = e.new_block(), after if position + 1 == len(order) else e.new_block()
+        split = branch_if(low, e.icmp("ult", warp, end), entry, following)
+        if scope is None:
+            scope = split
+            e.open(split)
+        e.block = entry
+        _agent(low, unit, region.entry, after, end)
+        e.scopes[-1].table.clear()
+        e.block = following
+    e.close()
+    low.reached.add(after)
+    e.block = after
+
+
+def _agent(low: Lowering, unit: ExecutionUnit, block: Block, after: Block, end: int) -> None:
+    e = low.e
+    if unit.first_warp + unit.warps > low.unit.warps:
+        raise ValueError(
+            f"an agent has warps up to {unit.first_warp + unit.warps - 1}, the kernel {low.unit.warps} warps"
+        )
+    warp = e.uniform_warp
+    with e.agent(unit):
+        if unit.registers is not None:
+            if unit.first_warp % WARPS_OF_WARPGROUP or end % WARPS_OF_WARPGROUP:
+                raise ValueError(
+                    f"an agent of warps {unit.first_warp} to {end - 1} asks for registers; setmaxnreg is for whole "
+                    f"groups of {WARPS_OF_WARPGROUP} warps"
+                )
+            launched = 65536 // (32 * low.unit_of_kernel.warps) // 8 * 8
+            action = "increase" if unit.registers > launched else "decrease"
+            e.nvvm("setmaxregister", regCount=i32(unit.registers), action=SetMaxRegisterActionAttr(action))
+        if unit.first_warp + unit.warps < end:
+            inside = e.new_block()
+            branch_if(low, e.icmp("ult", warp, unit.first_warp + unit.warps), inside, after)
+            e.block = inside
+        low.block(block)
+    if low.reachable:
+        branch(low, after)
+    low.reachable = True

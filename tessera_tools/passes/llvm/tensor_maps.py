@@ -1,0 +1,85 @@
+"""Hidden parameters: the tensor maps that who launches a kernel makes from its other parameters.
+
+    make_tiled_tma_desc %view  ─▶  a parameter behind the declared ones, !llvm.ptr {llvm.byval = !llvm.array<128 x i8>}
+                                   nv_tileaa.tensor_maps = [{parameter = 3, base = 0, shape = […], …}]
+
+Base, extents and strides of the view must follow from parameters: a parameter times a number plus a number
+(`analysis/parameters.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tessera_tools.analysis.tensor_maps import TensorMap, describe
+from tessera_tools.dialects.llvm.types import ArrayType, PointerType
+from tessera_tools.dialects.nv_tileas import MakeTiledTmaDesc
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import (
+    UNIT,
+    ArrayAttr,
+    DictionaryAttr,
+    StringAttr,
+    TypeAttr,
+    i64,
+)
+from tessera_tools.ir.types import I8
+
+if TYPE_CHECKING:
+    from tessera_tools.passes.llvm.lowering import Lowering
+
+TENSOR_MAPS = "nv_tileaa.tensor_maps"
+"""Attribute of a kernel's llvm.func: what emit/kernels.py puts into the manifest."""
+_POINTER = PointerType(0)
+_BYTES = 128
+
+
+def tensor_map_of(op: MakeTiledTmaDesc) -> TensorMap:
+    """The map of a descriptor; an error where it does not follow from parameters."""
+    found = describe(op.view, tuple(op.box.values), op.atom.swizzle)
+    if isinstance(found, str):
+        raise op.error(found)
+    return found
+
+
+def hidden_parameters(low: Lowering, attributes: dict[str, Attribute], declared: int) -> list[Type]:
+    """The types of the hidden parameters; their attributes are added to those of the kernel."""
+    if not low.tensor_maps:
+        return []
+    given = attributes.get("arg_attrs")
+    empty = DictionaryAttr(())
+    own = list(given.elements) if isinstance(given, ArrayAttr) else [empty] * declared
+    hidden = DictionaryAttr(
+        (
+            ("llvm.align", i64(64)),
+            ("llvm.byval", TypeAttr(ArrayType(_BYTES, I8))),
+            ("nvvm.grid_constant", UNIT),
+        )
+    )
+    attributes["arg_attrs"] = ArrayAttr((*own, *[hidden] * len(low.tensor_maps)))
+    attributes[TENSOR_MAPS] = ArrayAttr(
+        tuple(_attribute(tensor_map, declared + i) for i, tensor_map in enumerate(low.tensor_maps))
+    )
+    return [_POINTER] * len(low.tensor_maps)
+
+
+def _attribute(tensor_map: TensorMap, parameter: int) -> Attribute:
+    def numbers(items: Any) -> Attribute:
+        return ArrayAttr(tuple(i64(n) for n in items))
+
+    def expressions(items: Any) -> Attribute:
+        return ArrayAttr(
+            tuple(numbers((-1 if e.parameter is None else e.parameter, e.times, e.plus)) for e in items)
+        )
+
+    return DictionaryAttr(
+        (
+            ("base", i64(tensor_map.base)),
+            ("box", numbers(tensor_map.box)),
+            ("element_type", StringAttr(tensor_map.element)),
+            ("parameter", i64(parameter)),
+            ("shape", expressions(tensor_map.shape)),
+            ("strides", expressions(tensor_map.strides)),
+            ("swizzle", i64(tensor_map.swizzle)),
+        )
+    )

@@ -1,0 +1,164 @@
+"""Boxes of tensors between global and shared memory: cp.async.bulk.tensor, by one thread.
+
+A tile is copied as the boxes of its descriptor, each to where the buffer's layout has the box's first element.
+PTX ISA, "cp.async.bulk.tensor"; coordinates are elements, innermost first.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any
+
+from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects.nvvm.attributes import ProxyKindAttr, SharedSpaceAttr
+from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import I32
+from tessera_tools.layout import LinearLayout
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
+from tessera_tools.passes.llvm.tensor_maps import tensor_map_of
+from tessera_tools.passes.llvm.tiles import Buffer
+from tessera_tools.target import Feature
+
+
+def box_bytes(op: nv_tileas.TiledTmaLoad) -> int:
+    """Bytes that a load brings: whole boxes, also where they reach over the tensor's edge."""
+    type = op.buffer.type
+    return prod(type.tile) * element_bytes(type.element)
+
+
+@lowers("nv_tileas.make_tiled_tma_desc")
+def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
+    """A hidden parameter; equal ones are one."""
+    if not low.target.has(Feature.TMA):
+        raise op.error(f"needs TMA, which {low.target.name} does not have; sm_90 and later have it")
+    tensor_map = tensor_map_of(op)
+    if tensor_map in low.tensor_maps:
+        low.define(op.res, low.hidden[low.tensor_maps.index(tensor_map)])
+        return
+    low.tensor_maps.append(tensor_map)
+    low.define(op.res, low.add_hidden(op))
+
+
+def check_boxes(op: Any, buffer: Buffer, box: tuple[int, ...], swizzle: int) -> None:
+    """ValueError unless the boxes of a tile lie in a buffer as TMA writes them."""
+    bits = 8 * element_bytes(buffer.type.element)
+    tile = buffer.type.tile
+    rank = len(tile)
+    whole = swizzled(tile, bits, None, swizzle)
+    part = swizzled(box, bits, None, swizzle)
+    size = prod(box)
+    if buffer.layout != whole or (swizzle and box[-1] * bits != 8 * swizzle):
+        raise ValueError(
+            f"the buffer's layout is not the one of boxes {list(box)} with a swizzle of {swizzle} bytes"
+        )
+    for corner in _corners(tile, box):
+        start = memory_offset(whole, corner)
+        if start % size or not _lies_as(whole, part, corner, start, rank):
+            raise ValueError(
+                f"the box at {list(corner)} of the tile {list(tile)} does not lie in the buffer as one piece"
+            )
+    stage = prod(tile) * bits // 8
+    alignment = SWIZZLE_ALIGNMENT[swizzle]
+    if buffer.offset % alignment or (buffer.type.stages > 1 and stage % alignment):
+        raise ValueError(f"the buffer does not lie at multiples of {alignment} bytes, as its swizzle needs")
+
+
+def _lies_as(whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int) -> bool:
+    for bit in range(part.in_bits("offset")):
+        inner = part.apply({"offset": 1 << bit})
+        outer = whole.apply({"offset": start | 1 << bit})
+        if any(outer[f"dim{d}"] != corner[d] ^ inner[f"dim{d}"] for d in range(rank)):
+            return False
+    return True
+
+
+def _corners(tile: tuple[int, ...], box: tuple[int, ...]) -> list[tuple[int, ...]]:
+    return list(product(*(range(0, n, m) for n, m in zip(tile, box, strict=True))))
+
+
+def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[tuple[Value, list[Value]]]:
+    """(place in shared memory, coordinates innermost first) of each box of a copy."""
+    e = low.e
+    buffer = low.buffer(op.buffer)
+    made = op.desc.defining_op
+    if not isinstance(made, nv_tileas.MakeTiledTmaDesc):
+        raise op.error("copies by a descriptor that no nv_tileas.make_tiled_tma_desc in the kernel makes")
+    box = op.desc.type.shape
+    check_boxes(op, buffer, box, made.atom.swizzle)
+    base = e.gep(e.address_of(GLOBAL_SMEM), e.mul(stage, buffer.stage_bytes))
+    size = element_bytes(buffer.type.element)
+    found: list[tuple[Value, list[Value]]] = []
+    for corner in _corners(buffer.type.tile, box):
+        place = e.gep(base, buffer.offset + memory_offset(buffer.layout, corner) * size, shared=False)
+        coordinates = [e.constant(e.add(index, moved)) for index, moved in zip(indices, corner, strict=True)]
+        found.append((place, coordinates[::-1]))
+    return found
+
+
+@lowers("nv_tileas.async.tiled_tma_load")
+def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
+    """One instruction a box; the producer_write around it has chosen the thread."""
+    from tessera_tools.passes.llvm.agents import full_barrier
+
+    e = low.e
+    stage, _ = low.stage(op.iter)
+    barrier = full_barrier(low, op, op.iter, stage)
+    for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices]):
+        operands = [place, low.scalar(op.desc), *coordinates, barrier]
+        e.nvvm(
+            "cp.async.bulk.tensor.shared.cluster.global",
+            operands,
+            isCTAOnly=TRUE,
+            operandSegmentSizes=_segments(1, 1, len(coordinates), 1, 0, 0, 0, 0),
+        )
+
+
+@lowers("nv_tileas.async.tiled_tma_store")
+def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
+    """One instruction a box and a group of them, by the unit's first thread."""
+    e = low.e
+    stage = low.scalar(op.stage)
+    indices = [low.scalar(v) for v in op.indices]
+
+    def body() -> list[Value]:
+        for place, coordinates in _boxes(low, op, stage, indices):
+            e.nvvm(
+                "cp.async.bulk.tensor.global.shared.cta",
+                [low.scalar(op.desc), place, *coordinates],
+                operandSegmentSizes=_segments(1, 1, len(coordinates), 0, 0),
+            )
+        e.nvvm("cp.async.bulk.commit.group")
+        return []
+
+    guarded(low, e.is_first_thread, [], body)
+
+
+@lowers("nv_tileas.async.store_wait")
+def store_wait(low: Lowering, op: nv_tileas.AsyncStoreWait) -> None:
+    """Of the threads, the one that stored has groups to wait for."""
+    low.e.nvvm("cp.async.bulk.wait_group", group=i32(op.pending.value), read=UNIT)
+
+
+@lowers("nv_tileas.fence_proxy")
+def fence_proxy(low: Lowering, op: nv_tileas.FenceProxy) -> None:
+    """fence.proxy.async.shared::cta, by every thread."""
+    low.e.nvvm("fence.proxy", kind=ProxyKindAttr("async.shared"), space=SharedSpaceAttr("cta"))
+
+
+@lowers("nv_tileas.view")
+def view(low: Lowering, op: nv_tileas.View) -> None:
+    """The buffer, moved by so many stages."""
+    e, buffer = low.e, low.buffer(op.buffer)
+    stage, _ = low.stage(op.iter)
+    moved = e.constant(e.mul(stage, buffer.stage_bytes)) if buffer.type.stages > 1 else None
+    low.define(op.res, Buffer(buffer.offset, op.res.type, moved))
+
+
+def _segments(*sizes: int) -> DenseArrayAttr:
+    return DenseArrayAttr(I32, sizes)

@@ -1,0 +1,262 @@
+"""Products by wgmma: descriptors of matrices in shared memory, accumulators that pass through the waits.
+
+    async.dot        wgmma.fence; for each 64 rows, n columns and step along K: wgmma.mma_async; wgmma.commit_group
+    async.dot_wait   wgmma.wait_group as inline assembly through which the sums pass, tied: nothing reads them before
+
+A buffer is the matrix in one of the hardware's swizzles (layout/shared.py): panels as wide as the pattern.  Where the
+panels run along K the matrix is K-major; across, M- or N-major, which 16-bit elements allow.  PTX ISA, "Asynchronous
+Warpgroup Level Matrix Multiply-Accumulate Instructions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.dialects import arith, llvm, nv_tileas
+from tessera_tools.dialects.llvm.types import struct
+from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, StringAttr
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import F16, F32, I32, I64, FloatType, IntegerType, Type
+from tessera_tools.layout import LinearLayout, as_xor_expression
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
+from tessera_tools.passes.llvm.tiles import Buffer, Tile
+
+_MODES = {128: 1, 64: 2, 32: 3}
+"""Bits 62 and 63 of a descriptor by the bytes of its swizzle."""
+_ROWS = 8
+"""Rows of a core matrix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """How a matrix lies in a buffer: `k_axis` is the axis of K among its two; offsets are bytes."""
+
+    swizzle: int
+    k_major: bool
+    leading: int
+    stride: int
+
+    @classmethod
+    def of(cls, buffer: Buffer, k_axis: int) -> Matrix:
+        """ValueError unless wgmma can read a buffer as it lies."""
+        bits = 8 * element_bytes(buffer.type.element)
+        tile = buffer.type.tile
+        for order in ((1, 0), (0, 1)):
+            for swizzle in _MODES:
+                if tile[order[0]] * bits < 8 * swizzle:
+                    continue
+                if buffer.layout != swizzled(tile, bits, order, swizzle):
+                    continue
+                k_major = order[0] == k_axis
+                if not k_major and bits != 16:
+                    raise ValueError("wgmma reads elements of other than 16 bits along K only")
+                if buffer.offset % SWIZZLE_ALIGNMENT[swizzle]:
+                    raise ValueError(f"the buffer lies at no multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes")
+                panel = tile[order[1]] * swizzle
+                return cls(swizzle, k_major, 16 if k_major else panel, _ROWS * swizzle)
+        raise ValueError("the buffer's layout is no swizzle of wgmma's: 32, 64 or 128 bytes")
+
+    @property
+    def fixed(self) -> int:
+        """The descriptor without its start."""
+        return self.leading >> 4 << 16 | self.stride >> 4 << 32 | _MODES[self.swizzle] << 62
+
+
+class _Operand:
+    """A factor in shared memory: descriptors of its pieces."""
+
+    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, accumulator: LinearLayout) -> None:
+        self.low, self.buffer, self.k_axis = low, buffer, k_axis
+        self.matrix = Matrix.of(buffer, k_axis)
+        self.bytes = element_bytes(buffer.type.element)
+        e = low.e
+        # The unit's warpgroups have rows and columns of their own.
+        moved: Int = 0
+        expression = as_xor_expression(accumulator, out=f"dim{1 - k_axis}" if k_axis else "dim1")
+        for term in expression.terms:
+            if term.dim == "warp" and term.bit >= 2:
+                part = e.and_(e.lshr(e.uniform_warp, term.bit), 1)
+                moved = e.add(moved, e.mul(part, self.place(term.value, 0)))
+        base = e.add(e.add(_address(e), buffer.offset), moved)
+        if buffer.moved is not None:
+            base = e.add(base, buffer.moved)
+        start = e.zext(e.constant(e.lshr(base, 4)))
+        fixed = self.matrix.fixed
+        self.start = e.or_(start, fixed - (1 << 64) if fixed >> 63 else fixed, I64)
+
+    def place(self, along: int, k: int) -> int:
+        """The byte offset of an element: `along` M or N, and along K."""
+        return memory_offset(self.buffer.layout, (along, k) if self.k_axis else (k, along)) * self.bytes
+
+    def descriptor(self, along: int, k: int) -> Value:
+        """The descriptor of the piece that starts there."""
+        e = self.low.e
+        return e.constant(e.add(self.start, self.place(along, k) >> 4, I64), I64)
+
+
+def _address(e: Emitter) -> Value:
+    smem = e.address_of(GLOBAL_SMEM)
+    return e.pure("smem address", (smem,), lambda: llvm.PtrToInt(smem, res=I32))
+
+
+@lowers("nv_tileas.async.dot")
+def async_dot(low: Lowering, op: nv_tileas.AsyncDot) -> None:
+    """See the module."""
+    e = low.e
+    unit = low.unit
+    grid = tuple(op.warps.values)
+    if not unit.is_warpgroups or grid[0] * grid[1] != unit.warps:
+        raise op.error(
+            f"has a grid of warps {list(grid)}, but runs in {unit.warps} warps from {unit.first_warp} on; expected "
+            "whole warpgroups"
+        )
+    _, n, k = op.atom.mnk
+    layout = nv_tileas.layout_of(op.c.type)
+    each = n * 64 // 128
+    places = _places(layout)[::each]
+    b = _Operand(low, low.buffer(op.b), 0, layout)
+    if isinstance(op.a.type, nv_tileas.SmemType):
+        a: _Operand | dict[tuple[int, int], list[Value]] = _Operand(low, low.buffer(op.a), 1, layout)
+    else:
+        a = _fragments(low, op)
+    depth = op.b.type.tile[0]
+    accumulator = _Accumulator(op.atom.accumulator)
+    zero = _is_zero(op.c)
+    pieces: list[list[Value]] = []
+    if not zero:
+        elements = low.tile(op.c).elements(e)
+        pieces = [accumulator.packed(e, elements[i : i + each]) for i in range(0, len(elements), each)]
+    e.nvvm("wgmma.fence.aligned")
+    words = accumulator.count(each)
+    current: list[list[Value] | None] = [None] * len(places) if zero else list(pieces)
+    for start in range(0, depth, k):
+        for i, (m0, n0) in enumerate(places):
+            factor = a.descriptor(m0, start) if isinstance(a, _Operand) else a[m0, start]
+            current[i] = _multiply(
+                low, op, factor, b.descriptor(n0, start), current[i], accumulator.type, words,
+                a.matrix.k_major if isinstance(a, _Operand) else True, b.matrix.k_major,
+            )  # fmt: skip
+    e.nvvm("wgmma.commit.group.sync.aligned")
+    result = [v for piece in current if piece is not None for v in accumulator.unpacked(e, piece)]
+    low.define(op.res, Tile(op.res.type, result))
+
+
+def _places(layout: LinearLayout) -> list[tuple[int, int]]:
+    columns = [as_xor_expression(layout, out=name).constants for name in layout.out_dims]
+    return [(m, n) for m, n in zip(*columns, strict=True)]
+
+
+def _is_zero(value: Value) -> bool:
+    op = value.defining_op
+    if not isinstance(op, arith.Constant):
+        return False
+    held = op.attributes["value"]
+    return isinstance(held, DenseElementsAttr) and not any(held.data) and len(set(held.data)) <= 1
+
+
+class _Accumulator:
+    """How the sums of a piece stand in registers: f16 in pairs."""
+
+    def __init__(self, element: Type) -> None:
+        self.element = element
+        self.pairs = element is F16
+        self.type: Type = I32 if self.pairs or isinstance(element, IntegerType) else F32
+
+    def count(self, elements: int) -> int:
+        return elements // 2 if self.pairs else elements
+
+    def packed(self, e: Emitter, elements: list[Value]) -> list[Value]:
+        if not self.pairs:
+            return elements
+        return [e.bitcast(e.vector(elements[i : i + 2], F16), I32) for i in range(0, len(elements), 2)]
+
+    def unpacked(self, e: Emitter, words: list[Value]) -> list[Value]:
+        return [v for w in words for v in e.unpacked(w, F16)] if self.pairs else words
+
+
+def _fragments(low: Lowering, op: nv_tileas.AsyncDot) -> dict[tuple[int, int], list[Value]]:
+    """A's registers, four words for each 64 rows and step along K, by the coordinates of the first."""
+    e, tile = low.e, low.tile(op.a)
+    per = 32 // (8 * element_bytes(op.a.type.element))
+    words = tile.words(e)
+    found: dict[tuple[int, int], list[Value]] = {}
+    for register, place in enumerate(_places(nv_tileas.layout_of(op.a.type))):
+        if register % (4 * per) == 0:
+            found.setdefault(place, words[register // per : register // per + 4])
+    return found
+
+
+_WORDS = {"f16": "f16", "bf16": "bf16", "tf32": "tf32", "si8": "s8", "ui8": "u8", "i32": "s32", "f32": "f32"}
+
+
+def _word(type: Type) -> str:
+    if isinstance(type, FloatType) and type.keyword.startswith("f8"):
+        return type.keyword[2:6].lower()
+    return _WORDS[str(type)]
+
+
+def _multiply(
+    low: Lowering,
+    op: nv_tileas.AsyncDot,
+    a: Value | list[Value],
+    b: Value,
+    sums: list[Value] | None,
+    type: Type,
+    words: int,
+    a_k_major: bool,
+    b_k_major: bool,
+) -> list[Value]:
+    """One wgmma.mma_async, its sums tied to its results; without sums it starts from zero."""
+    _, n, k = op.atom.mnk
+    kind = "f" if type is F32 else "r"
+    types = f"{_word(op.atom.accumulator)}.{_word(op.atom.a)}.{_word(op.atom.b)}"
+    factors = a if isinstance(a, list) else [a]
+    keeps = sums is not None
+    at = 2 * words if keeps else words
+    left = [f"${at + i}" for i in range(len(factors))]
+    spelled = f"{{{', '.join(left)}}}" if isinstance(a, list) else left[0]
+    flags = [] if isinstance(op.atom.a, IntegerType) else ["1", "1"]
+    if element_bytes(op.b.type.element) == 2:
+        flags += ([] if isinstance(a, list) else [str(int(not a_k_major))]) + [str(int(not b_k_major))]
+    tail = "".join(f", {flag}" for flag in flags)
+    outputs = ", ".join(f"${i}" for i in range(words))
+    text = (
+        f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{types} {{{outputs}}}, {spelled}, "
+        f"${at + len(factors)}, {int(keeps)}{tail};"
+    )
+    constraints = [f"={kind}"] * words + [str(i) for i in range(words) if keeps]
+    constraints += ["r"] * len(factors) if isinstance(a, list) else ["l"]
+    constraints.append("l")
+    return _assembly(low.e, text, constraints, [*(sums or ()), *factors, b], [type] * words)
+
+
+def _assembly(
+    e: Emitter, text: str, constraints: list[str], operands: list[Value], types: list[Type]
+) -> list[Value]:
+    made = e.emit(
+        llvm.InlineAsm(
+            operands,
+            StringAttr(text),
+            StringAttr(",".join(constraints)),
+            UNIT,
+            res=struct(*types) if len(types) > 1 else types[0],
+        )
+    )
+    return e.fields(made.results[0], types) if len(types) > 1 else [made.results[0]]
+
+
+@lowers("nv_tileas.async.dot_wait")
+def dot_wait(low: Lowering, op: nv_tileas.AsyncDotWait) -> None:
+    """The sums pass through."""
+    e = low.e
+    accumulator = _Accumulator(op.source.type.element)
+    words = accumulator.packed(e, low.tile(op.source).elements(e))
+    kind = "f" if accumulator.type is F32 else "r"
+    constraints = [f"={kind}"] * len(words) + [str(i) for i in range(len(words))] + ["~{memory}"]
+    text = f"wgmma.wait_group.sync.aligned {op.pending.value};"
+    made = _assembly(e, text, constraints, words, [accumulator.type] * len(words))
+    low.define(op.res, Tile(op.res.type, accumulator.unpacked(e, made)))

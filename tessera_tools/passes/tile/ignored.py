@@ -1,0 +1,79 @@
+"""Attributes of `tile` ops that change nothing in what is compiled, and why: a remark at the op says so.
+
+    tile.cp_async %m, %s {priority = "high"}      remark: priority is ignored: cp.async has no priorities
+
+Every other attribute of an op decides something, or states what the verifier checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tessera_tools.diagnostics import Remark, emit
+from tessera_tools.dialects import tile
+from tessera_tools.dialects.tile.asynchronous import CopyLike
+from tessera_tools.dialects.tile.compute import Product
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE
+from tessera_tools.ir.core import Operation
+
+_GLOBAL_BY_ELEMENT = (
+    tile.LoadGlobal,
+    tile.StoreGlobalElement,
+    tile.LoadGlobalVector,
+    tile.StoreGlobalVector,
+)
+
+
+def remark_ignored(op: Operation, **facts: Any) -> None:
+    """Remarks on the attributes of an op that change nothing.
+
+    facts: what the lowering knows of it: `bits` of one piece of a copy, `instruction` of a product.
+    """
+    for name, why in _ignored(op, facts):
+        remark = Remark("remark", op.location, f"{name} is ignored: {why}")
+        remark.source, remark.rule, remark.category = "convert-tile-to-tileas", "ignored-attribute", "missed"
+        emit(remark)
+
+
+def _ignored(op: Any, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if isinstance(op, CopyLike):
+        yield from _of_copy(op, facts["bits"])
+    elif isinstance(op, Product):
+        yield from _of_product(op, facts["instruction"])
+    elif isinstance(op, tile.AllocRegister):
+        for name in ("layout", "vector_width"):
+            if name in op.attributes:
+                yield name, "which elements a thread holds follows from the ops that use the fragment"
+    elif isinstance(op, tile.StoreGlobal | tile.LoadGlobalTile) and op.coalesce is not None:
+        yield "coalesce", "tiles are moved along rows, in pieces as wide as their alignment allows"
+    elif isinstance(op, _GLOBAL_BY_ELEMENT) and op.coalesce is FALSE:
+        yield "coalesce = false", "the hardware coalesces what the lanes of a warp access together"
+
+
+def _of_copy(op: Any, bits: int) -> Iterator[tuple[str, str]]:
+    if op.double_buffer is not None:
+        yield "double_buffer", "a kernel of this dialect has the buffers that it allocates; allocate two"
+    if op.stages is not None:
+        yield "stages", "a copy is one stage; the program has as many as it allocates and waits for"
+    if op.priority is not None:
+        yield "priority", "cp.async has no priorities; copies complete in the order of their groups"
+    if op.bypass_l1 is TRUE and bits < 128:
+        yield "bypass_l1", f"cp.async.cg moves 16 bytes, and this copy {bits // 8} at a time"
+    if op.bypass_l1 is FALSE and bits == 128:
+        yield "bypass_l1 = false", "copies of 16 bytes are cp.async.cg"
+    if isinstance(op, tile.TmaLoad) and op.tile_size is not None:
+        yield "tile_size", "tile.tma_load is compiled as cp.async in this version"
+
+
+def _of_product(op: Any, instruction: str | None) -> Iterator[tuple[str, str]]:
+    if op.accumulate is TRUE and op.acc is None:
+        yield (
+            "accumulate",
+            "there is no third operand to add to; tile.accumulate adds a product to a fragment",
+        )
+    if op.precision is not None:
+        yield "precision", "the types of the operands and of the result say how a product is summed"
+    if "intrinsic" in op.attributes and op.attributes["intrinsic"].value != instruction:
+        made = instruction or "fused multiply-adds"
+        yield "intrinsic", f"the product is compiled as {made}"

@@ -1,0 +1,555 @@
+"""tileas-materialize-schedule: a kernel of products becomes a producer and a consumer, with pipelines between them.
+
+    for k { a = load; b = load; acc = dot a, b, acc }; store acc
+      ──▶  agent_switch { for k { produce_one: tma_load a, b } }
+                        { for k { acc = consume_one: async.dot; wait }; store acc }
+
+The consumer is the program with its loads taken out.  The producer is what decides where the loads are: the loops
+around them, their bounds, and the scalars that the indices follow from, computed once more.  Loads that one product
+uses in their own block are the stages of one pipeline; a load before the loop of its product has a pipeline of its own,
+whose stage is released where the load's block ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
+from tessera_tools.ir.core import Block, BlockArgument, Builder, IRMapping, Operation, OpResult, Region, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.products import AsyncProduct, BoxLoad, Choice, Refusal, choose
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.shared_memory import ALIGN
+from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
+
+MOST_STAGES = 4
+_SHARE = 4
+"""The part of shared memory, one in so many, that the stages of pipelines leave to everything else."""
+_REGISTERS = {1: None, 2: (40, 232), 4: (24, 112)}
+"""Registers of the producer's and the consumers' threads by consumer warpgroups: together no more than a
+multiprocessor has.  With one there are enough for all."""
+_ITERATOR = nv_tileas.PipelineIterType
+_NAME = "nv_tileas.async.pipeline"
+
+
+@dataclass(frozen=True)
+class MaterializeSchedule(Pass):
+    """Turn kernels of products into agents with pipelines."""
+
+    name: ClassVar = "tileas-materialize-schedule"
+    summary: ClassVar = "turn kernels of products into agents: TMA in a producer, wgmma in a consumer"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
+    ensures: ClassVar = (
+        "kernels whose products are all of wgmma's are an agent_switch; others are as they were"
+    )
+    statistics: ClassVar = {"agents": "kernels turned into agents"}
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        functions = kernels(op)
+        if not functions:
+            return
+        target = target_of(op)
+        if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
+            return
+        for function in functions:
+            try:
+                _Kernel(function, choose(function), target).run()
+            except Refusal as refusal:
+                if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
+                    context.remark(
+                        refusal.op.location,
+                        f"no TMA and wgmma: {refusal.op.name} {refusal.why}",
+                        source=self.name,
+                        rule="agents",
+                        category="missed",
+                        function=function.sym_name.value,
+                    )
+                continue
+            context.count("agents")
+
+
+@dataclass(eq=False)
+class _Pipeline:
+    """Loads that fill the stages of one pipeline together."""
+
+    loads: list[BoxLoad]
+    product: AsyncProduct
+    stages: int = 1
+    buffers: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
+    descriptors: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
+    token: Any = None
+
+    @property
+    def block(self) -> Block:
+        """Where the loads stand."""
+        block = self.loads[0].load.parent
+        assert block is not None
+        return block
+
+    @property
+    def bytes(self) -> int:
+        return sum(load.bytes for load in self.loads)
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the loads stand in the block of their product."""
+        return self.block is self.product.dot.parent
+
+
+class _Kernel:
+    """One kernel on its way."""
+
+    def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
+        self.function, self.choice, self.target = function, choice, target
+        self.pipelines = self.group()
+        self.warps = WARPS_OF_WARPGROUP * choice.groups
+        self.top = function.body.entry
+        self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
+        self.slice = _Slice(function, self.pipelines)
+        self.views: dict[BoxLoad, Value] = {}
+
+    def group(self) -> list[_Pipeline]:
+        """The pipelines, and as many stages as there is room for."""
+        found: list[_Pipeline] = []
+        for product in self.choice.products:
+            inside = [load for load in product.loads if load.load.parent is product.dot.parent]
+            if inside:
+                found.append(_Pipeline(inside, product))
+            found += [_Pipeline([load], product) for load in product.loads if load not in inside]
+        looped = [p for p in found if p.block is not self.function.body.entry]
+        room = self.target.max_shared_per_block * (_SHARE - 1) // _SHARE
+        room -= sum(p.bytes for p in found if p not in looped)
+        each = sum(p.bytes for p in looped)
+        stages = min(MOST_STAGES, room // each) if each else 1
+        if stages < 1 or (each and stages < 2):
+            dot = found[0].product.dot
+            raise Refusal(dot, f"has stages of {each} bytes, of which there is no room for two")
+        for pipeline in looped:
+            pipeline.stages = stages
+        return found
+
+    def run(self) -> None:
+        """Rewrite the kernel."""
+        if "nv_tileaa.occupancy" in self.function.attributes:
+            raise Refusal(self.function, "asks for an occupancy, which fixes the registers of all threads")
+        end = self.top.last_op
+        assert end is not None
+        own = self.split()
+        before = Builder.before(end)
+        for pipeline in self.pipelines:
+            self.declare(pipeline, before)
+        producer, consumer = Block(), Block()
+        for op in own:
+            op.detach()
+            consumer.append(op)
+        registers = _REGISTERS[self.choice.groups]
+        switch = nv_tileas.AgentSwitch.create(
+            [],
+            [],
+            {
+                "num_warps": DenseArrayAttr(I64, (1, self.warps)),
+                "warp_id": DenseArrayAttr(I64, (0, WARPS_OF_WARPGROUP)),
+                **({"registers": DenseArrayAttr(I64, registers)} if registers else {}),
+            },
+            [Region([producer]), Region([consumer])],
+            location=self.function.location,
+        )
+        before.insert(switch)
+        self.produce(consumer, producer)
+        self.consume(consumer)
+        spec = self.function.kernel_spec
+        cluster = spec.cluster if spec is not None else (1, 1, 1)
+        self.function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
+            WARPS_OF_WARPGROUP + self.warps, cluster
+        )
+
+    def split(self) -> list[Operation]:
+        """The ops of the function's block that become the consumer's; what is left are scalars that both may use."""
+        kept: set[Value] = set(self.top.arguments)
+        own: list[Operation] = []
+        for op in self.top:
+            if isinstance(op, nv_tileaa.Return):
+                continue
+            shared = (
+                not op.regions
+                and is_pure(op)
+                and not any(isinstance(r.type, RankedTensorType) for r in op.results)
+                and all(v in kept for v in op.operands)
+            )
+            if shared:
+                kept.update(op.results)
+            else:
+                own.append(op)
+        return own
+
+    def declare(self, pipeline: _Pipeline, builder: Builder) -> None:
+        """Descriptors, buffers and the pipeline, before the agents."""
+        for load in pipeline.loads:
+            source: Any = load.load.view.defining_op
+            element = load.load.res.type.element
+            view = load.load.view
+            if load.order != tuple(range(len(load.order))):
+                view = builder.insert(_with_axes(source, load.order)).results[0]
+            rank = len(load.box)
+            desc = nv_tileas.MakeTiledTmaDesc(
+                view,
+                DenseArrayAttr(I64, load.box),
+                TmaLoadAtomAttr(rank, element, load.swizzle),
+                res=TmaDescType(load.box, element),
+                location=load.load.location,
+            )
+            pipeline.descriptors[load] = builder.insert(desc).res
+            type = SmemType((pipeline.stages, *load.tile), element, SharedAttr(load.layout))
+            alloc = nv_tileas.AllocTensor(res=type, location=load.load.location)
+            alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[load.swizzle])
+            pipeline.buffers[load] = builder.insert(alloc).res
+        made = nv_tileas.CreatePipeline(
+            i32(pipeline.stages),
+            i32(1),
+            i32(self.warps),
+            res=nv_tileas.PipelineTokenType(),
+            location=pipeline.product.dot.location,
+        )
+        pipeline.token = builder.insert(made).res
+
+    # -- the producer
+
+    def produce(self, source: Block, target: Block) -> None:
+        """The producer's code: a copy of what is needed of the program, its loads as stages."""
+        builder = Builder.at_end(target, self.function.location)
+        state = {p: _first(p, builder) for p in self.pipelines}
+        self.copy(source, builder, IRMapping(), state)
+        builder.insert(nv_tileas.Yield([]))
+
+    def copy(
+        self, source: Block, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+    ) -> None:
+        """Copy the needed ops of a block; `state` has the iterators, and keeps them up to date."""
+        left = {p: list(p.loads) for p in self.pipelines if p.block is source}
+        for op in source:
+            found = self.by_load.get(op)  # type: ignore[arg-type]
+            if found is not None:
+                pipeline, load = found
+                left[pipeline].remove(load)
+                if not left[pipeline]:
+                    self.fill(pipeline, builder, mapping, state)
+            elif isinstance(op, scf.For) and op in self.slice.loops:
+                self.copy_loop(op, builder, mapping, state)
+            elif op in self.slice.ops:
+                builder.insert(op.clone(mapping))
+
+    def copy_loop(
+        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+    ) -> None:
+        carried = [i for i, result in enumerate(loop.results) if result in self.slice.carried]
+        moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
+        inits = [*(mapping.value(loop.inits[i]) for i in carried), *(state[p] for p in moving)]
+        made = scf.For(
+            mapping.value(loop.lower),
+            mapping.value(loop.upper),
+            mapping.value(loop.step),
+            inits,
+            results=[v.type for v in inits],
+            location=loop.location,
+        )
+        made.attributes.update({k: v for k, v in loop.attributes.items() if k not in made.attributes})
+        block = Block([loop.lower.type, *(v.type for v in inits)], [loop.location] * (len(inits) + 1))
+        made.body.append(block)
+        builder.insert(made)
+        mapping.values[loop.induction[0]] = block.arguments[0]
+        for number, i in enumerate(carried):
+            mapping.values[loop.iter_args[i]] = block.arguments[1 + number]
+            mapping.values[loop.results[i]] = made.results[number]
+        inner = dict(state)
+        for number, p in enumerate(moving):
+            inner[p] = block.arguments[1 + len(carried) + number]
+            state[p] = made.results[len(carried) + number]
+        inside = Builder.at_end(block, loop.location)
+        self.copy(loop.body.entry, inside, mapping, inner)
+        inside.insert(
+            scf.Yield([*(mapping.value(loop.yielded[i]) for i in carried), *(inner[p] for p in moving)])
+        )
+
+    def fill(
+        self, pipeline: _Pipeline, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+    ) -> None:
+        """One stage: acquire, write, commit."""
+        iterator = state[pipeline]
+        location = pipeline.loads[0].load.location
+        one = nv_tileas.ProduceOne.create(
+            [pipeline.token, iterator], [], {}, [Region([Block()])], location=location
+        )
+        builder.insert(one)
+        inside = Builder.at_end(one.regions[0].entry, location)
+        acquired = nv_tileas.ProducerAcquire(pipeline.token, iterator, res=nv_tileas.ProducerTokenType())
+        token = inside.insert(acquired).res
+        write = nv_tileas.ProducerWrite.create(
+            [token, iterator], [nv_tileas.ProducerTokenType()], {}, [Region([Block()])], location=location
+        )
+        inside.insert(write)
+        copies = Builder.at_end(write.regions[0].entry, location)
+        for load in pipeline.loads:
+            indices = [mapping.value(load.load.indices[axis]) for axis in load.order]
+            copies.insert(
+                nv_tileas.TiledTmaLoad(
+                    pipeline.descriptors[load],
+                    indices,
+                    pipeline.buffers[load],
+                    iterator,
+                    location=load.load.location,
+                )
+            )
+        copies.insert(nv_tileas.Yield([]))
+        inside.insert(nv_tileas.ProducerCommit(write.results[0]))
+        inside.insert(nv_tileas.Yield([]))
+        state[pipeline] = _next(iterator, builder)
+
+    # -- the consumer
+
+    def consume(self, block: Block) -> None:
+        """Turn the program into the consumer's code, in place."""
+        first = Builder.at_start(block, self.function.location)
+        state = {p: _first(p, first) for p in self.pipelines}
+        Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
+        self.rewrite(block, state)
+        for load, (_, made) in self.by_load.items():
+            for step in reversed(made.steps):
+                step.erase()
+            load.out_token.replace_all_uses_with(load.token)
+            load.erase()
+
+    def rewrite(self, block: Block, state: dict[_Pipeline, Value]) -> None:
+        """Replace the loads and products of a block and of the loops in it."""
+        held: list[tuple[_Pipeline, Value]] = []
+        left = {p: list(p.loads) for p in self.pipelines if p.block is block}
+        for op in list(block):
+            found = self.by_load.get(op)  # type: ignore[arg-type]
+            if found is not None:
+                pipeline, load = found
+                left[pipeline].remove(load)
+                if not left[pipeline] and not pipeline.is_inside:
+                    held.append((pipeline, self.wait(pipeline, Builder.before(op), state)))
+            elif isinstance(op, scf.For):
+                self.rewrite_loop(op, state)
+            elif isinstance(op, nv_tileas.Dot):
+                product = next(p for p in self.choice.products if p.dot is op)
+                self.multiply(product, state)
+        end = block.last_op
+        assert end is not None
+        for _, token in held:
+            Builder.before(end).insert(nv_tileas.ConsumerRelease(token))
+
+    def rewrite_loop(self, loop: scf.For, state: dict[_Pipeline, Value]) -> None:
+        moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
+        inner = dict(state)
+        if moving:
+            loop = _carrying(loop, [state[p] for p in moving])
+            for p, argument, result in zip(
+                moving, loop.iter_args[-len(moving) :], loop.results[-len(moving) :], strict=True
+            ):
+                inner[p], state[p] = argument, result
+        self.rewrite(loop.body.entry, inner)
+        if moving:
+            end = loop.body.entry.last_op
+            assert end is not None
+            end.set_operands([*end.operands, *(inner[p] for p in moving)])
+
+    def wait(self, pipeline: _Pipeline, builder: Builder, state: dict[_Pipeline, Value]) -> Value:
+        """Wait for the stage of loads before the loop of their product; the token to release it by."""
+        iterator = state[pipeline]
+        waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
+        token = builder.insert(waited).res
+        for load in pipeline.loads:
+            self.views[load] = self.view(pipeline, load, iterator, builder)
+        state[pipeline] = _next(iterator, builder)
+        return token
+
+    def view(self, pipeline: _Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
+        """The stage, as the product's operand."""
+        seen = load.seen
+        shape = tuple(size for _, size in seen.outs)
+        type = SmemType((1, *shape), load.load.res.type.element, SharedAttr(seen))
+        return builder.insert(nv_tileas.View(pipeline.buffers[load], iterator, res=type)).res
+
+    def multiply(self, product: AsyncProduct, state: dict[_Pipeline, Value]) -> None:
+        """The asynchronous product in place of the other."""
+        dot = product.dot
+        own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
+        builder = Builder.before(dot)
+        if own is None:
+            result = self.dot(product, builder)
+        else:
+            iterator = state[own]
+            location = dot.location
+            one = nv_tileas.ConsumeOne.create(
+                [own.token, iterator],
+                [dot.res.type],
+                {"consumer_idx": i32(0)},
+                [Region([Block()])],
+                location=location,
+            )
+            builder.insert(one)
+            inside = Builder.at_end(one.regions[0].entry, location)
+            waited = nv_tileas.ConsumerWait(own.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
+            token = inside.insert(waited).res
+            read = nv_tileas.ConsumerRead.create(
+                [token, iterator],
+                [nv_tileas.ConsumerTokenType(), dot.res.type],
+                {},
+                [Region([Block()])],
+                location=location,
+            )
+            inside.insert(read)
+            within = Builder.at_end(read.regions[0].entry, location)
+            for load in own.loads:
+                self.views[load] = self.view(own, load, iterator, within)
+            within.insert(nv_tileas.Yield([self.dot(product, within)]))
+            inside.insert(nv_tileas.ConsumerRelease(read.results[0]))
+            inside.insert(nv_tileas.Yield([read.results[1]]))
+            result = one.results[0]
+            state[own] = _next(iterator, builder)
+        dot.res.replace_all_uses_with(result)
+        dot.erase()
+
+    def dot(self, product: AsyncProduct, builder: Builder) -> Value:
+        """The product, and the wait for it."""
+        old = product.dot
+        a = self.views[product.a] if product.a is not None else old.a
+        started = nv_tileas.AsyncDot(
+            a,
+            self.views[product.b],
+            old.c,
+            product.atom(),
+            DenseArrayAttr(I64, product.grid),
+            location=old.location,
+        )
+        builder.insert(started)
+        return builder.insert(nv_tileas.AsyncDotWait(started.res, i32(0), location=old.location)).res
+
+
+class _Slice:
+    """What the producer must compute: the ops, the loops around the loads, and the values that loops carry for them.
+
+    Refusal where something that only the consumer does decides over a load.
+    """
+
+    def __init__(self, function: nv_tileaa.Func, pipelines: list[_Pipeline]) -> None:
+        self.ops: set[Operation] = set()
+        self.loops: set[Operation] = set()
+        self.carried: set[Value] = set()
+        self.seen: set[Value] = set()
+        for pipeline in pipelines:
+            for load in pipeline.loads:
+                self.around(load.load, load.load)
+                for index in load.load.indices:
+                    self.need(index, load.load)
+
+    def around(self, op: Operation, load: Operation) -> None:
+        """The loops around an op are the producer's too."""
+        outer = op.parent_op
+        while isinstance(outer, scf.For):
+            if outer not in self.loops:
+                self.loops.add(outer)
+                for bound in (outer.lower, outer.upper, outer.step):
+                    self.need(bound, load)
+            outer = outer.parent_op
+        if not isinstance(outer, nv_tileaa.Func):
+            raise Refusal(
+                load, "has an index that follows from a branch, in which no producer follows in this version"
+            )
+
+    def need(self, value: Value, load: Operation) -> None:
+        """A value that the producer computes."""
+        if value in self.seen:
+            return
+        self.seen.add(value)
+        if isinstance(value, BlockArgument):
+            loop = value.block.parent_op
+            if isinstance(loop, scf.For):
+                self.around(value.block.first_op or loop, load)
+                if value.index:
+                    self.carry(loop, value.index - 1, load)
+            return
+        assert isinstance(value, OpResult)
+        op = value.op
+        if isinstance(op, scf.For):
+            self.around(op.body.entry.first_op or op, load)
+            self.carry(op, value.index, load)
+            return
+        if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
+            raise Refusal(
+                load, f"has an index or a bound that follows from '{op.name}', which only the consumer runs"
+            )
+        self.around(op, load)
+        self.ops.add(op)
+        for operand in op.operands:
+            self.need(operand, load)
+
+    def carry(self, loop: scf.For, number: int, load: Operation) -> None:
+        if loop.results[number] in self.carried:
+            return
+        self.carried.add(loop.results[number])
+        self.seen.update((loop.results[number], loop.iter_args[number]))
+        self.need(loop.inits[number], load)
+        self.need(loop.yielded[number], load)
+
+
+def _first(pipeline: _Pipeline, builder: Builder) -> Value:
+    return builder.insert(nv_tileas.CreateIterator(pipeline.token, res=_iterator())).res
+
+
+def _next(iterator: Value, builder: Builder) -> Value:
+    return builder.insert(nv_tileas.IncIter(iterator)).res
+
+
+def _iterator() -> Any:
+    from tessera_tools.ir.types import I32
+
+    return _ITERATOR(I32)
+
+
+def _carrying(loop: scf.For, extra: list[Value]) -> scf.For:
+    """The loop carrying more values (their yields are the caller's to add); the body moves over."""
+    new = scf.For(
+        loop.lower, loop.upper, loop.step, [*loop.inits, *extra],
+        results=[*loop.result_types, *(v.type for v in extra)], location=loop.location,
+    )  # fmt: skip
+    new.attributes.update({k: v for k, v in loop.attributes.items() if k not in new.attributes})
+    new.body.take_blocks(loop.body)
+    for value in extra:
+        new.body.entry.add_argument(value.type, loop.location)
+    Builder.before(loop).insert(new)
+    for old, fresh in zip(loop.results, new.results, strict=False):
+        fresh.name_hint = old.name_hint
+        old.replace_all_uses_with(fresh)
+    loop.erase()
+    return new
+
+
+def _with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa.MakeMemRef:
+    """The view with its axes in another order."""
+    extents, strides = ([items[axis] for axis in order] for items in (source.extents(), source.strides()))
+    type = source.res.type
+
+    def static(items: list[Any]) -> DenseArrayAttr:
+        marks = [nv_tileaa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items]
+        return DenseArrayAttr(I64, tuple(marks))
+
+    return nv_tileaa.MakeMemRef(
+        source.base,
+        [v for v in extents if isinstance(v, Value)],
+        [v for v in strides if isinstance(v, Value)],
+        static(extents),
+        static(strides),
+        source.space,
+        res=nv_tileaa.MemRefType(tuple(type.shape[axis] for axis in order), type.element),
+        location=source.location,
+    )

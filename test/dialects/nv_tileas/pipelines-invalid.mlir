@@ -1,0 +1,278 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{a stage that is acquired, but not written}}
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{gives a token that is used more than once}}
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+  %w = nv_tileas.async.pipeline.producer_write %a, %i {
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  %z = nv_tileas.async.pipeline.producer_write %a, %i {
+  }
+  nv_tileas.async.pipeline.producer_commit %z
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+  // expected-error @below {{a stage that is written, but not committed}}
+  %w = nv_tileas.async.pipeline.producer_write %a, %i {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+  %w = nv_tileas.async.pipeline.producer_write %a, %i {
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  // expected-error @below {{commits a stage that no producer_write has written}}
+  nv_tileas.async.pipeline.producer_commit %a
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{a stage that is waited for, but not read}}
+  %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 : !nv_tileas.consumer_token
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 : !nv_tileas.consumer_token
+  // expected-error @below {{a stage that is read, but not released}}
+  %r = nv_tileas.async.pipeline.consumer_read %w, %i {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 : !nv_tileas.consumer_token
+  %r = nv_tileas.async.pipeline.consumer_read %w, %i {
+  }
+  nv_tileas.async.pipeline.consumer_release %r
+  // expected-error @below {{releases a stage before it is read}}
+  nv_tileas.async.pipeline.consumer_release %w
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 : !nv_tileas.consumer_token
+  %r = nv_tileas.async.pipeline.consumer_read %w, %i {
+  }
+  nv_tileas.async.pipeline.consumer_release %r
+  // expected-error @below {{reads a stage that no consumer_wait has waited for}}
+  %q = nv_tileas.async.pipeline.consumer_read %r, %i {
+  }
+  nv_tileas.async.pipeline.consumer_release %q
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{advances an iterator that is advanced already}}
+  %j = nv_tileas.async.pipeline.inc_iter %i : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{advances an iterator that is advanced already}}
+  %k = nv_tileas.async.pipeline.inc_iter %i : !nv_tileas.pipeline_iter<i32>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{has stages = 0; expected at least 1}}
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 0, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [1, 1] warp_id = [0, 4] {
+    %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+    // expected-error @below {{fills a pipeline that another agent fills}}
+    %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+    %w = nv_tileas.async.pipeline.producer_write %a, %i {
+    }
+    nv_tileas.async.pipeline.producer_commit %w
+  }, {
+    %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+    %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+    %w = nv_tileas.async.pipeline.producer_write %a, %i {
+    }
+    nv_tileas.async.pipeline.producer_commit %w
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{agents 0 and 1 share warps}}
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 2] {
+  }, {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{has 2 agents, but 1 entries in 'warp_id'}}
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0] {
+  }, {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{agent 0 asks for 100 registers; setmaxnreg takes multiples of 8 from 24 to 256}}
+  nv_tileas.async.pipeline.agent_switch num_warps = [4] warp_id = [0] registers = [100] {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{gives (tensor<64x64xf32>), but its region yields ()}}
+  %r = nv_tileas.async.pipeline.consume_one %p, %i consumer_idx = 0 -> tensor<64x64xf32> {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{describes boxes [64, 32] of !nv_tileaa.memref<?x?xf16>, but gives}}
+  %z = nv_tileas.make_tiled_tma_desc %v, box = [64, 32] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{has a box of [512, 64]; TMA copies 1 to 256 elements along an axis}}
+  %z = nv_tileas.make_tiled_tma_desc %v, box = [512, 64] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<512x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{which does not copy boxes of}}
+  %z = nv_tileas.make_tiled_tma_desc %v, box = [64, 64] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_3d_f16>} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{stands in no nv_tileas.async.pipeline.producer_write}}
+  nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %i : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{copies boxes [64, 64] of a tile [64, 96]; expected whole boxes}}
+  nv_tileas.async.tiled_tma_store %d[%x, %x], %m[%x] : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x96xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{for one stage of}}
+  %z = nv_tileas.view %b, %i : !nv_tileas.smem<2x64x64xf16> -> !nv_tileas.smem<2x64x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{takes buffers of one stage; nv_tileas.view gives one}}
+  %o = nv_tileas.async.dot %b, %b, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16>, warps = array<i64: 4, 1>} : !nv_tileas.smem<2x64x64xf16>, !nv_tileas.smem<2x64x64xf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{has a grid of warps [2, 1]; expected two counts, the first a multiple of 4}}
+  %o = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16>, warps = array<i64: 2, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{expected whole instructions for each}}
+  %o = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16>, warps = array<i64: 8, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{which its lowering does not emit; expected on nv_tileas.dot}}
+  %o = nv_tileas.async.dot %e, %e, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{multiplies f16 by f16 into f32 with}}
+  %o = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_bf16_bf16>, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
+  return
+}

@@ -1,0 +1,204 @@
+"""The specs of the stages: kept by every pass on every target, and broken ones told at the op."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tessera_tools.cli.opt import run
+from tessera_tools.ir.printing import print_op
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
+from tessera_tools.passes.stages import ENDS, NEEDS, PROMISES, SPECS, problems
+from tessera_tools.passes.table import PASSES, PIPELINES, STAGES, order_violations, pipeline_for
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+GEMM = (CORPUS / "gemm_f16_64x64x32.mlir").read_text()
+
+
+def lowered(text: str, last: str, target: str = "sm_80") -> str:
+    """The text behind a pass of the target's pipeline."""
+    module = parse_module(text, "kernel.mlir")
+    pipeline = Pipeline("builtin.module")
+    for step in pipeline_for(target):
+        pipeline.add(parse_pass(step.text))
+        if step.text.startswith(last):
+            break
+    PassManager(pipeline).run(module)
+    return print_op(module)
+
+
+def opt(text: str, *flags: str, status: int = 1) -> str:
+    """stderr of tessera-opt on a text."""
+    result = run([*flags, "-o", "-"], text.encode(), None)
+    assert result.exit_code == status, result.stderr.decode()
+    return result.stderr.decode()
+
+
+PLACED = lowered(GEMM, "tileas-insert-barriers")
+LAID_OUT = lowered(GEMM, "tileas-assign-layouts")
+
+
+def test_every_spec_is_of_known_passes():
+    assert set(PROMISES) | set(NEEDS) | ENDS <= set(PASSES)
+    assert set(PROMISES.values()) | set(NEEDS.values()) <= set(SPECS)
+    names = [check.name for checks in SPECS.values() for check in dict.fromkeys(checks)]
+    assert all(names)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_120"])
+@pytest.mark.parametrize(
+    "kernel", ["attention_causal_f16_d64", "layer_norm_bf16_1024", "gemm_nt_bias_f16_128x128x64"]
+)
+def test_the_pipelines_keep_their_promises(kernel: str, target: str):
+    text = lowered((CORPUS / f"{kernel}.mlir").read_text(), "reconcile-unrealized-casts", target)
+    assert problems(parse_module(text, "kernel.mlir"), "llvm") is None
+
+
+@pytest.mark.parametrize("target", PIPELINES)
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_pipeline_of_every_stage_keeps_the_order(target: str, stage: str):
+    names = [parse_pass(step.text).name for step in pipeline_for(target, stage)]
+    assert not order_violations(names)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ("warp = [[", "warp = [[0, 0], [", r"whose layout is of 8 warps; the kernel has 4"),
+        ("block = []", "block = [[0, 0]]", r"whose layout is of 2 CTAs; one holds a tile"),
+        ("registers? = ", "registers = ", r"the layout has the dimensions registers, lane, warp, block"),
+        (r"lane = \[\[", "lane = [[0, 0], [", r"the layout has 6 bases of lanes; expected 5"),
+        (
+            r"register = \[\[(\d+), (\d+)\]",
+            r"register = [[\g<1>, 512]",
+            r"the layout covers .*, but the tile is",
+        ),
+    ],
+)
+def test_layouts_that_do_not_fit(old: str, new: str, error: str):
+    pattern = old if "\\" in old or "?" in old else re.escape(old)
+    text, count = re.subn(pattern, new, LAID_OUT, count=0 if new.startswith(("warp", "block")) else 1)
+    assert count
+    err = opt(text, "--tileas-remove-layout-conversions")
+    assert re.search(error, err), err
+    assert re.search(r"<stdin>:\d+:\d+: error:", err)
+    assert "internal fault" not in err
+
+
+def test_tiles_of_several_layouts_in_one_op():
+    layouts = re.findall(r"#nv_tileas\.linear<\{[^}]*\}>", LAID_OUT)
+    add = next(
+        line for line in LAID_OUT.splitlines() if re.search(r"nv_tileaa\.splat|arith\.\w+ .*#nv_tileas", line)
+    )
+    assert layouts and add
+    text = """
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @f(%x: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %a = nv_tileaa.splat %x : f32 -> tensor<64xf32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
+    %c = "nv_tileaa.exp"(%a) : (tensor<64xf32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>) -> tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}
+"""  # noqa: E501
+    err = opt(text, "--tileas-insert-barriers")
+    assert "error: 'nv_tileaa.exp' op " in err
+
+
+def test_overlapping_places():
+    second = next(m for m in re.finditer(r"nv_tileas\.offset = (\d+)", PLACED) if m[1] != "0")
+    text = PLACED[: second.start()] + "nv_tileas.offset = 1024" + PLACED[second.end() :]
+    err = opt(text, "--convert-nv-tile-func-to-llvm")
+    assert re.search(
+        r"error: 'nv_tileas\.\w+' op has \d+ bytes at nv_tileas\.offset = \d+, which overlap the", err
+    )
+    assert "note: the stage 'placed' promises: shared memory is in range, and in one use at a time" in err
+    assert "note: pass 'convert-nv-tile-func-to-llvm' starts from there" in err
+
+
+def test_a_place_that_is_not_aligned():
+    text = PLACED.replace("nv_tileas.offset = 0 ", "nv_tileas.offset = 4 ", 1)
+    assert "has nv_tileas.offset = 4; expected a multiple of" in opt(text, "--convert-nv-tile-func-to-llvm")
+
+
+def test_without_verification_the_stage_is_not_checked():
+    second = next(m for m in re.finditer(r"nv_tileas\.offset = (\d+)", PLACED) if m[1] != "0")
+    text = PLACED[: second.start()] + "nv_tileas.offset = 1024" + PLACED[second.end() :]
+    assert not opt(text, "--convert-nv-tile-func-to-llvm", "--verify-each=false", status=0)
+
+
+def test_places_that_stay_give_no_remark():
+    assert not opt(PLACED, "--tileas-insert-barriers", status=0)
+
+
+def test_a_barrier_that_was_deleted_is_told_of():
+    text = PLACED.replace("nv_tileas.barrier\n", "\n", 1)
+    assert "remark: a barrier is inserted here that the input lacks" in opt(
+        text, "--tileas-insert-barriers", status=0
+    )
+
+
+def test_a_barrier_too_many_is_told_of():
+    text = PLACED.replace("nv_tileas.barrier\n", "nv_tileas.barrier\n nv_tileas.barrier\n", 1)
+    assert "remark: the barrier that the input has here orders no accesses; it is removed" in opt(
+        text, "--tileas-insert-barriers", status=0
+    )
+
+
+def test_an_offset_that_was_moved_or_deleted_is_told_of():
+    moved = PLACED.replace("nv_tileas.offset = 0 : i64", "nv_tileas.offset = 65536 : i64", 1)
+    assert "gets nv_tileas.offset = 0 : i64, where the input has 65536 : i64" in opt(
+        moved, "--tileas-insert-barriers", status=0
+    )
+    deleted = PLACED.replace(" {nv_tileas.offset = 0 : i64}", "", 1)
+    assert deleted != PLACED
+    assert "gets nv_tileas.offset = 0 : i64, that the input lacks" in opt(
+        deleted, "--tileas-insert-barriers", status=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "dialect"),
+    [
+        ("convert-tileas-to-llvm", "nv_tileas"),
+        ("tileas-assign-layouts", "nv_tileas"),
+        ("convert-tile-to-tileas", "tile"),
+        ("tile-register-coalescing", "tile"),
+    ],
+)
+def test_a_pass_on_a_stage_that_it_does_not_know_warns(flag: str, dialect: str):
+    err = opt(GEMM, f"--{flag}", status=0)
+    assert (
+        f"warning: pass '{flag}' works on {dialect}, but the module is in cuda_tile: it does nothing" in err
+    )
+
+
+def test_a_pass_on_its_own_stage_or_an_empty_module_does_not_warn():
+    assert not opt(GEMM, "--convert-cuda-tile-to-tileaa", status=0)
+    assert not opt("", "--tileas-insert-barriers", status=0)
+
+
+def test_a_pass_can_be_left_out_dumped_or_timed():
+    err = opt(GEMM, "--canonicalize", "--cse", "--debug-pass=canonicalize:off,cse:time,cse:dump", status=0)
+    assert re.search(r"^ +\d+\.\d{3} ms  cse$", err, re.MULTILINE)
+    assert "IR Dump Before CSE (cse)" in err
+    assert "IR Dump After CSE (cse)" in err
+    assert "anonicalize" not in err
+    assert (
+        len(re.findall(" ms  ", opt(GEMM, "--canonicalize", "--cse", "--debug-pass=all:time", status=0))) == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("cse", "--debug-pass takes NAME:off, NAME:dump or NAME:time, found 'cse'"),
+        ("cse:on", "--debug-pass takes NAME:off, NAME:dump or NAME:time, found 'cse:on'"),
+        ("cs:off", "--debug-pass names the pass 'cs', which does not exist; did you mean 'cse'?"),
+    ],
+)
+def test_what_debug_pass_does_not_take(value: str, message: str):
+    assert message in opt(GEMM, "--cse", f"--debug-pass={value}")

@@ -1,0 +1,95 @@
+"""Products that become TMA and wgmma by themselves: right on the simulated GPU, for every type and order."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import compiled, decode, empty, fresh_seed, launch, random
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_of_products import Product
+
+Array = np.ndarray[Any, Any]
+NAMES = {"f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2", "tf32": "tf32"}
+TOLERANCE = {"f16": 2e-2, "f32": 2e-3, "i32": 0.0}
+
+PRODUCTS = {
+    "f16": Product(),
+    "f16 sums": Product(accumulator="f16"),
+    "bf16": Product("bf16", n=32),
+    "tf32": Product("tf32", k=32, b_t="permute"),
+    "f8": Product("f8E4M3FN", k=128, b_t="permute"),
+    "f8 of two kinds of view": Product("f8E5M2", k=64, b_t="view"),
+    "i8": Product("i8", "i32", k=128, b_t="view"),
+    "two warpgroups": Product(m=128, n=128, k=32),
+    "two along N": Product(m=64, n=256, k=16),
+    "a transposed": Product(a_t="permute", m=64, n=32),
+    "a through a view": Product(a_t="view", m=128),
+    "b transposed": Product(b_t="permute", n=128),
+    "b through a view": Product(b_t="view", k=128),
+    "both": Product(a_t="view", b_t="permute", n=16, k=32),
+    "wide rows": Product(k=256, n=16),
+    "several tiles": Product(outer=True, n=32),
+}
+
+
+def operands(product: Product, m: int, n: int, k: int, rng: np.random.Generator) -> list[Array]:
+    name = NAMES.get(product.element, product.element)
+    each = 16 // product.width
+
+    def made(rows: int, columns: int, transposed: str) -> Array:
+        shape = (columns, rows) if transposed else (rows, columns)
+        if name == "i8":
+            whole = rng.integers(-128, 128, (shape[0], -(-shape[1] // each) * each)).astype(np.int8)
+        else:
+            whole = random(name, (shape[0], -(-shape[1] // each) * each), rng)
+        return whole[:, : shape[1]]
+
+    return [made(m, k, product.a_t), made(k, n, product.b_t)]
+
+
+def check(product: Product, ragged: bool, mode: str, rng: np.random.Generator) -> None:
+    """Run a product over two tiles along each axis, or over edges within tiles, and compare."""
+    m, n, k = 2 * product.m, 2 * product.n, 2 * product.k
+    if ragged:
+        m, n, k = (
+            m - int(rng.integers(1, 60)),
+            n - 8 + int(rng.integers(0, 8)),
+            k - int(rng.integers(1, product.k)),
+        )
+    a, b = operands(product, m, n, k, rng)
+    c = empty(NAMES.get(product.accumulator, product.accumulator), (m, n))
+
+    def arguments(array: Array, rows: int, columns: int) -> list[Any]:
+        return [array, np.int32(rows), np.int32(columns), np.int32(array.strides[0] // array.itemsize)]
+
+    given = [*arguments(a, m, k), *arguments(b, k, n), *arguments(c, m, n)]
+    # A buffer has whole rows; the launch takes arrays as they lie.
+    given[0], given[4] = (x.base if x.base is not None else x for x in (a, b))
+    grid = (-(-m // product.m), 1 if product.outer else -(-n // product.n))
+    found = launch(product.text(), *given, target="sm_90a", grid=grid, mode=mode)[0][2]
+    name = NAMES.get(product.element, product.element)
+    x, y = (np.asarray(v if name == "i8" else decode(name, v)).astype(np.float64) for v in (a, b))
+    expected = (x.T if product.a_t else x) @ (y.T if product.b_t else y)
+    got = np.asarray(found if product.accumulator == "i32" else decode(product.accumulator, found))
+    tolerance = TOLERANCE[product.accumulator] * np.abs(expected).max()
+    assert np.abs(got - expected).max() <= tolerance
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_asynchronous(name: str) -> None:
+    ptx = compiled(PRODUCTS[name].text(), "sm_90a").ptx
+    assert "wgmma.mma_async" in ptx and "cp.async.bulk.tensor" in ptx
+    assert "mma.sync" not in ptx and "cp.async.cg" not in ptx
+
+
+@pytest.mark.parametrize("ragged", [False, True], ids=["whole", "ragged"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_results(name: str, ragged: bool) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    check(PRODUCTS[name], ragged, str(rng.choice(["late", "early"])), rng)
