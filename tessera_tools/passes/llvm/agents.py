@@ -23,7 +23,7 @@ from tessera_tools.passes.llvm.control import branch, branch_if, guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
-from tessera_tools.passes.llvm.tma import box_bytes
+from tessera_tools.passes.llvm.tensor_maps import box_bytes
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
 _BYTES = 8

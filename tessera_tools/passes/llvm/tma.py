@@ -18,18 +18,13 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.passes.llvm.agents import full_barrier
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tensor_maps import tensor_map_of
 from tessera_tools.passes.llvm.tiles import Buffer
 from tessera_tools.target import Feature
-
-
-def box_bytes(op: nv_tileas.TiledTmaLoad) -> int:
-    """Bytes that a load brings: whole boxes, also where they reach over the tensor's edge."""
-    type = op.buffer.type
-    return prod(type.tile) * element_bytes(type.element)
 
 
 @lowers("nv_tileas.make_tiled_tma_desc")
@@ -104,8 +99,6 @@ def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[t
 @lowers("nv_tileas.async.tiled_tma_load")
 def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     """One instruction a box; the producer_write around it has chosen the thread."""
-    from tessera_tools.passes.llvm.agents import full_barrier
-
     e = low.e
     stage, _ = low.stage(op.iter)
     barrier = full_barrier(low, op, op.iter, stage)
