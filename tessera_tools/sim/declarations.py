@@ -15,6 +15,9 @@ from tessera_tools.sim.types import TYPES, Type
 
 __all__ = ["Declarations"]
 
+_MOST_BYTES = {"local": 512 << 10, "shared": 1 << 20, "const": 1 << 26, "global": 1 << 32}
+"""Bytes of one variable. Local memory: what a thread has; otherwise far above what a GPU has, or what fits here."""
+
 
 class Declarations:
     """The part of the builder that declares names in scopes; `program` is what is being built."""
@@ -157,6 +160,9 @@ class Declarations:
             str(name), space, type, element * count, align or element, name.line or 0, extern=extern,
             initializer=values, function=function, is_array=bool(extents),
         )  # fmt: skip
+        most = _MOST_BYTES.get(space, _MOST_BYTES["global"])
+        if variable.size > most:
+            raise self.fault(name, f"'{name}' has {variable.size} bytes; expected at most {most} in .{space}")
         if variable.align & (variable.align - 1) or variable.align < 1:
             raise self.fault(name, f"'{name}' is aligned to {variable.align}; expected a power of two")
         return variable
