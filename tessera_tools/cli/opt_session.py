@@ -312,6 +312,7 @@ class Session:
         manager = PassManager(
             pipeline,
             off=debug.off,
+            explains=bool(options["remarks"]),
             verify_each=self._bool("verify_each", True),
             observers=tuple(observers),
             timing=self.timing if options["mlir_timing"] else None,

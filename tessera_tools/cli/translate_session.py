@@ -225,8 +225,8 @@ class Session:
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
-            off=read_debug_pass(given["debug_pass"]).off,
             plain_abi=given["abi"] == "plain",
+            off=read_debug_pass(given["debug_pass"]).off,
             all_stages=given["save_temps"] is not None,
         )
 

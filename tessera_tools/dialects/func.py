@@ -176,9 +176,12 @@ class FunctionLike(Op):
                     f"{noun}s, got {len(found)}, but expected {len(types)}"
                 )
             entries = [_entry(getattr(self, key), i) for i in range(len(types))]
-            # A dialect's own attribute says whose it is under any name: `sharding = #tile.sharding<…>`.
+            # A dialect's own attribute says whose it is under any name: `sharding = #tile.sharding<…>`; listings of
+            # `tile` write the axis alone, `sharding = "x"`.
             if any(
-                "." not in k and v.name.startswith("builtin.") for entry in entries for k, v in entry.items()
+                "." not in k and k != "sharding" and v.name.startswith("builtin.")
+                for entry in entries
+                for k, v in entry.items()
             ):
                 raise self.error(f"{noun}s may only have dialect attributes")
         if self.body.blocks:

@@ -83,10 +83,10 @@ class Options:
     verify_each: bool = True
     num_warps: int = 0
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; 0 chooses from its tiles."""
-    off: frozenset[str] = frozenset()
-    """Passes that are left out."""
     plain_abi: bool = False
     """Whether kernels have the declared parameters alone: no tensor maps behind them, and so no TMA."""
+    off: frozenset[str] = frozenset()
+    """Passes that are left out."""
     all_stages: bool = False
     """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
 

@@ -41,15 +41,17 @@ def has_host(module: Operation) -> bool:
 
 
 def host_functions(module: Operation) -> list[Func]:
-    """The functions that launch or exchange, themselves or by calls."""
+    """The functions that launch, exchange or compute on whole tensors, themselves or by calls, and those that they
+    call."""
     functions = [op for op in module.regions[0].entry if isinstance(op, Func) and not is_kernel(op)]
     found = {f: exchange.is_host(f) for f in functions}
     changed = True
     while changed:
         changed = False
         for function in functions:
-            if not found[function] and any(found.get(callee) for callee in _called(function)):  # type: ignore[arg-type]
-                found[function] = changed = True
+            for callee in _called(function):
+                if isinstance(callee, Func) and callee in found and found[function] != found[callee]:
+                    found[function] = found[callee] = changed = True
     return [function for function in functions if found[function]]
 
 

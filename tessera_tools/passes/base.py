@@ -127,16 +127,23 @@ class PassContext:
 
     counters: the pass's statistics, by name. `count` adds to one.
     measure: what kernels take when they are compiled.
+    explains: whether the user asked for remarks; a pass then says why it decides as it does.
     """
 
-    __slots__ = ("_runner", "counters", "measure")
+    __slots__ = ("_runner", "counters", "explains", "measure")
 
     def __init__(
-        self, counters: Counter[str] | None = None, runner: Any = None, measure: Measure = measure_nothing
+        self,
+        counters: Counter[str] | None = None,
+        runner: Any = None,
+        measure: Measure = measure_nothing,
+        *,
+        explains: bool = False,
     ) -> None:
         self.counters: Counter[str] = Counter() if counters is None else counters
         self._runner = runner
         self.measure = measure
+        self.explains = explains
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to one of the statistics that the pass class declares."""

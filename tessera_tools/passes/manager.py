@@ -55,6 +55,7 @@ class PassManager:
         error is raised; what it returns (a note, or None) is added to the error. Reproducers are written there.
     verify_stages: whether to check the specs of the stages around passes (`stages.py`); as verify_each unless told.
     off: names of passes that are left out.
+    explains: whether passes are to say why they decide as they do, in remarks.
     measure: what passes ask for the resources of kernels as they are compiled.
     """
 
@@ -69,9 +70,11 @@ class PassManager:
         on_failure: Callable[[DiagnosticError, Pass, Operation], str | None] | None = None,
         verify_stages: bool | None = None,
         off: frozenset[str] = frozenset(),
+        explains: bool = False,
         measure: Measure = measure_nothing,
     ) -> None:
         self.pipeline = pipeline
+        self._explains = explains
         self._verify_stages = verify_each if verify_stages is None else verify_stages
         self._off = off
         self._holds = ""
@@ -123,7 +126,9 @@ class PassManager:
         on_stages = op.parent_op is None and self._check_before(pass_, op)
         for observer in self._observers:
             observer.before(pass_, op)
-        context = PassContext(self.statistics.of(pass_), self._run_text, self._measure)
+        context = PassContext(
+            self.statistics.of(pass_), self._run_text, self._measure, explains=self._explains
+        )
         with self._scope(pass_.shown, id(pass_)):
             try:
                 changed = pass_.run(op, context)

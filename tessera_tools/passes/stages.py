@@ -46,12 +46,15 @@ def problems(module: Operation, spec: str) -> DiagnosticError | None:
 
 
 def _tiles(op: Operation) -> Iterator[tuple[Operation, Any]]:
-    """(an op, a tile that it gives or that enters one of its regions)."""
+    """(an op, a tile that it gives, or that enters the block that it is the first of)."""
     from tessera_tools.ir.types import RankedTensorType
 
     for inner in op.walk():
-        entering = [a for r in inner.regions for b in r.blocks for a in b.arguments]
-        for value in (*inner.results, *entering):
+        first = inner.parent is not None and inner.parent.first_op is inner
+        for value in (
+            *inner.results,
+            *(inner.parent.arguments if first and inner.parent is not None else ()),
+        ):
             if isinstance(value.type, RankedTensorType):
                 yield inner, value.type
 
@@ -114,18 +117,18 @@ def _gives_tokens(op: Operation) -> bool:
 
 def _layouts(module: Operation) -> Iterator[DiagnosticError]:
     from tessera_tools.dialects.nv_tileas import LinearAttr
+    from tessera_tools.planning.kernel import unit_of
 
     for function in _kernels(module):
-        spec = function.kernel_spec
         for op, type in _tiles(function):
             if not isinstance(type.encoding, LinearAttr):
                 yield op.error(f"has a tile of type {type} without a layout; run --tileas-assign-layouts")
                 continue
             layout = type.encoding.layout
-            if spec is not None and layout.in_size("warp") != spec.num_warps:
+            warps, found = unit_of(op).warps, layout.in_size("warp")
+            if found != warps:
                 yield op.error(
-                    f"has a tile of type {type}, whose layout is of {layout.in_size('warp')} warps; the kernel has "
-                    f"{spec.num_warps}"
+                    f"has a tile of type {type}, whose layout is of {found} warps; it is run by {warps}"
                 )
             elif layout.in_size("block") != 1:
                 yield op.error(

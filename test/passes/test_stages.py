@@ -68,7 +68,7 @@ def test_the_pipeline_of_every_stage_keeps_the_order(target: str, stage: str):
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ("warp = [[", "warp = [[0, 0], [", r"whose layout is of 8 warps; the kernel has 4"),
+        ("warp = [[", "warp = [[0, 0], [", r"whose layout is of 8 warps; it is run by 4"),
         ("block = []", "block = [[0, 0]]", r"whose layout is of 2 CTAs; one holds a tile"),
         ("registers? = ", "registers = ", r"the layout has the dimensions registers, lane, warp, block"),
         (r"lane = \[\[", "lane = [[0, 0], [", r"the layout has 6 bases of lanes; expected 5"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from programs import decode, encode, fresh_seed
@@ -185,3 +187,34 @@ def test_what_is_refused(body: str, message: str) -> None:
     with pytest.raises(DiagnosticError) as raised:
         compiled(text)
     assert message in raised.value.diagnostics[0].message
+
+
+def test_functions_that_only_compute_are_called() -> None:
+    """An activation in a function of its own, which follows how its argument is cut."""
+    text = """
+module attributes {tile.mesh = #tile.mesh<x = 2>} {
+  func.func private @gelu(%x: memref<64x48xf32, 5>) -> memref<64x48xf32, 5> {
+    %half = arith.constant 0.5 : f32
+    %one = arith.constant 1.0 : f32
+    %root = arith.constant 0.70710678 : f32
+    %a = tile.apply "arith.mulf"(%x, %root) : (memref<64x48xf32, 5>, f32) -> memref<64x48xf32, 5>
+    %b = tile.apply "math.erf"(%a) : (memref<64x48xf32, 5>) -> memref<64x48xf32, 5>
+    %c = tile.apply "arith.addf"(%b, %one) : (memref<64x48xf32, 5>, f32) -> memref<64x48xf32, 5>
+    %d = tile.mul %c, %x : memref<64x48xf32, 5>, memref<64x48xf32, 5> -> memref<64x48xf32, 5>
+    tile.scale_tensor %d, %half : memref<64x48xf32, 5>, f32
+    return %d : memref<64x48xf32, 5>
+  }
+  func.func @main(%A: memref<64x32xf16> {sharding = #tile.sharding<[{x}, {}]>}, %B: memref<32x48xf16>)
+      -> (memref<64x48xf32, 5> {sharding = #tile.sharding<[{x}, {}]>}) {
+    %d = tile.mma %A, %B : memref<64x32xf16>, memref<32x48xf16> -> memref<64x48xf32, 5>
+    %g = func.call @gelu(%d) : (memref<64x48xf32, 5>) -> memref<64x48xf32, 5>
+    return %g : memref<64x48xf32, 5>
+  }
+}
+"""
+    rng = np.random.default_rng(fresh_seed())
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((64, 32), (32, 48)))
+    (found,) = run(text, a, b)
+    x = a.astype(np.float64) @ b.astype(np.float64)
+    erf = np.vectorize(math.erf)
+    np.testing.assert_allclose(found, x * (1 + erf(x / np.sqrt(2))) / 2, rtol=1e-4, atol=1e-5)

@@ -3,12 +3,14 @@
 Every tensor's type carries its layout, `tensor<128x64xf16, #nv_tileas.linear<{register = …, lane = …, warp = …}>>`:
 which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x tile, layout>`.
 
+    base.py        layouts and the type of shared memory
     ops.py         accesses, buffers, copies by thread, barriers, products
     pipelines.py   agents and the pipelines between them
     tma.py         boxes by TMA, products by wgmma
 """
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
+from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
 from tessera_tools.dialects.nv_tileas.ops import (
     DEFAULT_LOAD,
     DEFAULT_STORE,
@@ -21,7 +23,6 @@ from tessera_tools.dialects.nv_tileas.ops import (
     Barrier,
     ConvertLayout,
     Dot,
-    LinearAttr,
     Load,
     LoadElement,
     LoadGlobal,
@@ -31,9 +32,7 @@ from tessera_tools.dialects.nv_tileas.ops import (
     Prefetch,
     ProfileRecord,
     Reload,
-    SharedAttr,
     Slice,
-    SmemType,
     Spill,
     Store,
     StoreElement,
@@ -41,8 +40,6 @@ from tessera_tools.dialects.nv_tileas.ops import (
     TiledLoad,
     TiledPrefetch,
     TiledStore,
-    layout_of,
-    with_layout,
 )
 from tessera_tools.dialects.nv_tileas.pipelines import (
     AgentSwitch,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
@@ -19,21 +18,19 @@ from tessera_tools.dialects.nv_tileaa import (
     verify_access,
     verify_dot,
 )
-from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.effects import Resource
+from tessera_tools.dialects.nv_tileas.base import (
+    SMEM,
+    SmemType,
+)
 from tessera_tools.ir.types import (
     I1,
     I32,
     I64,
     FloatType,
     IntegerType,
-    RankedTensorType,
-    ShapedType,
     VectorType,
     element_type,
 )
-from tessera_tools.layout import LinearLayout, from_text, to_text
-from tessera_tools.layout.distributed import check_fits, check_hardware
 from tessera_tools.opdef import (
     ALLOCATE,
     ANY_RANKED_TENSOR,
@@ -64,103 +61,8 @@ from tessera_tools.opdef import (
     write,
 )
 
-
-class _LayoutAttr(Attribute):
-    """The base of layout attributes: `{dimension = [bases], …}` in angle brackets."""
-
-    layout: LinearLayout
-
-    @classmethod
-    def parse(cls, s: Any) -> Attribute:
-        s.expect("<")
-        start = s.skip()
-        text = s.balanced()
-        if not text.startswith("{"):
-            raise s.error("expected '{' of a layout", start)
-        s.expect(">")
-        return cls(from_text(text[1:-1]))
-
-    def text(self) -> str:
-        return f"#{self.name}<{{{to_text(self.layout)}}}>"
-
-
-class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
-    """A distributed layout: (register, lane, warp, block) → tile coordinates."""
-
-    def verify(self) -> None:
-        check_hardware(self.layout)
-
-    def verify_encoding(self, shape: tuple[int, ...], element: Type) -> None:
-        check_fits(self.layout, shape)
-
-
-class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
-    """A layout of a shared-memory buffer: offset in elements → tile coordinates."""
-
-    def verify(self) -> None:
-        if tuple(self.layout.in_dims) != ("offset",):
-            raise ValueError(
-                f"the layout has the dimensions {', '.join(self.layout.in_dims)}; expected offset"
-            )
-
-
-class SmemType(ShapedType, name="nv_tileas.smem"):
-    """`!nv_tileas.smem<3x128x64xf16, #nv_tileas.shared<…>>`: stages of one tile in shared memory."""
-
-    layout: SharedAttr | None = None
-
-    @property
-    def resource(self) -> Resource:
-        return Resource.SHARED
-
-    def verify(self) -> None:
-        super().verify()
-        if self.rank < 2 or not self.is_static:
-            raise ValueError("shared memory needs static extents, the number of stages first")
-        if self.layout is not None:
-            shape = tuple(size for _, size in self.layout.layout.outs)
-            if shape != self.shape[1:]:
-                raise ValueError(f"the layout has shape {list(shape)}, the tile is {list(self.shape[1:])}")
-
-    @property
-    def stages(self) -> int:
-        return self.shape[0]
-
-    @property
-    def tile(self) -> tuple[int, ...]:
-        """The shape of one stage."""
-        return self.shape[1:]
-
-    @classmethod
-    def parse(cls, s: Any) -> SmemType:
-        s.expect("<")
-        shape = s.dimensions()
-        element = s.type()
-        layout = s.attribute() if s.optional(",") else None
-        s.expect(">")
-        return cls(shape, element, layout)
-
-    def text(self) -> str:
-        suffix = f", {self.layout}" if self.layout is not None else ""
-        return f"!nv_tileas.smem<{self.dims_text()}{self.element}{suffix}>"
-
-
-SMEM = of(SmemType, summary="nv_tileas.smem")
 ELEMENT = of(FloatType, IntegerType, VectorType, summary="number, or vector of numbers")
 POINTER = of(PointerType, summary="pointer")
-
-
-def layout_of(type: Type) -> LinearLayout:
-    """The layout that a tensor type carries; Refusal if it carries none."""
-    encoding = type.encoding if isinstance(type, RankedTensorType) else None
-    if not isinstance(encoding, LinearAttr):
-        raise Refusal(f"{type} has no layout; run --tileas-assign-layouts first")
-    return encoding.layout
-
-
-def with_layout(type: RankedTensorType, layout: LinearLayout) -> RankedTensorType:
-    """The tensor type with that layout."""
-    return RankedTensorType(type.shape, type.element, LinearAttr(layout))
 
 
 DEFAULT_LOAD, DEFAULT_STORE = "ca", "wb"

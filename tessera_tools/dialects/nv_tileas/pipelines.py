@@ -27,10 +27,12 @@ from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
+    ONE_REGION_RUNS,
     OWNS_CONSTANTS,
     PURE,
     READ_WRITE,
     RECURSIVE_MEMORY_EFFECTS,
+    REGIONS_RUN_TOGETHER,
     RETURN_LIKE,
     SINGLE_BLOCK,
     WRITE,
@@ -166,7 +168,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
             raise self.error("advances an iterator that is advanced already; it advances once")
 
 
-class _Region(Op):
+class _Region(Op, traits=(ONE_REGION_RUNS,)):
     """The base of ops that run their region once, and give what it yields."""
 
     def flow(self) -> Flow:
@@ -316,7 +318,9 @@ def _verify_once(op: Op, token: Value, by: tuple[type[Op], ...], found: str) -> 
 
 
 class AgentSwitch(
-    Op, name="nv_tileas.async.pipeline.agent_switch", traits=(SINGLE_BLOCK, OWNS_CONSTANTS, READ_WRITE)
+    Op,
+    name="nv_tileas.async.pipeline.agent_switch",
+    traits=(SINGLE_BLOCK, OWNS_CONSTANTS, REGIONS_RUN_TOGETHER, READ_WRITE),
 ):
     """Runs each region in warps of its own, at the same time: region i in `num_warps[i]` warps from `warp_id[i]` on.
 

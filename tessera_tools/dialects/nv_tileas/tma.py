@@ -8,7 +8,7 @@ from typing import Any
 from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.cute_nvgpu import TmaAtom, TmaLoadAtomAttr, TmaStoreAtomAttr
 from tessera_tools.dialects.nv_tileaa import VIEW
-from tessera_tools.dialects.nv_tileas.ops import SMEM, SmemType
+from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
 from tessera_tools.dialects.nv_tileas.pipelines import ITERATOR, ProducerWrite, pipeline_of
 from tessera_tools.ir.types import I32, RankedTensorType, ShapedType
 from tessera_tools.opdef import (

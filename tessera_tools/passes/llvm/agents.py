@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
 from tessera_tools.ir.builtin_attributes import i32
@@ -23,7 +24,7 @@ from tessera_tools.passes.llvm.control import branch, branch_if, guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
-from tessera_tools.passes.llvm.tma import box_bytes
+from tessera_tools.passes.llvm.tensor_maps import box_bytes
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
 _BYTES = 8
@@ -217,14 +218,14 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
 def _agent(low: Lowering, unit: ExecutionUnit, block: Block, after: Block, end: int) -> None:
     e = low.e
     if unit.first_warp + unit.warps > low.unit.warps:
-        raise ValueError(
+        raise Refusal(
             f"an agent has warps up to {unit.first_warp + unit.warps - 1}, the kernel {low.unit.warps} warps"
         )
     warp = e.uniform_warp
     with e.agent(unit):
         if unit.registers is not None:
             if unit.first_warp % WARPS_OF_WARPGROUP or end % WARPS_OF_WARPGROUP:
-                raise ValueError(
+                raise Refusal(
                     f"an agent of warps {unit.first_warp} to {end - 1} asks for registers; setmaxnreg is for whole "
                     f"groups of {WARPS_OF_WARPGROUP} warps"
                 )

@@ -9,11 +9,13 @@ Base, extents and strides of the view must follow from parameters: a parameter t
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tensor_maps import TensorMap, describe
 from tessera_tools.dialects.llvm.types import ArrayType, PointerType
-from tessera_tools.dialects.nv_tileas import MakeTiledTmaDesc
+from tessera_tools.dialects.nv_tileas import MakeTiledTmaDesc, TiledTmaLoad
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     UNIT,
@@ -32,6 +34,12 @@ TENSOR_MAPS = "nv_tileaa.tensor_maps"
 """Attribute of a kernel's llvm.func: what emit/kernels.py puts into the manifest."""
 _POINTER = PointerType(0)
 _BYTES = 128
+
+
+def box_bytes(op: TiledTmaLoad) -> int:
+    """Bytes that a load brings: whole boxes, also where they reach over the tensor's edge."""
+    type = op.buffer.type
+    return prod(type.tile) * element_bytes(type.element)
 
 
 def tensor_map_of(op: MakeTiledTmaDesc) -> TensorMap:

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ProxyKindAttr, SharedSpaceAttr
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
@@ -18,18 +19,13 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.passes.llvm.agents import full_barrier
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tensor_maps import tensor_map_of
 from tessera_tools.passes.llvm.tiles import Buffer
 from tessera_tools.target import Feature
-
-
-def box_bytes(op: nv_tileas.TiledTmaLoad) -> int:
-    """Bytes that a load brings: whole boxes, also where they reach over the tensor's edge."""
-    type = op.buffer.type
-    return prod(type.tile) * element_bytes(type.element)
 
 
 @lowers("nv_tileas.make_tiled_tma_desc")
@@ -46,7 +42,7 @@ def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
 
 
 def check_boxes(op: Any, buffer: Buffer, box: tuple[int, ...], swizzle: int) -> None:
-    """ValueError unless the boxes of a tile lie in a buffer as TMA writes them."""
+    """Refusal unless the boxes of a tile lie in a buffer as TMA writes them."""
     bits = 8 * element_bytes(buffer.type.element)
     tile = buffer.type.tile
     rank = len(tile)
@@ -54,19 +50,19 @@ def check_boxes(op: Any, buffer: Buffer, box: tuple[int, ...], swizzle: int) -> 
     part = swizzled(box, bits, None, swizzle)
     size = prod(box)
     if buffer.layout != whole or (swizzle and box[-1] * bits != 8 * swizzle):
-        raise ValueError(
+        raise Refusal(
             f"the buffer's layout is not the one of boxes {list(box)} with a swizzle of {swizzle} bytes"
         )
     for corner in _corners(tile, box):
         start = memory_offset(whole, corner)
         if start % size or not _lies_as(whole, part, corner, start, rank):
-            raise ValueError(
+            raise Refusal(
                 f"the box at {list(corner)} of the tile {list(tile)} does not lie in the buffer as one piece"
             )
     stage = prod(tile) * bits // 8
     alignment = SWIZZLE_ALIGNMENT[swizzle]
     if buffer.offset % alignment or (buffer.type.stages > 1 and stage % alignment):
-        raise ValueError(f"the buffer does not lie at multiples of {alignment} bytes, as its swizzle needs")
+        raise Refusal(f"the buffer does not lie at multiples of {alignment} bytes, as its swizzle needs")
 
 
 def _lies_as(whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int) -> bool:
@@ -104,8 +100,6 @@ def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[t
 @lowers("nv_tileas.async.tiled_tma_load")
 def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     """One instruction a box; the producer_write around it has chosen the thread."""
-    from tessera_tools.passes.llvm.agents import full_barrier
-
     e = low.e
     stage, _ = low.stage(op.iter)
     barrier = full_barrier(low, op, op.iter, stage)

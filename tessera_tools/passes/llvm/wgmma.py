@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith, llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, StringAttr
@@ -42,7 +43,7 @@ class Matrix:
 
     @classmethod
     def of(cls, buffer: Buffer, k_axis: int) -> Matrix:
-        """ValueError unless wgmma can read a buffer as it lies."""
+        """Refusal unless wgmma can read a buffer as it lies."""
         bits = 8 * element_bytes(buffer.type.element)
         tile = buffer.type.tile
         for order in ((1, 0), (0, 1)):
@@ -53,12 +54,12 @@ class Matrix:
                     continue
                 k_major = order[0] == k_axis
                 if not k_major and bits != 16:
-                    raise ValueError("wgmma reads elements of other than 16 bits along K only")
+                    raise Refusal("wgmma reads elements of other than 16 bits along K only")
                 if buffer.offset % SWIZZLE_ALIGNMENT[swizzle]:
-                    raise ValueError(f"the buffer lies at no multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes")
+                    raise Refusal(f"the buffer lies at no multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes")
                 panel = tile[order[1]] * swizzle
                 return cls(swizzle, k_major, 16 if k_major else panel, _ROWS * swizzle)
-        raise ValueError("the buffer's layout is no swizzle of wgmma's: 32, 64 or 128 bytes")
+        raise Refusal("the buffer's layout is no swizzle of wgmma's: 32, 64 or 128 bytes")
 
     @property
     def fixed(self) -> int:

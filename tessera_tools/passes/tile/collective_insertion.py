@@ -312,14 +312,28 @@ class Partition:
             assert maker is not None
             self.give(maker, value, target, "a buffer")
             return
-        key = (value, target, op.parent)
-        found = self.made.get(key)
-        if found is None:
-            found = value
-            for step in steps(self.state(value), target):
-                found = self.exchange(op, found, step)
-            self.made[key] = found
+        found = self.nearest(op, value, target)
+        for step in steps(self.state(found), target):
+            found = self.exchange(op, found, step)
+            self.made[value, step.after, op.parent] = found
         op.set_operand(number, found)
+
+    def nearest(self, op: Operation, value: Value, target: Sharding) -> Value:
+        """Of a tensor, and what exchanges before an op have made of it, the one from which the fewest bytes lead to a
+        sharding.  What was made before a loop is not for its body, which may change the tensor."""
+        around = [op.parent]
+        outer = op.parent_op
+        while outer is not None and not getattr(outer, "is_loop", False):
+            around.append(outer.parent)
+            outer = outer.parent_op
+        made = [v for (source, _, block), v in self.made.items() if source is value and block in around]
+        return min(
+            [*made, value],
+            key=lambda v: (
+                self.state(v) != target,
+                cost(self.state(v), target, self.bytes(value), self.extents),
+            ),
+        )
 
     def exchange(self, op: Operation, value: Value, step: Step, combine: StringAttr = SUM) -> Value:
         """One exchange before an op; the tensor that it gives."""

@@ -10,8 +10,9 @@ ties, prefers and demands is in layout_rules.py.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -41,6 +42,14 @@ MOST_ELEMENTS = 1024
 
 _COST = {"identity": 0, "registers": 0, "select": 1, "shuffle": 4, "shared": 8}
 """What a conversion costs an element, by kind (layout.classify); only the order counts."""
+_WAYS = {
+    "identity": "nothing",
+    "registers": "other names for registers",
+    "select": "selects between registers",
+    "shuffle": "shuffles between the lanes of a warp",
+    "shared": "a round trip through shared memory",
+}
+"""What a conversion takes, by kind."""
 _ROUND_TRIP = 64
 """What the barriers of a conversion through shared memory cost, in the same unit."""
 
@@ -59,7 +68,27 @@ class AssignLayouts(Pass):
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
             check_tiles(function)
-            context.count("conversions", Assignment(function).run())
+            assignment = Assignment(function)
+            context.count("conversions", assignment.run())
+            if context.explains:
+                assignment.explain(context)
+
+
+class Reason(NamedTuple):
+    """Why a class of tiles has its layout: the op that asked for it, and how many copies lie between."""
+
+    op: Operation | None
+    """None for the default layout, which is for tiles that no op asks anything of."""
+    copies: int = 0
+
+    def text(self) -> str:
+        """`from nv_tileas.dot at gemm.mlir:12:8, through 2 copies`."""
+        if self.op is None:
+            return "the default one"
+        start = self.op.location.start()
+        place = f" at {start[0]}:{start[1]}:{start[2]}" if start is not None else ""
+        through = f", through {self.copies} cop{'y' if self.copies == 1 else 'ies'}" if self.copies else ""
+        return f"from {self.op.name}{place}{through}"
 
 
 def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
@@ -80,6 +109,40 @@ class Assignment:
         self.parent: dict[Value, Value] = {}
         self.layouts: dict[Value, LinearLayout] = {}
         self.conversions = 0
+        self.tiles: list[Value] = []
+        self.reasons: dict[Value, Reason] = {}
+        """By class."""
+        self.overruled: list[tuple[Operation, Value]] = []
+        """(an op that asked for a layout, the class that has another)."""
+        self.made: list[tuple[nv_tileas.ConvertLayout, Operation, Value]] = []
+        """(a conversion, the op that needs it, the tile before or behind it whose layout was chosen)."""
+
+    def explain(self, context: PassContext) -> None:
+        """A remark for each layout that was chosen, for each op that was overruled, and for each conversion."""
+        sizes = Counter(self.find(value) for value in self.tiles)
+
+        def tell(op: Operation | None, root: Value, message: str, rule: str, category: str) -> None:
+            location = root.location if op is None else op.location
+            context.remark(location, message, source=AssignLayouts.name, rule=rule, category=category)
+
+        for root, reason in self.reasons.items():
+            tiles = f"{sizes[root]} tile{'s' if sizes[root] != 1 else ''} of type {_plain_text(root)}"
+            tell(reason.op, root, f"layout of {tiles}: {reason.text()}", "layout", "passed")
+        for op, root in self.overruled:
+            message = (
+                f"'{op.name}' would have its tile of type {_plain_text(root)} in another layout than the tiles that it "
+                f"is tied to; theirs is {self.reasons[root].text()}"
+            )
+            tell(op, root, message, "layout", "missed")
+        for conversion, user, value in self.made:
+            old, new = (nv_tileas.layout_of(v.type) for v in (conversion.source, conversion.res))
+            reason = self.reasons.get(self.find(value))
+            has = f", which is {reason.text()}" if reason is not None else ""
+            message = (
+                f"'{user.name}' needs a tile of type {_plain_text(value)} in another layout than it has{has}; the "
+                f"conversion takes {_WAYS[classify(old, new)]}"
+            )
+            tell(user, value, message, "conversion", "missed")
 
     def unit(self, op: Operation | None) -> ExecutionUnit:
         """Who runs an op; the function's whole CTA for None."""
@@ -122,6 +185,7 @@ class Assignment:
             for region in op.regions:
                 for block in region.blocks:
                     tiles += filter(is_tile, block.arguments)
+        self.tiles = tiles
         self.choose(ops, tiles)
         for argument in self.function.regions[0].entry.arguments:
             if _waits_for_layout(argument):
@@ -142,9 +206,9 @@ class Assignment:
                 neighbours.setdefault(self.find(copy.source), []).append(copy)
                 neighbours.setdefault(self.find(copy.result), []).append(copy)
         anchors = [
-            (-strength, position, self.find(value), layout)
-            for position, (value, strength, layout) in enumerate(
-                anchor
+            (-strength, position, self.find(value), layout, Reason(op))
+            for position, (op, (value, strength, layout)) in enumerate(
+                (op, anchor)
                 for op in ops
                 if op.name in ANCHORS
                 for anchor in ANCHORS[op.name](op, self.unit(op).warps)
@@ -157,21 +221,26 @@ class Assignment:
         for value in free:
             root = self.find(value)
             if root not in self.layouts:
-                layout = default_layout(value.type, self.unit(_place(value)).warps)  # type: ignore[arg-type]
-                self.spread([(0, 0, root, layout)], neighbours)
+                default = default_layout(value.type, self.unit(_place(value)).warps)  # type: ignore[arg-type]
+                self.spread([(0, 0, root, default, Reason(None))], neighbours)
 
     def spread(
-        self, anchors: list[tuple[int, int, Value, LinearLayout]], neighbours: dict[Value, list[Copy]]
+        self,
+        anchors: list[tuple[int, int, Value, LinearLayout, Reason]],
+        neighbours: dict[Value, list[Copy]],
     ) -> None:
         """Give classes the layouts of their anchors, and their neighbours those that move nothing: what is near a
         strong anchor follows it."""
         heapq.heapify(anchors)
         count = len(anchors)
         while anchors:
-            strength, _, root, layout = heapq.heappop(anchors)
+            strength, _, root, layout, reason = heapq.heappop(anchors)
             if root in self.layouts:
+                if reason.op is not None and not reason.copies and self.layouts[root] != layout:
+                    self.overruled.append((reason.op, root))
                 continue
             self.layouts[root] = layout
+            self.reasons[root] = reason
             for copy in neighbours.get(root, ()):
                 for value, map_layout in ((copy.result, copy.forward), (copy.source, copy.backward)):
                     other = self.find(value)
@@ -186,7 +255,8 @@ class Assignment:
                         value is copy.source or copy.source.type.num_elements >= copy.result.type.num_elements  # type: ignore[attr-defined]
                     ):
                         count += 1
-                        heapq.heappush(anchors, (strength, count, other, found))
+                        further = Reason(reason.op, reason.copies + 1)
+                        heapq.heappush(anchors, (strength, count, other, found, further))
 
     def set_type(self, value: Value) -> None:
         """Write a value's layout into its type."""
@@ -292,6 +362,7 @@ class Assignment:
             return
         conversion = nv_tileas.ConvertLayout(value, res=nv_tileas.with_layout(value.type, layout))  # type: ignore[arg-type]
         Builder.before(_outside_loops(use)).insert(conversion)
+        self.made.append((conversion, use.owner, value))
         use.set(conversion.results[0])
         self.conversions += 1
 
@@ -303,8 +374,16 @@ class Assignment:
         result.type = nv_tileas.with_layout(seen, layout)
         conversion = nv_tileas.ConvertLayout(result, res=seen)
         Builder.after(result.op).insert(conversion)
+        self.made.append((conversion, result.op, result))
         result.replace_all_uses_with(conversion.results[0], keep=lambda use: use.owner is conversion)
         self.conversions += 1
+
+
+def _plain_text(value: Value) -> str:
+    """`64x64xf16`: a tile's type without its layout."""
+    type = value.type
+    assert isinstance(type, RankedTensorType)
+    return f"{type.dims_text()}{type.element}"
 
 
 def _outside_loops(use: OpOperand) -> Operation:

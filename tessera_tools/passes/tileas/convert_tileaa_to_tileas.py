@@ -50,6 +50,24 @@ class ConvertTileAAToTileAS(Pass):
             apply_hints(function, target)
             convert(function, target)
             free_heap(function)
+            if context.explains:
+                _explain(function, context)
+
+
+def _explain(function: nv_tileaa.Func, context: PassContext) -> None:
+    """Remarks on what was chosen: the warps, the instruction of each product, the width of each access."""
+
+    def tell(op: Operation, message: str, rule: str) -> None:
+        context.remark(op.location, message, source=ConvertTileAAToTileAS.name, rule=rule, category="passed")
+
+    spec = function.kernel_spec
+    if spec is not None:
+        tell(function, f"{spec.num_warps} warp{'s' if spec.num_warps != 1 else ''}", "warps")
+    for op in function.walk():
+        if isinstance(op, nv_tileas.Dot):
+            tell(op, f"product by {op.atom}", "product")
+        elif isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
+            tell(op, f"access by {op.atom}: {op.atom.bits} bits at a time", "width")
 
 
 def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
