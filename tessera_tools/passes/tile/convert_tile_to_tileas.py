@@ -155,7 +155,7 @@ def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> 
     ):
         raise low.error(
             argument,
-            f"a parameter of type {type}; expected neighbours in a row to lie side by side (stride 1)",
+            f"a parameter of type {type}; expected neighbors in a row to lie side by side (stride 1)",
         )
     pointer = entry.add_argument(PointerType(1), location)
     pointer.name_hint = argument.name_hint

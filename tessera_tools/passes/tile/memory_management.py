@@ -1,7 +1,7 @@
 """tile-memory-management: where the buffers of a `tile` program lie best.
 
     shared memory    for each buffer the swizzle with the fewest wavefronts, counted; predictions on its accesses
-    global memory    coalesce = true where the lanes of a warp provably touch neighbours
+    global memory    coalesce = true where the lanes of a warp provably touch neighbors
     registers        fragments of which no two are needed at once share one; too many are spilled to shared memory
 
 A buffer with an access that cannot be told is left as it is, and a remark says so.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbours
+from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbors
 from tessera_tools.analysis.divergence import divergent_values
 from tessera_tools.analysis.fragments import fragments_of
 from tessera_tools.analysis.lane_values import trips
@@ -187,6 +187,6 @@ def _choose(
 
 def _coalesce(function: Any, accesses: Accesses, context: PassContext) -> None:
     for op in function.walk():
-        if isinstance(op, _BY_ELEMENT) and op.coalesce is None and touches_neighbours(op, accesses.lanes):
+        if isinstance(op, _BY_ELEMENT) and op.coalesce is None and touches_neighbors(op, accesses.lanes):
             op.attributes["coalesce"] = TRUE
             context.count("coalesced")
