@@ -228,8 +228,6 @@ custom_body: region -> present | -> absent
         named = read_signature(state, arguments, results)
         form, children = body
         if form == "present":
-            if not children[0]:
-                raise state.error(None, "expected non-empty function body")
             # Without names the entry block's own label binds the arguments.
             state.region("body", children[0], named)
 

@@ -43,6 +43,10 @@ def read_dense(s: AttributeScanner, start: int) -> Attribute:
     per = 2 if isinstance(shaped.element, ty.ComplexType) else 1
     bits = [element_bits(s, text, at, shaped.element) for text, at in literals]
     if per == 2:
+        expected = 2 if splat else 2 * shaped.num_elements
+        if len(bits) != expected:
+            found = f"parsed {len(bits)} elements, but type ('{shaped}') expected {expected} elements"
+            raise s.error(found, start)
         size = 8 * ba.element_bytes(shaped.element.element)
         bits = [bits[i] | bits[i + 1] << size for i in range(0, len(bits), 2)]
     return s.guarded(lambda: ba.DenseElementsAttr.of(shaped, bits), start)

@@ -273,8 +273,10 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
         cta.shared.data[offset : offset + 8] = _PATTERN
     if cta is not warp.cta:
         check_remote(warp, mask, cta, arrives=True)
-        history = cta.shared.history
-        history.read[offset // history.grain] = record_at(warp.records[mask.first], warp.split.pc)
+        if not engine:
+            # A copy that signals it is waited for by whoever waits here.
+            history = cta.shared.history
+            history.read[offset // history.grain] = record_at(warp.records[mask.first], warp.split.pc)
     if warp.rank not in barrier.visible:
         history = cta.shared.history
         record = history.written[offset // history.grain]

@@ -181,8 +181,9 @@ class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("
     def verify_op(self) -> None:
         if self.source.type.element is not self.target.type.element:
             raise self.error("requires the same element type for all operands")
-        shapes = [getattr(b.type, "shape", None) for b in (self.source, self.target)]
-        if None not in shapes and (
+        types = [b.type for b in (self.source, self.target)]
+        shapes = [type.shape for type in types if isinstance(type, MemRefType)]
+        if len(shapes) == 2 and (
             len(shapes[0]) != len(shapes[1])
             or any(a != b and DYNAMIC not in (a, b) for a, b in zip(*shapes, strict=True))
         ):

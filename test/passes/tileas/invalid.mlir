@@ -101,7 +101,8 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   // expected-error @below {{has 3 warps; tiles are laid out over a power of two of warps, from 1 to 32}}
-  nv_tileaa.func @three_warps(%a: tensor<16xf16>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 3>} {
+  nv_tileaa.func @three_warps(%x: f16) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 3>} {
+    %a = nv_tileaa.splat %x : f16 -> tensor<16xf16>
     nv_tileaa.return
   }
 }

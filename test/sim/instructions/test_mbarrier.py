@@ -157,3 +157,17 @@ def test_a_state_from_another_cta_is_refused_at_load_time() -> None:
 def test_an_arrival_that_expects_bytes_says_how_many() -> None:
     with pytest.raises(DiagnosticError, match="needs an address and a count"):
         run(kernel("  mbarrier.arrive.expect_tx.shared::cta.b64 %rd1, [%r0];"), np.zeros(1, np.uint32))
+
+
+def test_a_try_wait_without_a_retry_loop_is_found_by_most_seeds() -> None:
+    body = """
+  mov.u32 %r0, bar; mov.u32 %r1, s; mbarrier.init.shared::cta.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared::cta.b64 %rd2, [%r0], 16;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 16, [%r0];
+  mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd2; ld.shared.u32 %r2, [%r1]; st.global.u32 [%rd1], %r2;
+AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd2; @!%p0 bra AGAIN;
+"""
+    text = kernel(body, 2, ".shared .align 16 .b8 s[16]; .shared .align 8 .b64 bar;")
+    words = np.arange(4, dtype=np.uint32)
+    found = [bool(run(text, words, words, block=(1,), seed=seed)[0].findings) for seed in range(8)]
+    assert sum(found) >= 6
