@@ -76,7 +76,7 @@ def test_errors_have_their_column(text: str, column: int, says: str) -> None:
 
 def test_an_unknown_pass_gets_a_suggestion() -> None:
     with pytest.raises(DiagnosticError) as failure:
-        parse_pipeline("builtin.module(canonicalize)")
+        parse_pipeline("builtin.module(canonicalise)")
     assert failure.value.diagnostics[0].notes[0].message == "did you mean 'canonicalize'?"
 
 

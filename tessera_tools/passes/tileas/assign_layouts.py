@@ -59,7 +59,7 @@ class AssignLayouts(Pass):
     """Give every tensor a layout."""
 
     name: ClassVar = "tileas-assign-layouts"
-    summary: ClassVar = "give every tensor a layout"
+    summary: ClassVar = "assign a layout to every tensor"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops and a kernel_spec on each kernel"
     ensures: ClassVar = "every ranked tensor in a kernel carries a #nv_tileas.linear encoding"
