@@ -78,7 +78,7 @@ def test_generic_form() -> None:
 
 def test_list_passes_gives_summary_options_and_defaults() -> None:
     out, _ = opt("--list-passes")
-    assert re.search(r"--cse +- +merge operations", out)
+    assert re.search(r"--cse +- +eliminate common", out)
     choices = r"\(disabled, normal, aggressive\); default normal"
     assert re.search(rf"--region-simplify +- simplify control flow {choices}", out)
 

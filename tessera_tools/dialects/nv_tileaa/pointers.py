@@ -54,7 +54,7 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
 class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
     """The elements at pointers; where the mask is false, `padding`, or anything if there is none.
 
-    `copy_atom` says how many neighbours along `axis` one instruction moves: so many aligned pointers follow one another
+    `copy_atom` says how many neighbors along `axis` one instruction moves: so many aligned pointers follow one another
     there, under equal masks.
     """
 

@@ -308,7 +308,7 @@ class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)
 class LoadElement(
     Op, name="nv_tileas.load_element", traits=(MemoryEffects(read("buffer", reach=Reach.BY_THREAD)),)
 ):
-    """One element of a stage of a buffer, or a vector of neighbours along its last dimension, at indices of each
+    """One element of a stage of a buffer, or a vector of neighbors along its last dimension, at indices of each
     thread's own.  Indices outside the tile, and vectors that do not start at a multiple of their length, are undefined.
     """
 
@@ -383,7 +383,7 @@ def _verify_kept(op: Any, tile: Any) -> None:
 class LoadGlobal(
     Op, name="nv_tileas.load_global", traits=(MemoryEffects(read("pointer", reach=Reach.BY_THREAD)),)
 ):
-    """What lies at each thread's own place of global memory: an element, or a vector of neighbours, whose address is
+    """What lies at each thread's own place of global memory: an element, or a vector of neighbors, whose address is
     then a multiple of its size."""
 
     pointer = operand(POINTER)

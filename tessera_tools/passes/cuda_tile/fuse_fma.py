@@ -79,8 +79,8 @@ class FuseFMA(Pass):
 
     name = "fuse-fma"
     title = "FuseFMAPass"
-    summary = "fuse products with what they are added to (changes roundings)"
-    ensures = "no sum or difference has a product of its own rounding, used once, on its left"
+    summary = "fuse multiplications and additions (changes rounding)"
+    ensures = "no addition or subtraction has a fusible product as its left operand"
     statistics: ClassVar[Mapping[str, str]] = {"num-fused": "Number of operations fused"}
 
     def run(self, op: Operation, context: PassContext) -> bool:

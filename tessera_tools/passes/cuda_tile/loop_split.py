@@ -71,13 +71,13 @@ class LoopSplit(Pass):
 
     name = "loop-split"
     title = "LoopSplitPass"
-    summary = "split loops where a condition on their counter changes"
-    requires = "upper bound minus lower bound, plus one step, fits the counter's type"
+    summary = "split loops where a condition on the induction variable changes"
+    requires = "upper bound minus lower bound, plus one step, fits the induction variable's type"
     statistics: ClassVar[Mapping[str, str]] = {"num-split": "Number of loops split"}
 
     split_threshold: int = option(
         1,
-        "split only for branches of at least that many operations, or with a costly one; 1 for all, 0 for none",
+        "minimum operations in a branch to split for, unless one is expensive; 1 splits always, 0 never",
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:

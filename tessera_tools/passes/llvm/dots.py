@@ -252,7 +252,7 @@ class _Product:
 
     def accumulate(self, pieces: list[list[Value]], start: int, stop: int) -> None:
         """Add the terms from `start` to `stop` along K; k outermost: the fragments of one k step are used together,
-        and neighbouring instructions are independent."""
+        and neighboring instructions are independent."""
         for k in range(start, stop, self.atom.mnk[2]):
             for i, (*batch, m, n) in enumerate(self.places):
                 pieces[i] = self.instruction(self.a[*batch, m, k], self.b[*batch, k, n], pieces[i])

@@ -34,7 +34,7 @@ class BarrierOptimization(Pass):
 
     name: ClassVar = "tile-barrier-optimization"
     summary: ClassVar = (
-        "remove barriers that order nothing, insert missing ones, wait for copies where they are used"
+        "remove redundant barriers, insert missing ones, and move waits for copies to their uses"
     )
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "kernels of the tile dialect with loops and branches of scf"
@@ -44,9 +44,9 @@ class BarrierOptimization(Pass):
     )
     statistics: ClassVar[Mapping[str, str]] = {
         "barriers": "barriers in kernels",
-        "barriers-before": "barriers that were there",
+        "barriers-before": "barriers in the input",
         "waits": "waits for copies in kernels",
-        "waits-before": "waits that were there",
+        "waits-before": "waits in the input",
     }
 
     def run(self, op: Operation, context: PassContext) -> bool:

@@ -52,10 +52,10 @@ class CollectiveInsertion(Pass):
 
     name: ClassVar = "tile-collective-insertion"
     title: ClassVar = "CollectiveInsertion"
-    summary: ClassVar = "cut tensors along the axes of a mesh, and exchange what ranks need of each other"
+    summary: ClassVar = "shard tensors over a device mesh, and insert the collectives that this requires"
     anchor: ClassVar = "builtin.module"
-    requires: ClassVar = "types of whole tensors; arguments and results say how they are cut"
-    ensures: ClassVar = "functions of what one rank does (tile.per_rank), if anything is cut"
+    requires: ClassVar = "types of whole tensors; shardings on arguments and results"
+    ensures: ClassVar = "functions that run on one rank (tile.per_rank), if any tensor is sharded"
     statistics: ClassVar = {
         "allreduce": "tile.allreduce inserted",
         "allgather": "tile.allgather inserted",
@@ -65,7 +65,7 @@ class CollectiveInsertion(Pass):
     }
 
     mesh: str = option(
-        "", "the mesh, as in tensor_parallel=4, of a module that has none (one rank along each axis)"
+        "", "the mesh of a module without one, as in tensor_parallel=4 (default: one rank along each axis)"
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:

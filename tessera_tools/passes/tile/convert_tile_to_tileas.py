@@ -46,7 +46,7 @@ class ConvertTileToTileAS(Pass):
     )
     statistics: ClassVar = {"kernels": "kernels lowered"}
 
-    gpu_name: str = option("", "the GPU architecture to compile for; tessera.target, or sm_80, unless given")
+    gpu_name: str = option("", "the GPU architecture to compile for (default: tessera.target, else sm_80)")
 
     def run(self, op: Operation, context: PassContext) -> None:
         functions = [f for f in op.regions[0].entry if isinstance(f, func.Func) and is_kernel(f)]
@@ -155,7 +155,7 @@ def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> 
     ):
         raise low.error(
             argument,
-            f"a parameter of type {type}; expected neighbours in a row to lie side by side (stride 1)",
+            f"a parameter of type {type}; expected neighbors in a row to lie side by side (stride 1)",
         )
     pointer = entry.add_argument(PointerType(1), location)
     pointer.name_hint = argument.name_hint

@@ -45,7 +45,7 @@ def _whole_bytes(op: Any) -> None:
 
 @handles("tile.load_shared", "tile.load_shared_vector")
 def load_shared(low: Lowering, op: Any) -> None:
-    """One element, or neighbours, of a buffer."""
+    """One element, or neighbors, of a buffer."""
     _whole_bytes(op)
     low.values[op.res] = low.insert(nv_tileas.LoadElement(*_shared_place(low, op), res=op.res.type)).res
 
@@ -100,7 +100,7 @@ def _place(low: Lowering, op: Any) -> Value:
 
 @handles("tile.load_global", "tile.load_global_vector")
 def load_global(low: Lowering, op: Any) -> None:
-    """One element, or neighbours, of global memory."""
+    """One element, or neighbors, of global memory."""
     remark_ignored(op)
     place = _place(low, op)
     low.values[op.res] = low.insert(nv_tileas.LoadGlobal(place, load_operator(op), res=op.res.type)).res

@@ -242,7 +242,7 @@ class Lowering:
     def view(
         self, base: Value, shape: Sequence[Value | int], strides: Sequence[Value], element: Any
     ) -> Value:
-        """A matrix of rows that lie a stride apart, or a vector; neighbours lie side by side."""
+        """A matrix of rows that lie a stride apart, or a vector; neighbors lie side by side."""
         static = tuple(n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape)
         return self.insert(
             nv_tileaa.MakeMemRef(

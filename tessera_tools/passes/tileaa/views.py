@@ -135,7 +135,7 @@ def _source(op: Operation, memref: Value, to: Lowering) -> aa.MakeMemRef:
 
 
 def _distances(view: ct.TileViewType) -> tuple[int, ...]:
-    """How many elements apart neighbouring tiles start, along each axis; gathers and scatters name elements."""
+    """How many elements apart neighboring tiles start, along each axis; gathers and scatters name elements."""
     if isinstance(view, ct.StridedViewType):
         return view.traversal_strides
     if isinstance(view, ct.GatherScatterViewType):

@@ -26,12 +26,12 @@ class InsertBarriers(Pass):
     """Place buffers in shared memory, and barriers where threads would meet."""
 
     name: ClassVar = "tileas-insert-barriers"
-    summary: ClassVar = "place buffers in shared memory, and barriers where threads would meet"
+    summary: ClassVar = "allocate shared memory, and insert barriers between conflicting accesses"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "layouts, buffers and copies explicit"
     ensures: ClassVar = (
-        "every buffer and scratch area has an nv_tileas.offset; barriers stand where tokens or shared bytes ask for "
-        "one, and nowhere else"
+        "every buffer and scratch area has an nv_tileas.offset; barriers stand exactly where tokens or "
+        "shared bytes require them"
     )
     statistics: ClassVar = {
         "inserted": "barriers inserted",

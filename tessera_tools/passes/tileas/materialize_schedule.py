@@ -44,11 +44,11 @@ class MaterializeSchedule(Pass):
     """Turn kernels of products into agents with pipelines."""
 
     name: ClassVar = "tileas-materialize-schedule"
-    summary: ClassVar = "turn kernels of products into agents: TMA in a producer, wgmma in a consumer"
+    summary: ClassVar = "specialize warps of matrix product kernels: a TMA producer and wgmma consumers"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
     ensures: ClassVar = (
-        "kernels whose products are all of wgmma's are an agent_switch; others are as they were"
+        "kernels whose products all map to wgmma are an agent_switch; other kernels are unchanged"
     )
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 

@@ -51,7 +51,7 @@ class BoxLoad:
     steps: list[Operation]
     """The ops between the load and the product, in order: nothing of them is left."""
     order: tuple[int, ...]
-    """The axes of the view as the tensor map has them: the one whose neighbours lie side by side last."""
+    """The axes of the view as the tensor map has them: the one whose neighbors lie side by side last."""
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -319,7 +319,7 @@ def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) ->
     if first[f"dim{k_axis}"] != 1 and size != 2:
         raise Refusal(
             made.load,
-            "reads an operand whose neighbours do not lie along K; of elements of other than 16 bits wgmma wants that",
+            "reads an operand whose neighbors do not lie along K; of elements of other than 16 bits wgmma wants that",
         )
 
 

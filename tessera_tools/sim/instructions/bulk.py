@@ -121,9 +121,9 @@ def destinations(
         target = warp.cta.cluster.ctas[rank]
         check_remote(warp, mask, target)
         where = (rank + 1) << REMOTE_SHIFT | signal[1]
-        signalled = lookup(warp, mask, "shared::cluster", where, engine=True)
-        if signalled is not None:
-            result.append(Destination(target, offset, signalled))
+        signaled = lookup(warp, mask, "shared::cluster", where, engine=True)
+        if signaled is not None:
+            result.append(Destination(target, offset, signaled))
     return result
 
 

@@ -281,7 +281,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x12xf16>, %i: index) {
-  // expected-error @below {{'tile.load_global_vector' op moves 8 neighbours, which do not divide rows of 12 elements}}
+  // expected-error @below {{'tile.load_global_vector' op moves 8 neighbors, which do not divide rows of 12 elements}}
   %0 = tile.load_global_vector %t[%i, %i] {vector_width = 8} : memref<?x12xf16>
   return
 }
@@ -289,7 +289,7 @@ func.func @f(%t: memref<?x12xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<f16>) {
-  // expected-error @below {{'tile.load_global_vector' op moves neighbours of a buffer of one element}}
+  // expected-error @below {{'tile.load_global_vector' op moves neighbors of a buffer of one element}}
   %0 = tile.load_global_vector %t[] {vector_width = 8} : memref<f16>
   return
 }

@@ -551,7 +551,7 @@ func.func @f(%a: memref<?xindex>) attributes {tessera.kernel} {
 
 // -----
 
-// expected-error @below {{a parameter of type memref<?x?xf32, strided<[?, 2]>>; expected neighbours in a row to lie side by side (stride 1)}}
+// expected-error @below {{a parameter of type memref<?x?xf32, strided<[?, 2]>>; expected neighbors in a row to lie side by side (stride 1)}}
 func.func @f(%a: memref<?x?xf32, strided<[?, 2]>>) attributes {tessera.kernel, tessera.threads = 32 : i64} {
   %t = tile.thread_id : index
   %v = tile.load_global %a[%t, %t] : memref<?x?xf32, strided<[?, 2]>>

@@ -3,7 +3,7 @@
 func.func @vectors() attributes {tessera.kernel, tessera.threads = 32} {
   %c0 = arith.constant 0 : index
   %s = tile.alloc_shared : memref<6xf32, 3>
-  // expected-error @below {{moves 4 neighbours, which do not divide rows of 6 elements}}
+  // expected-error @below {{moves 4 neighbors, which do not divide rows of 6 elements}}
   %x = tile.load_shared_vector %s[%c0] {vector_width = 4} : memref<6xf32, 3>
   return
 }

@@ -1,4 +1,4 @@
-"""Tiles of rank 1 whose elements are cut into equal parts, or joined with their neighbours.
+"""Tiles of rank 1 whose elements are cut into equal parts, or joined with their neighbors.
 
 source   0   1   2   3            coordinates of `refined(layout, 2)`
 parts   0 1 2 3 4 5 6 7           a thread that holds source element 2 holds parts 4 and 5, in registers
