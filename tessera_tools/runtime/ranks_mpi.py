@@ -316,4 +316,8 @@ def _first_to_end(text: str, begun: dict[str, int]) -> tuple[int | None, str]:
     """
     banner, how = _BANNER.search(text), _HOW.search(text)
     rank = begun.get(banner[1]) if banner is not None else None
-    return rank, f"it ended without a result: {how[1]}" if how is not None else "it ended without a result"
+    if how is None:
+        return rank, "it ended without a result"
+    # mpiexec kills the other ranks when one ends, and may name one of those.
+    who = "it or another rank" if how[1].startswith("Killed") else "it"
+    return rank, f"{who} ended without a result: {how[1]}"
