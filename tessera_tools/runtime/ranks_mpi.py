@@ -316,4 +316,4 @@ def _first_to_end(text: str, begun: dict[str, int]) -> tuple[int | None, str]:
     """
     banner, how = _BANNER.search(text), _HOW.search(text)
     rank = begun.get(banner[1]) if banner is not None else None
-    return rank, f"it ended without a result: {how[1]}" if how is not None else "it ended without a result"
+    return rank, f"it exited without a result: {how[1]}" if how is not None else "it exited without a result"
