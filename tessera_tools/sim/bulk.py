@@ -189,11 +189,8 @@ def _end_of_cta(cta: Cta) -> None:
         late &= threads < cluster.clocks.warps
         if late.any():
             first = np.flatnonzero(late)
-            barriers = {
-                offset // history.grain
-                for rank, offset in cluster.state.get("mbarrier", {})
-                if rank == cta.rank
-            }
+            places = [offset for rank, offset in cluster.state.get("mbarrier", {}) if rank == cta.rank]
+            barriers = {(offset + byte) // history.grain for offset in places for byte in range(8)}
             # An arrive at an object that nobody waits for any more: PTX forbids it, and it does no harm in practice.
             data = [index for index in first if index not in barriers]
             at = int((data or first)[0])

@@ -55,3 +55,21 @@ def test_the_main_loop_is_short() -> None:
     assert ptx.count("wgmma.mma_async.sync.aligned.m64n256k16") == 4
     assert ptx.count("cp.async.bulk.tensor.2d.shared::cta.global") == 5
     assert ptx.count("mma.sync") == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["gemm_f16_128x256x64", "gemm_nt_bias_f16_128x128x64", "attention_causal_bf16_d128"]
+)
+def test_the_corpus_is_asynchronous_to_ptxas(name: str) -> None:
+    """wgmma and TMA are there, and ptxas neither serializes nor ignores anything (C7507, C7510 to C7514)."""
+    text = (Path(__file__).parents[1] / "corpus" / f"{name}.mlir").read_text()
+    made = compiled(text, "sm_90a")
+    assert "wgmma.mma_async" in made.ptx and "cp.async.bulk.tensor" in made.ptx
+    result = compile_text(
+        made.ptx, "ptx", Options(lookup("sm_90a"), until="cubin", ptxas=require_tool("ptxas"))
+    )
+    assert result.report is not None
+    used = result.report.functions[name]
+    assert (used.spill_stores, used.spill_loads) == (0, 0)
+    assert [m.text for m in result.report.messages if "C75" in m.text] == []
+    assert [w for w in result.warnings if "C75" in w or "serializ" in w] == []

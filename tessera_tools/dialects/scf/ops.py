@@ -531,4 +531,6 @@ class IndexSwitch(
                 raise self.error(f"has duplicate case value: {value}")
             seen.add(value)
         for inner in self.regions:
+            if inner.entry.arguments:
+                raise self.error("expects regions without arguments")
             verify_yield(self, inner, self.result_types)

@@ -255,11 +255,12 @@ def _before_a_loop() -> Kernel:
     body += "  %sum, %end = for %i in (%zero to %two, step %one) : tile<i32> iter_values(%acc = %none, %t = %s) -> "
     body += f"({HALF_TILE}, token) {{\n" + load_half("y", "%bh", "%zero", "%t")
     body += f"  %z = addf %acc, %y : {HALF_TILE}\n  continue %z, %yT : {HALF_TILE}, token\n  }}\n"
-    body += store("r", "%x", "%bp", "%zero", "%end") + store("q", "%sum", "%bh", "%zero", "%r", half=True)
+    body += f"  %w = addf %x, %x : {TILE}\n  %h = addf %sum, %sum : {HALF_TILE}\n"
+    body += store("r", "%w", "%bp", "%zero", "%end") + store("q", "%h", "%bh", "%zero", "%r", half=True)
 
     def make(rng: np.random.Generator) -> Any:
         a, b = numbers(rng, 1), numbers(rng, 1)
-        after = a.copy()
+        after = 2 * a
         after[:, :, : SQUARE // 2] *= 2
         return [a, b, SQUARE], {1: after}
 
@@ -301,13 +302,13 @@ def _in_a_branch() -> Kernel:
         store("q", "%z", "%ch", "%zero", half=True)
         + "  yield %zT : token\n  } else {\n  yield %s : token\n  }\n"
     )
-    body += store("r", "%x", "%bp", "%zero", "%after")
+    body += f"  %w = addf %x, %x : {TILE}\n" + store("r", "%w", "%bp", "%zero", "%after")
 
     def make(rng: np.random.Generator) -> Any:
         a, b, c = numbers(rng, 1), numbers(rng, 1), numbers(rng, 1)
         after = c.copy()
         after[:, :, : SQUARE // 2] = a[:, :, : SQUARE // 2]
-        return [a, b, c, SQUARE], {1: a, 2: after}
+        return [a, b, c, SQUARE], {1: 2 * a, 2: after}
 
     return Kernel(entry("abc", body), 2, make)
 

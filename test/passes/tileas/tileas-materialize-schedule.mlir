@@ -1,0 +1,88 @@
+// RUN: tessera-opt %s --tileas-materialize-schedule --split-input-file --verify-diagnostics -o %t
+// RUN: filecheck %s --input-file %t
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<64x64xf32>
+
+// A loop of loads and a product: the producer has the loop and the loads, the consumer the product and the store.
+// CHECK-LABEL: nv_tileaa.func @gemm
+// CHECK-SAME: num_warps = 8
+// CHECK: nv_tileas.make_tiled_tma_desc %{{.*}}, box = [64, 64]
+// CHECK: nv_tileas.async.pipeline.create_pipeline stages = 4, producers = 1, consumers = 4
+// CHECK: nv_tileas.async.pipeline.agent_switch num_warps = [1, 4] warp_id = [0, 4] {
+// CHECK: scf.for
+// CHECK: nv_tileas.async.pipeline.produce_one
+// CHECK-COUNT-2: nv_tileas.async.tiled_tma_load
+// CHECK: }, {
+// CHECK: scf.for
+// CHECK-NOT: nv_tileas.tiled_load
+// CHECK: nv_tileas.async.pipeline.consume_one
+// CHECK: nv_tileas.async.dot
+// CHECK: nv_tileas.async.dot_wait
+// CHECK: nv_tileas.async.pipeline.consumer_release
+// CHECK: nv_tileas.tiled_store
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @gemm(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<64x64xf32>
+
+// Nothing is known of the stride: the kernel stays as it is.
+// CHECK-LABEL: nv_tileaa.func @stride
+// CHECK-NOT: agent_switch
+// CHECK: nv_tileas.dot
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @stride(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %c = arith.constant dense<0.0> : !acc
+    // expected-remark @below {{reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume}}
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
+    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
+    %d = nv_tileas.dot %x, %y, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<32x64xf32>
+
+// CHECK-LABEL: nv_tileaa.func @rows
+// CHECK-NOT: agent_switch
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @rows(%x: f16) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %a = nv_tileaa.splat %x : f16 -> tensor<32x64xf16>
+    %b = nv_tileaa.splat %x : f16 -> tensor<64x64xf16>
+    %c = arith.constant dense<0.0> : !acc
+    // expected-remark @below {{multiplies 32x64x64; wgmma has 64 rows, at least 8 columns and 16 terms}}
+    %d = nv_tileas.dot %a, %b, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<32x64xf16>, tensor<64x64xf16>, !acc
+    nv_tileaa.return
+  }
+}
