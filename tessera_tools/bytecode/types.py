@@ -65,7 +65,7 @@ class TypeTable:
     def get(self, index: int, cursor: Cursor) -> Type:
         """Type number `index`; `cursor` is where it is named, for the error."""
         if index >= len(self.found):
-            cursor.fail(f"type {index} is named, but there are only {len(self.found)}")
+            cursor.fail(f"type {index} is out of range: there are only {len(self.found)}")
         known = self.found[index]
         if known is None:
             if self._depth >= MAX_DEPTH:
@@ -96,7 +96,7 @@ class TypeTable:
             c.fail(f"unknown type tag {tag}", at=0)
         since = simple[1] if simple is not None else _SINCE.get(tag, 1)
         if since > self.version.minor:
-            c.fail(f"type tag {tag} exists since 13.{since}, but the file is of version {self.version}", at=0)
+            c.fail(f"type tag {tag} was added in 13.{since}, but the file has version {self.version}", at=0)
         if simple is not None:
             return simple[0]
         assert reader is not None
@@ -179,7 +179,7 @@ _READERS: dict[int, Callable[[TypeTable, Cursor], Type]] = {
 def _case(c: Cursor, attribute: Any) -> Any:
     number = c.varint()
     if number >= len(attribute.cases):
-        c.fail(f"{number} is no case of {attribute.name}; expected less than {len(attribute.cases)}")
+        c.fail(f"{number} is not a case of {attribute.name}; expected less than {len(attribute.cases)}")
     return attribute(attribute.cases[number])
 
 

@@ -22,7 +22,7 @@ def coarsened(layout: LinearLayout, parts: int) -> LinearLayout:
     """What each coordinate is a part of: f'(…) = f(…) // parts.  `parts` is a power of two."""
     ((name, size),) = layout.outs
     if size % parts:
-        raise LayoutError(f"{size} elements are no multiple of {parts}: {layout}")
+        raise LayoutError(f"{size} elements are not a multiple of {parts}: {layout}")
     bases = {key: [(basis[0] // parts,) for basis in vectors] for key, vectors in layout.bases.items()}
     return LinearLayout(bases, [(name, size // parts)])
 

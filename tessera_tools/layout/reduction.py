@@ -208,7 +208,7 @@ def plan_scan(layout: LinearLayout, axis: int) -> Scan:
     """The scan of a tile along `axis`.  LayoutError unless `is_scannable`."""
     holders = _holders(layout, axis)
     if holders is None:
-        raise LayoutError(f"the coordinate of axis {axis} is no selection of bits in {layout}")
+        raise LayoutError(f"the coordinate of axis {axis} is not a selection of bits in {layout}")
     registers = Elimination(layout.dim_columns("register"))
     found = span([1 << bit for bit in registers.pivots])
     by_element = {apply_columns(layout.dim_columns("register"), register): register for register in found}

@@ -158,7 +158,7 @@ def test_a_child_that_hangs_is_ended_at_the_time_limit():
         worker.info()
         os.kill(worker._pid, signal.SIGSTOP)
         begin = time.monotonic()
-        with pytest.raises(ToolError, match=r"LLVM was still compiling after 0.5 s, and was ended"):
+        with pytest.raises(ToolError, match=r"LLVM was still compiling after 0.5 s and was stopped"):
             worker.compile(VECTOR_ADD, **SM_80)
         assert time.monotonic() - begin < 10
         assert worker.compile(VECTOR_ADD, **SM_80).texts["ptx"]

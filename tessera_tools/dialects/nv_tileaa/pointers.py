@@ -163,9 +163,7 @@ def _check_axis(op: Any, pointers: Type) -> None:
 
 def _check_width(op: Any, moved: Type) -> None:
     if op.axis is None and op.copy_atom.bits > least_bits(element_type(moved)):
-        raise op.error(
-            f"moves several elements at a time by its atom {op.copy_atom}; expected 'axis', along which they lie"
-        )
+        raise op.error(f"moves several elements per access with its atom {op.copy_atom}; expected an 'axis'")
 
 
 def _check_ordering(op: Any, noun: str, last: str) -> None:

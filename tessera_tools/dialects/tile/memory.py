@@ -118,7 +118,7 @@ class Fill(Op, name="tile.fill", traits=(MemoryEffects(write("dest")),)):
 
 
 class MaskFill(Op, name="tile.mask_fill", traits=(MemoryEffects(write("dest")),)):
-    """Every element of this thread's fragment becomes a number; stands under a condition that differs by thread."""
+    """Every element of this thread's fragment becomes a number; is under a thread-dependent condition."""
 
     dest = operand(FRAGMENT)
     value = operand(NUMBER)
@@ -244,7 +244,7 @@ class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("valu
     def verify_op(self) -> None:
         value, dest = self.value.type, self.dest.type
         if value.rank != dest.rank or value.element is not dest.element:
-            raise self.error(f"stores {value} to {dest}: ranks and element types must agree")
+            raise self.error(f"stores {value} to {dest}: ranks and element types must match")
         check_cache_policy(self)
 
 

@@ -29,7 +29,7 @@ class SymbolDCE(Pass):
 
     def run(self, op: Operation, context: PassContext) -> bool:
         if not is_symbol_table(op):
-            raise op.error("was scheduled to run under SymbolDCE, but is no symbol table")
+            raise op.error("was scheduled to run under SymbolDCE, but is not a symbol table")
         work = _Work(op)
         work.table(op, hidden=_is_hidden(op))
         work.run()

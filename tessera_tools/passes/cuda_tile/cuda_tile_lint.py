@@ -1,7 +1,7 @@
 """`cuda-tile-lint`: emit remarks about slow code and likely mistakes in a cuda_tile program; it changes nothing.
 
 k.mlir:7:3: remark: the base address is known to be a multiple of 1 bytes only; … [unaligned-base]
-note: assume div_by<16> of the pointer, if it is so
+note: assume div_by<16> of the pointer, if that holds
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ class CudaTileLint(Pass):
 
         for rule in self.disable:
             if rule not in RULES:
-                raise OptionError(
-                    f"no rule is called '{rule}'; expected some of {', '.join(RULES)}", "disable"
-                )
+                raise OptionError(f"unknown rule '{rule}'; expected {', '.join(RULES)}", "disable")
 
     def run(self, op: Operation, context: PassContext) -> bool:
         from tessera_tools.passes.cuda_tile.lint_rules import CHECKS, RULES, Scope, stores_of

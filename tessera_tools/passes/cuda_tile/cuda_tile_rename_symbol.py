@@ -52,7 +52,9 @@ class CudaTileRenameSymbol(Pass):
             raise failure
         table = nearest_symbol_table(symbol.parent_op)
         if table is not None and SymbolTable(table).lookup(self.new_name) not in (None, symbol):
-            raise PassFailure(f"a symbol named '{self.new_name}' stands beside it already", symbol.location)
+            raise PassFailure(
+                f"a symbol named '{self.new_name}' already exists in the same symbol table", symbol.location
+            )
         if self.update_uses:
             replace_all_symbol_uses(symbol, self.new_name)
         symbol.attributes["sym_name"] = StringAttr(self.new_name)

@@ -54,7 +54,7 @@ def _product(op: Any) -> MulF | str:
     """The product on the left of `op`, or why there is none to fuse."""
     product = op.lhs.defining_op
     if not isinstance(product, MulF) or not product.result.has_one_use:
-        return "the left operand is no product that is used here alone"
+        return "the left operand is not a product that is used here alone"
     if product.rounding_mode is not op.rounding_mode or product.flush_to_zero is not op.flush_to_zero:
         return "the two round differently"
     return product

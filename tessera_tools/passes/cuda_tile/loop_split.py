@@ -110,7 +110,7 @@ def _find(loop: Any, branch: Any, threshold: int) -> _Split | str:
         return "a hint says not to"
     compare = branch.condition.defining_op
     if not isinstance(compare, CmpI) or compare.parent is not loop.body.entry:
-        return "the condition is no comparison in the loop's body"
+        return "the condition is not a comparison in the loop's body"
     if compare.signedness.value != _signedness(loop).value:
         return "the comparison and the loop differ in signedness"
     predicate = compare.comparison_predicate.value

@@ -31,7 +31,9 @@ def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[V
     places = buffer.layout.invert()
     last = f"dim{len(indices) - 1}"
     if count > buffer.type.tile[-1] or not _together(places, last, count):
-        raise Refusal(f"the layout of {buffer.type} does not keep {count} neighbors of a row together")
+        raise Refusal(
+            f"the layout of {buffer.type} does not store {count} neighboring elements of a row contiguously"
+        )
     expression = as_xor_expression(places, constant_dim="")
     up = scale.bit_length() - 1
     parts: list[Int] = []
@@ -93,7 +95,9 @@ def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int
             continue
         other = user.value if isinstance(user, nv_tileas.Spill) else user.res
         if nv_tileas.layout_of(other.type) != layout:
-            raise Refusal(f"{type} is kept in a buffer with {other.type}, which lies otherwise in threads")
+            raise Refusal(
+                f"{type} shares a buffer with {other.type}, which is distributed differently over threads"
+            )
     count = layout.in_size("register")
     size, threads = element_bytes(type.element), low.unit.threads
     if count * size * threads > buffer.stage_bytes:

@@ -183,8 +183,8 @@ def _vector(op: Any, layout: LinearLayout) -> int:
     held = access_vector(op, layout)
     if held < wanted:
         raise op.error(
-            f"moves {wanted} elements at a time by its atom {op.atom}, but a thread holds {held} neighbors in its "
-            "layout; choose a narrower atom"
+            f"moves {wanted} elements per access with its atom {op.atom}, but each thread holds {held} contiguous "
+            "elements; choose a narrower atom"
         )
     return wanted
 

@@ -68,8 +68,8 @@ class _Elements:
         held = contiguous_elements(layout, axis, wanted, wanted, wanted)
         if held < wanted:
             raise op.error(
-                f"moves {wanted} elements at a time by its atom {op.copy_atom}, but a thread holds {held} neighbors "
-                "in its layout; choose a narrower atom"
+                f"moves {wanted} elements per access with its atom {op.copy_atom}, but each thread holds "
+                f"{held} contiguous elements; choose a narrower atom"
             )
         return groups_along(layout, axis, wanted)
 

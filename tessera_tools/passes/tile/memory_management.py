@@ -72,7 +72,9 @@ class TileMemoryManagement(Pass):
             if not function.body.blocks:
                 continue
             if len(function.body.blocks) != 1:
-                raise function.error("has unstructured control flow; loops and branches of scf are supported")
+                raise function.error(
+                    "has unstructured control flow; only scf loops and branches are supported"
+                )
             accesses = Accesses(
                 function, fragments_of(function, partly=True), divergent_values(function), target
             )
@@ -106,7 +108,7 @@ class TileMemoryManagement(Pass):
             context.remark(
                 place.location,
                 f"{still}fragments and operands take {peak} registers of each thread here, and {spiller.limit} are "
-                "left for them; none that this does not use can be spilled to shared memory",
+                "left for them; no other fragment can be spilled to shared memory",
                 source=self.name, rule="registers", category="missed", function=name,
             )  # fmt: skip
 
@@ -120,7 +122,7 @@ class TileMemoryManagement(Pass):
                 context.count("unknown")
                 context.remark(
                     unknown.op.location,
-                    f"the bank conflicts of this access are not known, so that the swizzle of {alloc.res.type} stays",
+                    f"the bank conflicts of this access are not known; keeping the swizzle of {alloc.res.type}",
                     source=self.name, rule="unknown-access", category="analysis", function=function.sym_name.value,
                 )  # fmt: skip
             elif self.swizzle and found:
