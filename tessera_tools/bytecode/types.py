@@ -72,7 +72,7 @@ class TypeTable:
     def get(self, index: int, cursor: Cursor) -> Type:
         """Type number `index`; `cursor` is where it is named, for the error."""
         if index >= len(self.found):
-            cursor.fail(f"type {index} is named, but there are only {len(self.found)}")
+            cursor.fail(f"type {index} is out of range: there are only {len(self.found)}")
         known = self.found[index]
         if known is None:
             if self._depth >= MAX_DEPTH:
@@ -189,7 +189,7 @@ _READERS: dict[int, Callable[[TypeTable, Cursor], Type]] = {
 def _case(c: Cursor, attribute: Any) -> Any:
     number = c.varint()
     if number >= len(attribute.cases):
-        c.fail(f"{number} is no case of {attribute.name}; expected less than {len(attribute.cases)}")
+        c.fail(f"{number} is not a case of {attribute.name}; expected less than {len(attribute.cases)}")
     return attribute(attribute.cases[number])
 
 

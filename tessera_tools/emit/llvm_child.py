@@ -353,7 +353,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def frame(head: dict[str, object], texts: list[bytes]) -> bytes:
-    """Eight bytes of length, then the marshalled head (which lists the texts' lengths), then the texts.
+    """Eight bytes of length, then the marshaled head (which lists the texts' lengths), then the texts.
 
     `marshal` is no format for strangers; both ends are the same interpreter, and it needs no import of
     `json`, which would be a tenth of the start.

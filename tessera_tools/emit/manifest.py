@@ -200,7 +200,7 @@ class _Reader:
         return self.take(key, "a number of 0 or more", _count)
 
     def text(self, key: str) -> str:
-        return self.take(key, "a text that is not empty", lambda v: v if isinstance(v, str) and v else None)
+        return self.take(key, "a non-empty string", lambda v: v if isinstance(v, str) and v else None)
 
     def items(self, key: str) -> list[object]:
         return self.take(key, "a list", lambda v: v if isinstance(v, list) else None)
@@ -280,7 +280,7 @@ def _read_manifest(data: object, name: str) -> Manifest:
     names = [kernel.name for kernel in manifest.kernels]
     for kernel in names:
         if names.count(kernel) > 1:
-            raise ToolError(f"{name}: two kernels are called '{kernel}'")
+            raise ToolError(f"{name}: two kernels have the name '{kernel}'")
     return manifest
 
 

@@ -261,7 +261,7 @@ class Worker:
         self._discard()
         limit = _START_LIMIT if doing == "starting" else self._time_limit
         raise ToolError(
-            f"LLVM was still {doing} after {limit:g} s, and was ended",
+            f"LLVM was still {doing} after {limit:g} s and was stopped",
             f"{self._size}a smaller tile or a lower -O compiles faster; --llvm-timeout sets the limit",
             details="\n".join(self._said()),
         )

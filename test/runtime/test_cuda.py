@@ -131,7 +131,7 @@ def test_tensor_maps_of_the_manifest_are_encoded_by_the_driver(monkeypatch: pyte
 
 def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, devices=0)
-    with pytest.raises(DiagnosticError, match="there is no GPU to use: cuInit failed: CUDA_ERROR_NO_DEVICE"):
+    with pytest.raises(DiagnosticError, match="no usable GPU: cuInit failed: CUDA_ERROR_NO_DEVICE"):
         device("cuda")
 
 

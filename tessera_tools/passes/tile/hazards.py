@@ -215,8 +215,8 @@ class TileHazards(Hazards):
                 # What an earlier iteration of a loop around did is before the branch, too.
                 if not all(_is_around(around, access.loops) for access in inside):
                     raise op.error(
-                        "meets an access by other threads under a condition that differs by thread, where no barrier "
-                        "may stand; move one of them out"
+                        "meets an access by other threads under a thread-dependent condition, where a barrier is "
+                        "not allowed; move one of them out"
                     )
                 place = super().place(around, reasons)
                 around = place

@@ -36,7 +36,7 @@ class RemoveLayoutConversions(Pass):
     """Remove and propagate layout conversions."""
 
     name: ClassVar = "tileas-remove-layout-conversions"
-    summary: ClassVar = "propagate layouts so that fewer conversions remain"
+    summary: ClassVar = "propagate layouts to remove conversions"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "layouts on every tensor"
     ensures: ClassVar = "no conversion between equal layouts, of a conversion, or of a constant"
