@@ -89,7 +89,7 @@ class DebugTable:
         if number == 0:
             return UNKNOWN
         if number > len(self.found):
-            c.fail(f"debug attribute {number} is named, but there are only {len(self.found)}")
+            c.fail(f"debug attribute {number} is out of range: there are only {len(self.found)}")
         known = self.found[number - 1]
         if known is None:
             if self._depth >= MAX_DEPTH:
