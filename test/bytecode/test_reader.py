@@ -157,10 +157,20 @@ def test_an_unknown_type_tag() -> None:
     assert "unknown type tag 99" in refusal(kernel(varint(58, 4) + RETURN, types=[b"\x63"]))[0]
 
 
-@pytest.mark.parametrize(("tag", "since"), [(b"\x12", 2), (b"\x13", 3), (b"\x16", 3), (b"\x82\x01", 4)])
-def test_a_type_younger_than_the_file(tag: bytes, since: int) -> None:
+@pytest.mark.parametrize(
+    ("tag", "name", "since"),
+    [
+        (b"\x12", "Float8E8M0FNU", 2),
+        (b"\x13", "Float4E2M1FN", 3),
+        (b"\x14", "GatherScatterView", 3),
+        (b"\x15", "StridedView", 3),
+        (b"\x16", "i4", 3),
+        (b"\x82\x01", "fnv8E5M3FNU", 4),
+    ],
+)
+def test_a_type_younger_than_the_file(tag: bytes, name: str, since: int) -> None:
     message, _ = refusal(kernel(varint(58, 4) + RETURN, types=[tag], minor=since - 1))
-    assert f"was added in 13.{since}, but the file has version 13.{since - 1}" in message
+    assert f"type '{name}' requires bytecode version 13.{since}+, file version is 13.{since - 1}" in message
 
 
 def test_a_view_of_a_0d_array_names_the_frontend_s_construct() -> None:

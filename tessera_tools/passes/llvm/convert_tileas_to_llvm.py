@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 # The families register their lowerings when they are imported.
 from tessera_tools.diagnostics import Refusal
-from tessera_tools.dialects import func, llvm
+from tessera_tools.dialects import func, llvm, nv_tileaa
 from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, VoidType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Block, Operation, Region
@@ -145,6 +145,13 @@ def _global_smem(module: Operation) -> Operation:
     )
 
 
+def _returns_nothing(function: Any) -> None:
+    """Raises at what returns a value from a kernel: a launch has nowhere to put it."""
+    for op in function.walk():
+        if isinstance(op, func.Return | nv_tileaa.Return) and op.op_operands:
+            raise op.error("Kernel functions do not support return with operands")
+
+
 def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     """Replace one kernel by an llvm.func; its bytes of shared memory."""
     threads = function.attributes.get("nvvm.reqntid")
@@ -152,6 +159,7 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
         raise function.error(
             "is a kernel without a block size: expected nvvm.reqntid = array<i32: N>, whole warps"
         )
+    _returns_nothing(function)
     allocation = recorded(function, target)
     try:
         types = [converted(t) for t in function.signature.inputs]

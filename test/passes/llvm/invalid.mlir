@@ -184,3 +184,24 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  func.func @lost(%x: i32) -> i32 attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+    // expected-error @below {{Kernel functions do not support return with operands}}
+    return %x : i32
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  func.func @lost_early(%x: i32, %c: i1) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+    nv_tileaa.if %c {
+      // expected-error @below {{Kernel functions do not support return with operands}}
+      nv_tileaa.return %x : i32
+    }
+    return
+  }
+}
