@@ -321,7 +321,7 @@ def test_a_launch_file_that_is_not_json(tmp_path: Path) -> None:
 
 
 def test_two_ways_of_arguments_are_refused(tmp_path: Path) -> None:
-    assert "--arg and --launch are two ways" in refused(launch_file(tmp_path), "--arg=i32:1")
+    assert "--arg and --launch both give arguments" in refused(launch_file(tmp_path), "--arg=i32:1")
 
 
 # -- bad input

@@ -88,7 +88,7 @@ def _check(function: Any) -> None:
         if any(len(region.blocks) > 1 for region in op.regions):
             raise op.error("has unstructured control flow; only scf loops and branches are supported")
         step = hazards.effects.get(op)
-        if step is None or not (hazards.synchronizes(op) or any(a.under_way for a in step.accesses)):
+        if step is None or not (hazards.synchronizes(op) or any(a.in_flight for a in step.accesses)):
             continue
         around = op.parent_op
         while around is not None and around is not function:

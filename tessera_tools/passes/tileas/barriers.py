@@ -129,7 +129,7 @@ class _Analysis(Hazards):
             return False
         if self._only_by_thread(earlier, later):
             return False
-        if not earlier.under_way:
+        if not earlier.in_flight:
             if earlier.buffer is not later.buffer:
                 return True
             # Of a slot for spilled tiles, each thread has its own part; an mbarrier is what threads meet at.
