@@ -54,7 +54,7 @@ def test_a_recurrence_over_two_iterations_costs_half() -> None:
 
 
 def test_a_circle_within_an_iteration_is_refused() -> None:
-    with pytest.raises(SchedulingError, match="form a circle"):
+    with pytest.raises(SchedulingError, match="form a cycle"):
         schedule([{"alu": 1}] * 2, [Dependence(0, 1, 1), Dependence(1, 0, 1)])
 
 

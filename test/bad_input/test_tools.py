@@ -158,7 +158,7 @@ def test_nvdisasm_that_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     require_tool("ptxas")
     monkeypatch.setenv("TESSERA_NVDISASM", "/bin/true")
     result = run("tessera-translate", "--mlir-to-sass", cwd=tmp_path, stdin=KERNEL.encode())
-    refused(result, "wrote nothing", positioned=False)
+    refused(result, "wrote no output", positioned=False)
 
 
 @pytest.mark.parametrize("name", ['"my kernel"', '"a.b"', '"1x"', '"$"', '"%x"', '""', '"\u00e9"', "WARP_SZ"])
@@ -169,7 +169,7 @@ def test_a_kernel_name_that_ptx_cannot_spell(name: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         stdin=KERNEL.replace("@kernel", f"@{name}").encode(),
     )
-    refused(result, "<stdin>:2:3: error: .*is no identifier of PTX")
+    refused(result, "<stdin>:2:3: error: .*is not a PTX identifier")
 
 
 def test_a_name_of_a_global_that_ptx_cannot_spell(tmp_path: Path) -> None:
@@ -184,5 +184,5 @@ def test_a_name_of_a_global_that_ptx_cannot_spell(tmp_path: Path) -> None:
         )
         for word in ("public", "private")
     )
-    refused(seen, "<stdin>:2:3: error: .*is no identifier of PTX")
+    refused(seen, "<stdin>:2:3: error: .*is not a PTX identifier")
     assert hidden.exit_code == 0, hidden.stderr

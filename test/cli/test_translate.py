@@ -211,7 +211,7 @@ def test_broken_llvm_ir_is_refused() -> None:
 
 def test_ptx_cannot_be_raised() -> None:
     _, err = translate("--mlir-to-llvmir", stdin=b".version 8.0\n.target sm_80\n", status=1)
-    assert "cannot be turned back" in err
+    assert "cannot be converted back" in err
 
 
 def test_broken_ir_is_refused_at_its_place() -> None:

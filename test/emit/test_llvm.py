@@ -44,7 +44,7 @@ def test_a_ptxas_too_old_for_the_target_is_refused():
 
 def test_an_llvm_too_old_for_the_target_is_refused():
     old = LlvmInfo((19, 1, 0), LLVM.cpus, (70, 80, 85), 0.0)
-    with pytest.raises(ToolError, match=r"this LLVM writes PTX 8\.5 at most; 'sm_100' needs 8\.6"):
+    with pytest.raises(ToolError, match=r"this LLVM emits PTX 8\.5 at most; 'sm_100' needs 8\.6"):
         choose_ptx_version(old, lookup("sm_100"), 90)
 
 

@@ -167,7 +167,7 @@ module attributes {tile.mesh = #tile.mesh<x = 2>} {
         ),
         (
             "%i = arith.constant 3 : index\n    tile.causal_mask %d, %i, %i, %x : memref<64x64xf32, 5>",
-            "is not supported in a function on the host",
+            "is not supported in a host function",
         ),
         (
             "%e = tile.mma %A, %A : memref<64x64xf16>, memref<64x64xf16> -> memref<64x64xf64, 5>",

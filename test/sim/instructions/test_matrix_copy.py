@@ -135,5 +135,5 @@ def test_movmatrix_transposes_in_registers():
     "form", ["m8n8.x1.shared.b8", "m16n16.x1.shared.b8", "m16n16.x4.trans.shared.b8", "m8n16.x1.shared.b8x16"]
 )
 def test_what_is_no_form_is_refused(form: str):
-    with pytest.raises(DiagnosticError, match="no form of it"):
+    with pytest.raises(DiagnosticError, match="not a form of this instruction"):
         sim.load(kernel(f"ldmatrix.sync.aligned.{form} {{%r0}}, [%r1];"), file="k.ptx")
