@@ -144,6 +144,11 @@ def _operands(dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder) -> tuple[Box
     rows = [r for r in PRODUCTS if r.primitive == WGMMA and types[0] in r.operands and types[1] in r.operands]
     if dot.atom.primitive != MMA or not any(types[2] in r.accumulators for r in rows):
         raise Refusal(dot, f"multiplies {types[0]} by {types[1]} into {types[2]}, which wgmma does not")
+    around = dot.parent_op
+    while around is not None and not isinstance(around, nv_tileaa.Func):
+        if not isinstance(around, scf.For):
+            raise Refusal(dot, f"stands in a '{around.name}', in which no consumer follows in this version")
+        around = around.parent_op
     (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
     if m % 64 or n < 8 or k % rows[0].k:
         raise Refusal(
