@@ -32,7 +32,7 @@ def test_extents_of_zero(extents: tuple[int, int, int]) -> None:
     assert check(case, fresh_seed()) == (None, True)
 
 
-@pytest.mark.parametrize("extra", ["branch", "load in branch", "ordered"])
+@pytest.mark.parametrize("extra", ["branch", "load in branch", "ordered", "joined"])
 def test_what_stays_as_it_is(extra: str) -> None:
     case = Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra=extra)
     assert check(case, fresh_seed()) == (None, False)
