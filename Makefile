@@ -33,6 +33,7 @@ test-fast: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(STAMP)

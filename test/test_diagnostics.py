@@ -68,7 +68,7 @@ def test_notes_follow_and_default_to_the_same_place() -> None:
     assert text == "a.mlir:1:1: error: bad\na.mlir:1:1: note: here\na.mlir:2:1: note: there\n"
 
 
-def test_colour_is_off_unless_asked() -> None:
+def test_color_is_off_unless_asked() -> None:
     diagnostic = Diagnostic("error", None, "bad")
     assert "\x1b" not in render(diagnostic)
     assert "\x1b[1;31merror:\x1b[0m bad" in render(diagnostic, color=True)

@@ -95,7 +95,14 @@ def test_output_of_just_the_limit_is_no_flood():
     assert len(done.stdout) == 1000
 
 
-PARENT = """\
+DEFAULT_SIGNALS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+"""A shell that runs the tests in the background has them ignore Ctrl-C, and so would their children."""
+
+PARENT = (
+    f"""\
+{DEFAULT_SIGNALS}signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
+    + """\
 import os, sys
 from tessera_tools import process
 from tessera_tools.cli.common import as_process
@@ -118,6 +125,7 @@ def copy():
 
 as_process(lambda argv: globals()[argv[1]]() or 0)
 """
+)
 
 
 @pytest.mark.parametrize("kind", ["program", "copy"])
@@ -161,8 +169,8 @@ def test_an_ignored_signal_stays_ignored(tmp_path: Path):
 
 
 def test_ctrl_c_while_a_command_is_loading_prints_no_traceback():
-    code = (
-        "import os, signal, sys, tessera_tools.cli.start as start\n"
+    code = DEFAULT_SIGNALS + (
+        "import os, sys, tessera_tools.cli.start as start\n"
         "class Interrupts:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'tessera_tools.cli.opt': os.kill(os.getpid(), signal.SIGINT)\n"

@@ -55,7 +55,7 @@ def sinh(x: Decimal) -> Decimal:
 
 
 def atan(x: Decimal) -> Decimal:
-    """The arcus tangent; the angle is halved until the series is short."""
+    """The arc tangent; the angle is halved until the series is short."""
     halvings = 0
     while abs(x) > Decimal("0.1"):
         x = x / (1 + (1 + x * x).sqrt())

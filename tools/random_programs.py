@@ -5,7 +5,7 @@
     program.inputs, program.outputs
 
 Every statement has the values that it defines and uses, so that a failing program can be made smaller. Nothing here is
-undefined behaviour: divisors are odd, shifts are less than the width, loops are short, indices are in bounds, atomics
+undefined behavior: divisors are odd, shifts are less than the width, loops are short, indices are in bounds, atomics
 of one array are of one kind. The statements are made in random_statements.py.
 
 A value is *exact* if IEEE arithmetic (or integer arithmetic) decides all its bits: such values are compared bit by bit

@@ -21,7 +21,7 @@ WIDEST_ACCESS = 128
 
 
 def contiguous_axis(view: MakeMemRef) -> int | None:
-    """The axis along which neighbours lie side by side: the last whose stride is the constant 1."""
+    """The axis along which neighbors lie side by side: the last whose stride is the constant 1."""
     strides = view.strides()
     return next((axis for axis in reversed(range(len(strides))) if strides[axis] == 1), None)
 
@@ -44,7 +44,7 @@ def unsigned_range(item: int | Value, facts: Facts) -> tuple[int, int]:
 def vector_elements(
     view: MakeMemRef, offsets: Sequence[int | Value], tile: RankedTensorType, facts: Facts
 ) -> int:
-    """The largest power of two V such that V neighbours along the contiguous axis may be moved by one access.
+    """The largest power of two V such that V neighbors along the contiguous axis may be moved by one access.
 
     Every vector then starts at a multiple of its own size, and lies wholly inside the view or wholly outside: V
     divides the extent and the offset of that axis (the extent not where the tile lies inside anyway), all other

@@ -417,10 +417,10 @@ RULES: dict[str, Rule] = {
 
 
 def pointer_vector(op: Any, axes: Axes) -> tuple[int | None, int]:
-    """(axis, elements) of the widest access of an nv_tileaa.load or store: so many neighbours along the axis have
+    """(axis, elements) of the widest access of an nv_tileaa.load or store: so many neighbors along the axis have
     addresses that follow one another from a multiple of their size, and masks that are equal.
 
-    With one element at a time, the axis is the one along which addresses lie closest, on which neighbouring threads
+    With one element at a time, the axis is the one along which addresses lie closest, on which neighboring threads
     should lie; None for a scalar, and where all that is known is nothing.
     """
     pointers = op.operands[0]

@@ -179,8 +179,8 @@ def _moved_about(op: Any, lanes: LaneValues, shape: Sequence[int]) -> list[tuple
     return list(cases)
 
 
-def touches_neighbours(op: Any, lanes: LaneValues) -> bool:
-    """Whether the lanes of every warp access neighbours along the last dimension, between them each once and without
+def touches_neighbors(op: Any, lanes: LaneValues) -> bool:
+    """Whether the lanes of every warp access neighbors along the last dimension, between them each once and without
     gaps, whatever the parts that all threads share are.
 
     For an access by element (`indices`, perhaps `vector_width`)."""

@@ -77,7 +77,7 @@ class Phases:
     def is_over(self, access: Access, wait: Access) -> bool:
         """Whether all threads that wait for a phase know that an access before is over: the phase is complete after
         the access, or those arrive at it who waited for such a phase."""
-        if access.completion is Completion.MBARRIER and access.under_way:
+        if access.completion is Completion.MBARRIER and access.in_flight:
             found = {access.barrier}
         else:
             # Only threads of the unit itself arrive for it.
@@ -103,7 +103,7 @@ class Phases:
 
     def _released(self, access: Access) -> set[Any]:
         """The phases that complete after an access."""
-        if access.completion is Completion.MBARRIER and access.under_way:
+        if access.completion is Completion.MBARRIER and access.in_flight:
             return {access.barrier}
         return {
             arrival.barrier
@@ -118,7 +118,7 @@ class Phases:
 
 def _arrives_for(arrival: Access, access: Access) -> bool:
     """Whether an arrival comes when an access before it is over: with the copies of its kind, if it is one."""
-    by = Completion.MBARRIER if not access.under_way else access.completion
+    by = Completion.MBARRIER if not access.in_flight else access.completion
     return arrival.completion is by
 
 

@@ -101,14 +101,14 @@ def fragments_of(function: Operation, *, partly: bool = False) -> Fragments:
             if not op.name.startswith("tile."):
                 if partly:
                     continue
-                raise op.error("gives a fragment; fragments are changed in place, and passed on by nothing")
+                raise op.error("returns a fragment; fragments are modified in place and cannot be results")
             shape = found.shape(value)
             if shape is None and (partly or not value.has_uses):
                 continue
             if shape is None:
                 raise op.error(
-                    "gives a fragment of a tile that nothing decides; expected it to meet the result of a tile.mma, or "
-                    "what is loaded from or stored to a matrix of static extents"
+                    "gives a fragment whose tile cannot be inferred; expected it to be used with the result of a "
+                    "tile.mma, or with a load from or store to a matrix of static extents"
                 )
             fragments.shapes[value] = shape
     return fragments
@@ -277,8 +277,8 @@ class _Extents:
         if len(shape) == 2 and even and prod(parts) == self.threads:
             return
         raise maker.error(
-            f"gives fragments of {_text(fragment)} of a tile of {_text(shape)}, which {self.threads} threads do not "
-            f"hold evenly; choose other fragments, or another {THREADS}"
+            f"gives fragments of {_text(fragment)} of a tile of {_text(shape)}, which cannot be distributed evenly "
+            f"over {self.threads} threads; choose other fragments, or another {THREADS}"
         )
 
     # -- threads
@@ -313,7 +313,7 @@ class _Extents:
 
 
 def declared_threads(function: Operation) -> int:
-    """The threads of a block as a function's attribute says; an error where it is no power of two from 32 to 1024."""
+    """The threads of a block by the function's attribute; an error unless it is a power of two from 32 to 1024."""
     attribute: Any = function.attributes.get(THREADS)
     if attribute is None:
         return DEFAULT_THREADS
@@ -355,7 +355,7 @@ def _product_shape(op: Any, found: _Extents) -> tuple[int, int] | None:
         if shape is None:
             return None
         if DYNAMIC in shape:
-            raise op.error(f"multiplies {value.type}; expected what lies in shared memory or registers")
+            raise op.error(f"multiplies {value.type}; expected an operand in shared memory or registers")
         extents.append(tuple(reversed(shape)) if transposed else tuple(shape))
     (m, k), (other, n) = extents
     if k != other:

@@ -60,7 +60,7 @@ class Access:
         return self.kind is not Kind.READ
 
     @property
-    def under_way(self) -> bool:
+    def in_flight(self) -> bool:
         return self.kind is Kind.WRITE and self.completion is not Completion.AT_ONCE
 
     @property
@@ -194,13 +194,13 @@ class Hazards:
     def place(self, op: Operation, reasons: list[Access]) -> Operation:
         """Before which op to order an access behind its reasons: the outermost loop around it that no reason lies in,
         nor the wait for one; the op itself if there is none."""
-        landed = {(access.op, access.buffer) for access in reasons if not access.under_way}
+        landed = {(access.op, access.buffer) for access in reasons if not access.in_flight}
         place = op
         around = op.parent_op
         while around is not None and around is not self.function:
             before = self.before.get(around, _NONE)
             if any(around.is_ancestor_of(access.op) for access in reasons) or any(
-                access.under_way and (access.op, access.buffer) in landed for access in before
+                access.in_flight and (access.op, access.buffer) in landed for access in before
             ):
                 break
             if getattr(around, "is_loop", False) or around.has_trait(RegionsRunTogether):
@@ -467,7 +467,7 @@ def after_barrier(op: Operation, pending: Pending) -> Pending:
     """What is pending behind a barrier that stands before an op: copies that are under way stay so, and so does what
     threads did that are not at the barrier."""
     unit = unit_of(op)
-    return frozenset(a for a in pending if a.under_way or (unit is not None and unit not in units_of(a.op)))
+    return frozenset(a for a in pending if a.in_flight or (unit is not None and unit not in units_of(a.op)))
 
 
 def _either(a: Pending | None, b: Pending | None) -> Pending | None:

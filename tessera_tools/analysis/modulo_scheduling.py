@@ -116,7 +116,7 @@ def recurrence_bound(count: int, dependences: Sequence[Dependence]) -> int:
     if _has_positive_circle(
         count, [(d.source, d.target, int(d.distance == 0)) for d in dependences if not d.distance]
     ):
-        raise SchedulingError("the dependences of one iteration form a circle")
+        raise SchedulingError("the dependences within one iteration form a cycle")
     low, high = 0, sum(max(d.latency, 0) for d in dependences)
     while low < high:
         middle = (low + high) // 2

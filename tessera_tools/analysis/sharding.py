@@ -97,7 +97,7 @@ def local_shape(shape: Sequence[int], sharding: Sharding, mesh: Mapping[str, int
         ranks = mesh[axis] if axis is not None else 1
         if extent % ranks:
             raise Refusal(
-                f"dimension {dim} has {extent} elements, which {ranks} ranks of '{axis}' do not divide"
+                f"dimension {dim} has {extent} elements, which is not divisible by the {ranks} ranks of '{axis}'"
             )
         found.append(extent // ranks)
     return tuple(found)

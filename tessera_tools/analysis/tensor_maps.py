@@ -29,21 +29,21 @@ def describe(view: Any, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
     """The map of boxes of a view, or why there is none."""
     memref = view.defining_op
     if memref is None or memref.name != "nv_tileaa.make_memref":
-        return "describes a view that no nv_tileaa.make_memref in the kernel makes"
+        return "describes a view that is not created by an nv_tileaa.make_memref in the kernel"
     base = expression_of(memref.base)
     if base is None or base.parameter is None or (base.times, base.plus) != (1, 0):
-        return "describes a view whose base is no parameter of the kernel"
+        return "describes a view whose base is not a kernel parameter"
     element = memref.res.type.element
     size = element_bytes(element)
     shape = [expression_of(extent) for extent in memref.extents()]
     strides = [expression_of(stride) for stride in memref.strides()]
     if any(e is None for e in (*shape, *strides)):
-        return "describes a view whose extents or strides do not follow from parameters of the kernel"
+        return "describes a view whose extents or strides are not derived from kernel parameters"
     if strides[-1] != Expression(None, 0, 1):
         return "describes a view whose last dimension has a stride other than 1"
     word = element_word(element)
     if word is None:
-        return f"describes a view of {element}, of which TMA has no tensors"
+        return f"describes a view of {element}, which TMA does not support"
     return TensorMap(
         base.parameter,
         word,

@@ -118,7 +118,7 @@ def read_dictionary(tables: Tables, c: Cursor, depth: int = 0) -> DictionaryAttr
         if not key:
             c.fail(f"invalid empty attribute name for DictionaryAttr element {number}", at=at)
         if key in found:
-            c.fail(f"the key '{key}' stands twice in a dictionary", at=at)
+            c.fail(f"the key '{key}' appears twice in a dictionary", at=at)
         found[key] = read_tagged(tables, c, depth + 1)
     return DictionaryAttr.of(found)
 

@@ -51,7 +51,7 @@ class Cursor:
         try:
             value = self.data[self.pos]
         except IndexError:
-            self.fail("the data ends where a byte was expected")
+            self.fail("unexpected end of data; expected a byte")
         self.pos += 1
         return value
 
@@ -74,7 +74,7 @@ class Cursor:
                     if shift > 63:
                         self.fail("a variable-length integer has more than 64 bits")
         except IndexError:
-            self.fail("the data ends in the middle of a variable-length integer")
+            self.fail("unexpected end of data in a variable-length integer")
         self.pos = pos
         # The Python frontend writes bit 64 of some doubles; the reference drops it, and so must we.
         return value & MAX_U64
@@ -89,14 +89,14 @@ class Cursor:
         at = self.pos
         value = self.varint()
         if value * least > len(self.data) - self.pos:
-            self.fail(f"{value} {noun} cannot fit in the {self.remaining} bytes that are left", at=at)
+            self.fail(f"{value} {noun} cannot fit in the {self.remaining} remaining bytes", at=at)
         return value
 
     def take(self, size: int, noun: str) -> bytes:
         """The next `size` bytes."""
         end = self.pos + size
         if end > len(self.data):
-            self.fail(f"{noun} takes {size} bytes, but only {self.remaining} are left")
+            self.fail(f"{noun} takes {size} bytes, but only {self.remaining} remain")
         found = self.data[self.pos : end]
         self.pos = end
         return found
@@ -106,7 +106,7 @@ class Cursor:
         self.pos += -self.pos % alignment
         if self.pos > len(self.data):
             self.pos = len(self.data)
-            self.fail("the data ends in padding")
+            self.fail("unexpected end of data in padding")
 
     def integers(self, width: int, noun: str) -> tuple[int, ...]:
         """A counted array of signed little-endian integers of `width` bytes."""

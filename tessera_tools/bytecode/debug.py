@@ -3,7 +3,7 @@
     function count │ pad 4 │ function × u32 first │ index count │ pad 8 │ index × u64 │ table of debug attributes
 
 Each function has a run of indices: its own position, then one for each op in the order of the function's body. Index 0
-is no position, index n the attribute n-1. An attribute is a tag and numbers, which name strings and other attributes.
+is no position, index n is attribute n-1. An attribute is a tag and numbers, which name strings and other attributes.
 Reading is lazy.
 """
 
@@ -81,7 +81,7 @@ class DebugTable:
             if known is None:
                 known = self.get(number, c)
             if not isinstance(known, Location):
-                c.fail(f"debug attribute {number} is no position of an operation")
+                c.fail(f"debug attribute {number} is not a position of an operation")
             yield known
 
     def get(self, number: int, c: Cursor) -> Attribute:
@@ -89,7 +89,7 @@ class DebugTable:
         if number == 0:
             return UNKNOWN
         if number > len(self.found):
-            c.fail(f"debug attribute {number} is named, but there are only {len(self.found)}")
+            c.fail(f"debug attribute {number} is out of range: there are only {len(self.found)}")
         known = self.found[number - 1]
         if known is None:
             if self._depth >= MAX_DEPTH:

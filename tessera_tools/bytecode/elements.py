@@ -14,7 +14,7 @@ from tessera_tools.ir.types import I1, FloatType, IntegerType, ShapedType
 def read_elements(type: ShapedType, entry: Cursor) -> DenseElementsAttr:
     """The elements of a tile from an entry of the constant section: size │ bytes."""
     if not isinstance(type.element, IntegerType | FloatType):
-        entry.fail(f"a constant must be of numbers, not of '{type.element}'", at=0)
+        entry.fail(f"a constant must have numeric elements, not '{type.element}'", at=0)
     size = entry.varint()
     data = entry.take(size, "the constant")
     count = type.num_elements

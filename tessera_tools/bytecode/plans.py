@@ -87,7 +87,7 @@ def _enum_codec(attribute: Any) -> ValueCodec:
         at = c.pos
         number = c.varint()
         if number >= len(made):
-            c.fail(f"{number} is no case of {attribute.name}; expected less than {len(made)}", at=at)
+            c.fail(f"{number} is not a case of {attribute.name}; expected less than {len(made)}", at=at)
         return made[number]
 
     return ValueCodec(read, lambda e, w, a: w.varint(attribute.cases.index(a.value)))

@@ -5,7 +5,7 @@
 
 Values are numbered in the order of definition: a function's arguments, then every result and block argument; what a
 region defines is forgotten where the region ends. Bodies are read with a stack of their own, so that no nesting
-exhausts Python's. Every count is compared with the bytes that are left before anything is made of it.
+exhausts Python's. Every count is compared with the remaining bytes before anything is made of it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def read_sections(c: Cursor) -> tuple[Version, dict[int, Cursor]]:
         length = c.varint()
         alignment = c.varint() if aligned else 1
         if alignment == 0 or alignment & (alignment - 1):
-            c.fail(f"the alignment of the {name} section, {alignment}, is no power of two", at=at)
+            c.fail(f"the alignment of the {name} section, {alignment}, is not a power of two", at=at)
         needed = ALIGNMENT.get(number, 1)
         if alignment % needed:
             c.fail(f"the {name} section must be aligned to {needed} bytes, found {alignment}", at=at)
@@ -113,7 +113,7 @@ def _read_header(c: Cursor) -> Version:
         c.fail(f"unsupported Tile version {major}.{minor}.{tag}, {supported}", at=at)
     if tag & 1:
         c.fail(
-            "the file uses preview features, whose encoding is not stable; export it without them", at=at + 2
+            "the file uses preview features, which have no stable encoding; export it without them", at=at + 2
         )
     if tag:
         c.fail(f"unsupported Tile version {major}.{minor}.{tag}, {supported}", at=at + 2)
@@ -145,7 +145,7 @@ class Tables:
         known = self._elements.get(key)  # type: ignore[arg-type]
         if known is None:
             if index >= len(self.constants):
-                c.fail(f"constant {index} is named, but there are only {len(self.constants)}")
+                c.fail(f"constant {index} is out of range: there are only {len(self.constants)}")
             if not isinstance(type, TileType):
                 c.fail(f"a constant must be a tile, not '{type}'")
             known = self._elements[index, type] = read_elements(type, self.constants.cursor(index))
@@ -208,7 +208,7 @@ class Reader:
             if extended:
                 visibility, constant = c.varint(), c.varint()
                 if visibility >= len(SymbolVisibilityAttr.cases):
-                    c.fail(f"{visibility} is no symbol visibility")
+                    c.fail(f"{visibility} is not a symbol visibility")
                 if visibility:
                     attributes["symbol_visibility"] = SymbolVisibilityAttr(
                         SymbolVisibilityAttr.cases[visibility]
@@ -236,10 +236,10 @@ class Reader:
             c.fail("the name of a function is empty")
         signature = self.tables.types.read(c)
         if not isinstance(signature, FunctionType):
-            c.fail(f"the signature of function '{name}' is no function type, but '{signature}'")
+            c.fail(f"the signature of function '{name}' is not a function type, but '{signature}'")
         flags = c.byte()
         if not flags & KERNEL:
-            c.fail(f"function '{name}' is no kernel; only kernels are supported", at=c.pos - 1)
+            c.fail(f"function '{name}' is not a kernel; only kernels are supported", at=c.pos - 1)
         if flags & ~(PRIVATE | KERNEL | HAS_HINTS):
             c.fail(f"unknown flags {flags:#x} of function '{name}'", at=c.pos - 1)
         locations = self.tables.debug.locations(c.varint(), c)
@@ -466,13 +466,13 @@ class BodyReader:
         return operands
 
     def _undefined(self) -> NoReturn:
-        self.c.fail(f"a value is used that is not defined; there are {len(self.values)}", at=self.c.pos - 1)
+        self.c.fail(f"use of an undefined value; there are {len(self.values)}", at=self.c.pos - 1)
 
     def _refuse(self, number: int, at: int) -> NoReturn:
         since = _SINCE.get(number)
         if since is not None and since > self.version.minor:
             self.c.fail(
-                f"opcode {number} ('{_WORDS[number]}') exists since 13.{since}, but the file is of version "
+                f"opcode {number} ('{_WORDS[number]}') was added in 13.{since}, but the file has version "
                 f"{self.version}",
                 at=at,
             )

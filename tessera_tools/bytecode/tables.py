@@ -71,7 +71,7 @@ class Strings:
     def get(self, index: int, cursor: Cursor) -> str:
         """String number `index`; `cursor` is where it is named, for the error."""
         if index >= len(self.found):
-            cursor.fail(f"string {index} is named, but there are only {len(self.found)}")
+            cursor.fail(f"string {index} is out of range: there are only {len(self.found)}")
         known = self.found[index]
         if known is None:
             try:

@@ -51,6 +51,13 @@ _FRONTEND = {
 _SIMPLE = {tag: (_simple(word), since) for tag, word, since in numbers.SIMPLE_TYPES}
 _SIMPLE_TAGS = {type: (tag, since) for tag, (type, since) in _SIMPLE.items()}
 _SINCE = {numbers.GATHER_SCATTER_VIEW: 3, numbers.STRIDED_VIEW: 3}
+_NAMES = {tag: word for tag, word, _ in numbers.SIMPLE_TYPES} | {
+    18: "Float8E8M0FNU",
+    19: "Float4E2M1FN",
+    numbers.GATHER_SCATTER_VIEW: "GatherScatterView",
+    numbers.STRIDED_VIEW: "StridedView",
+}
+"""Types by the names that the reference's messages give them."""
 
 
 class TypeTable:
@@ -65,7 +72,7 @@ class TypeTable:
     def get(self, index: int, cursor: Cursor) -> Type:
         """Type number `index`; `cursor` is where it is named, for the error."""
         if index >= len(self.found):
-            cursor.fail(f"type {index} is named, but there are only {len(self.found)}")
+            cursor.fail(f"type {index} is out of range: there are only {len(self.found)}")
         known = self.found[index]
         if known is None:
             if self._depth >= MAX_DEPTH:
@@ -96,7 +103,10 @@ class TypeTable:
             c.fail(f"unknown type tag {tag}", at=0)
         since = simple[1] if simple is not None else _SINCE.get(tag, 1)
         if since > self.version.minor:
-            c.fail(f"type tag {tag} exists since 13.{since}, but the file is of version {self.version}", at=0)
+            c.fail(
+                f"type '{_NAMES[tag]}' requires bytecode version 13.{since}+, file version is {self.version}",
+                at=0,
+            )
         if simple is not None:
             return simple[0]
         assert reader is not None
@@ -179,7 +189,7 @@ _READERS: dict[int, Callable[[TypeTable, Cursor], Type]] = {
 def _case(c: Cursor, attribute: Any) -> Any:
     number = c.varint()
     if number >= len(attribute.cases):
-        c.fail(f"{number} is no case of {attribute.name}; expected less than {len(attribute.cases)}")
+        c.fail(f"{number} is not a case of {attribute.name}; expected less than {len(attribute.cases)}")
     return attribute(attribute.cases[number])
 
 
@@ -215,15 +225,17 @@ class TypeWriter(InternTable):
             known = self._known[type] = self.intern(self._encode(type))
         return known
 
-    def _since(self, minor: int, what: str) -> None:
+    def _tag_since(self, tag: int, minor: int) -> None:
         if self.version.minor < minor:
-            raise Refusal(f"{what} requires bytecode version 13.{minor}+, but targeting {self.version}")
+            raise Refusal(
+                f"type '{_NAMES[tag]}' requires bytecode version 13.{minor}+, targeting {self.version}"
+            )
 
     def _encode(self, type: Any) -> bytes:
         w = Writer()
         simple = _SIMPLE_TAGS.get(type)
         if simple is not None:
-            self._since(simple[1], f"type '{type}'")
+            self._tag_since(*simple)
             w.varint(simple[0])
         elif isinstance(type, PointerType):
             w.byte(numbers.POINTER)
@@ -251,7 +263,7 @@ class TypeWriter(InternTable):
             w.integers(type.dimensions, 4)
             self._padding(w, type.padding)
         elif isinstance(type, StridedViewType):
-            self._since(3, f"type '{type}'")
+            self._tag_since(numbers.STRIDED_VIEW, _SINCE[numbers.STRIDED_VIEW])
             view = self.index(type.tensor_view)
             w.byte(numbers.STRIDED_VIEW)
             w.varint(type.padding is not None)
@@ -261,7 +273,7 @@ class TypeWriter(InternTable):
             w.integers(type.dim_map or tuple(range(len(type.tile))), 4)
             self._padding(w, type.padding)
         elif isinstance(type, GatherScatterViewType):
-            self._since(3, f"type '{type}'")
+            self._tag_since(numbers.GATHER_SCATTER_VIEW, _SINCE[numbers.GATHER_SCATTER_VIEW])
             view = self.index(type.tensor_view)
             w.byte(numbers.GATHER_SCATTER_VIEW)
             w.varint(type.padding is not None)
@@ -282,8 +294,8 @@ class TypeWriter(InternTable):
         return bytes(w.data)
 
     def _kind_flags(self, w: Writer, kind: PtrAttr | None) -> None:
-        if kind is not None:
-            self._since(4, f"'{kind}'")
+        if kind is not None and self.version.minor < 4:
+            raise Refusal(f"'{kind}' requires bytecode version 13.4+, but targeting {self.version}")
         if self.version.minor >= 4:
             w.varint(kind is not None)
 

@@ -310,7 +310,7 @@ def _holder(module: Operation) -> tuple[Block, str | None]:
     if not modules:
         return block, None
     if len(modules) > 1 or len(block) > 1:
-        raise module.error("holds more than one 'cuda_tile.module'; bytecode holds one program")
+        raise module.error("has more than one 'cuda_tile.module'; bytecode contains a single program")
     return _holder(modules[0])
 
 

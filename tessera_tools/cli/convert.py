@@ -60,11 +60,11 @@ class Conversion:
         if self.until == "mlir" and not binary:
             raise error(
                 Position(name, 1, 1),
-                "this is no cuda_tile bytecode: invalid magic number; expected 7F 'TileIR' 00",
+                "this is not cuda_tile bytecode: invalid magic number; expected 7F 'TileIR' 00",
                 "tessera-opt reads and prints MLIR text",
             )
         if self.until == "cudatilebc" and (self.options["output"] or "-") == "-" and sys.stdout.isatty():
-            raise error(None, "bytecode is not written to a terminal", "name a file with -o")
+            raise error(None, "refusing to write bytecode to a terminal", "give an output file with -o")
         chunks: list[tuple[bytes, int]] = [(data, 1)]
         if not binary:
             text = data.decode("utf-8", "replace")

@@ -27,45 +27,45 @@ __all__ = ["main", "run"]
 SPLIT_MARKER = "// -----"
 
 FLAGS = {
-    "Werr-hints": "with -Wunsupported-hints, refuse such hints",
-    "Wunsupported-hints": "warn of optimization hints of cuda_tile that no compiler follows",
+    "Werr-hints": "with -Wunsupported-hints, treat these warnings as errors",
+    "Wunsupported-hints": "warn about cuda_tile optimization hints that are not supported",
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
-    "dump-pass-pipeline": "print the pipeline that will be run, on stderr",
+    "dump-pass-pipeline": "print the pass pipeline to stderr before running it",
     "implicit-index-constants": "read an undefined %cN as the index constant N",
-    "list-passes": "print every pass with its options, and exit",
-    "mlir-disable-threading": "accepted; passes run one after the other anyway",
-    "mlir-pass-statistics": "print what each pass counted",
+    "list-passes": "list all passes with their options and exit",
+    "mlir-disable-threading": "accepted for compatibility; passes always run sequentially",
+    "mlir-pass-statistics": "print the statistics of each pass",
     "mlir-print-debuginfo": "print locations",
     "mlir-print-ir-after-all": "print the IR after each pass",
     "mlir-print-ir-after-change": "print the IR after a pass only if it changed",
     "mlir-print-ir-after-failure": "print the IR after a pass only if the pass failed",
     "mlir-print-ir-before-all": "print the IR before each pass",
-    "mlir-print-ir-module-scope": "with the above, print the whole module",
+    "mlir-print-ir-module-scope": "print the whole module, not only the operation that the pass ran on",
     "mlir-print-local-scope": "print without aliases",
     "mlir-print-op-generic": "print the generic form",
-    "mlir-timing": "print how long each part took",
-    "no-implicit-module": "take the file's only operation as the top, without a module around it",
-    "run-reproducer": "run the pipeline that the input, a reproducer, holds",
-    "show-dialects": "print the registered dialects, and exit",
+    "mlir-timing": "print the execution time of each part",
+    "no-implicit-module": "use the file's only operation as the top level instead of adding a module",
+    "run-reproducer": "run the pipeline stored in the input reproducer",
+    "show-dialects": "list the registered dialects and exit",
 }
 """Options that are true or false; bare they are true."""
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
     # name: (metavar, help, value when bare or None if it must have one)
-    "o": ("FILE", "where to write; '-', the default, is stdout", None),
-    "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
-    "crash-reproducer": ("FILE", "when a pass fails, write its input and pipeline there", None),
-    "debug-pass": ("NAME:WORD", "leave a pass out, dump the IR around it, or time it: off, dump, time; comma-separated, NAME may be all", None),  # noqa: E501
+    "o": ("FILE", "output file; '-' (default) is stdout", None),
+    "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
+    "crash-reproducer": ("FILE", "if a pass fails, write its input and the pipeline to FILE", None),
+    "debug-pass": ("NAME:WORD", "skip a pass (off), print the IR around it (dump) or time it (time); comma-separated, NAME may be all", None),  # noqa: E501
     "mlir-pass-statistics-display": ("HOW", "pipeline or list", None),
     "mlir-print-ir-after": ("PASSES", "print the IR after these passes (comma-separated)", None),
     "mlir-print-ir-before": ("PASSES", "print the IR before these passes (comma-separated)", None),
-    "mlir-print-ir-tree-dir": ("DIR", "print the IR into a tree of files there", None),
+    "mlir-print-ir-tree-dir": ("DIR", "print the IR to a tree of files in DIR", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
-    "pass-pipeline": ("TEXT", "the passes to run, as in 'builtin.module(func.func(canonicalize,cse))'", None),
-    "remarks": ("FORMAT[:FILE]", "write remarks as text, json or yaml, to a file instead of stderr if given", None),
-    "split-input-file": ("MARKER", f"process the chunks between lines '{SPLIT_MARKER}' (MARKER) alone", SPLIT_MARKER),
-    "verify-diagnostics": ("WHICH", "check errors against expected-… comments: all or only-expected", "all"),
-    "verify-each": ("BOOL", "verify the IR after each pass (true)", "true"),
+    "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
+    "remarks": ("FORMAT[:FILE]", "print remarks as text, json or yaml to FILE (default: stderr)", None),
+    "split-input-file": ("MARKER", f"process chunks between lines '{SPLIT_MARKER}' (MARKER) separately", SPLIT_MARKER),
+    "verify-diagnostics": ("WHICH", "check diagnostics against expected-… comments: all or only-expected", "all"),
+    "verify-each": ("BOOL", "verify the IR after each pass (default: true)", "true"),
 }  # fmt: skip
 
 ALIASES = {"mlir-pass-pipeline-crash-reproducer": "crash-reproducer"}
@@ -92,7 +92,9 @@ class _Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)
-        with formatter.section("Passes, run in the order given; options as --PASS='name=value name=value'"):
+        with formatter.section(
+            "Passes (run in the order given; pass options as --PASS='name=value name=value')"
+        ):
             formatter.write_dl([(f"--{name}", row.summary) for name, row in PASSES.items()])
 
 
@@ -114,7 +116,8 @@ def _command() -> click.Command:
     return _Command(
         "tessera-opt",
         params=params,
-        help="Parse, verify, transform and print IR. FILE is MLIR text; without it, or with '-', stdin is read.",
+        help="Parse, verify, transform and print MLIR. "
+        "Reads MLIR text from FILE, or from stdin if FILE is '-' or not given.",
         epilog=EPILOG,
         add_help_option=True,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},

@@ -91,7 +91,7 @@ class Session:
             reproducer = find_reproducer(text, name)
         if options["run_reproducer"]:
             if reproducer is None:
-                message = "the input holds no reproducer; expected `{-# … mlir_reproducer … #-}`"
+                message = "the input has no reproducer; expected `{-# … mlir_reproducer … #-}`"
                 raise error(Position(name, 1, 1), message)
             self.sources.add(SOURCE, reproducer.pipeline)
             pipeline = parse_pipeline(reproducer.pipeline)
@@ -142,11 +142,12 @@ class Session:
         text, flags = self.options["pass_pipeline"], self.options["run_pass"]
         for name in self._print_passes("before") | self._print_passes("after"):
             if name not in PASSES:
-                raise _plain(f"'{name}', of --mlir-print-ir-before or -after, is no registered pass")
+                raise _plain(f"'{name}', of --mlir-print-ir-before or -after, is not a registered pass")
         if text is not None:
             if flags:
                 raise _plain(
-                    "--pass-pipeline and single passes exclude each other", "put all passes into the pipeline"
+                    "--pass-pipeline and individual pass options cannot be combined",
+                    "put all passes in the pipeline",
                 )
             self.sources.add(SOURCE, text)
             return parse_pipeline(text)
@@ -327,7 +328,7 @@ class Session:
         if given is None:
             return default
         if given.lower() not in ("true", "false", "1", "0"):
-            raise _plain(f"--{key.replace('_', '-')} takes true or false, found '{given}'")
+            raise _plain(f"--{key.replace('_', '-')} expects true or false, found '{given}'")
         return given.lower() in ("true", "1")
 
     def _reproduce(self, ir: str, pipeline: str) -> str:

@@ -19,64 +19,81 @@ from tessera_tools.cli.common import Result, as_process, in_process, normalize, 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 
 FLAGS = {
-    "allow-outside": "let a launch file name files outside its folder",
-    "stats": "print counters, and how many blocks fit on an SM",
+    "allow-outside": "allow a launch file to use files outside its directory",
+    "stats": "print performance counters and the occupancy",
 }
 
 REPEATED = {
-    "arg": ("ARG", "an argument, one for each parameter in order; see below"),
-    "out": ("NAME=FILE", "write a buffer after the run: .npy, or a raw image with any other ending"),
-    "expect": ("NAME=@FILE", "compare a buffer after the run; `:rtol=1e-3:atol=1e-3` allow for rounding"),
-    "param": ("NAME:TYPE", "name and type of a parameter of PTX that has no manifest, for all in order"),
+    "arg": ("ARG", "a kernel argument; give one per parameter, in order (see below)"),
+    "out": (
+        "NAME=FILE",
+        "write a buffer to a file after the run, as .npy or, with any other suffix, as raw bytes",
+    ),
+    "expect": (
+        "NAME=@FILE",
+        "compare a buffer with a reference after the run; tolerances as `:rtol=1e-3:atol=1e-3`",
+    ),
+    "param": (
+        "NAME:TYPE",
+        "name and type of a kernel parameter, for PTX without a manifest; give one per parameter, in order",
+    ),
 }
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
-    "block": ("X,Y,Z", "threads of a block, where neither the PTX nor a manifest says it", None),
-    "cluster": ("X,Y,Z", "blocks of a cluster, where the PTX does not say it", None),
-    "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
-    "device": ("NAME", "sim, the simulated GPU (the default), or cuda, a real one", None),
-    "entry": ("NAME", "the kernel, where there are several", None),
+    "block": ("X,Y,Z", "block size, if neither the PTX nor a manifest specifies it", None),
+    "cluster": ("X,Y,Z", "cluster size, if the PTX does not specify it", None),
+    "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
+    "device": ("NAME", "sim (simulated GPU, default) or cuda (real GPU)", None),
+    "entry": ("NAME", "the kernel to run, if the input has several", None),
     "findings": (
         "WHICH",
-        "report errors alone, or warnings too (the default); strict: warnings count as errors",
+        "report errors only, errors and warnings (default), or strict: treat warnings as errors",
         None,
     ),
-    "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80, or the one the PTX is for)", None),
-    "grid": ("X,Y,Z", "blocks of the grid (1,1,1)", None),
-    "launch": ("FILE", "entry, grid, buffers and arguments as JSON, instead of --arg", None),
-    "manifest": ("FILE", "the launch manifest of a .ptx or .cubin (the .json beside a .cubin)", None),
-    "max-instructions": ("N", "warp instructions after which a run counts as endless (100000000)", None),
-    "modes": ("WHICH", "late or early completion of asynchronous work, or both (late)", None),
+    "gpu-name": ("NAME", "the GPU architecture, e.g. sm_90 (default: the PTX's own, else sm_80)", None),
+    "grid": ("X,Y,Z", "grid size (default: 1,1,1)", None),
+    "launch": ("FILE", "read entry, grid, buffers and arguments from a JSON file instead of --arg", None),
+    "manifest": (
+        "FILE",
+        "the launch manifest of a .ptx or .cubin (default for a .cubin: the .json next to it)",
+        None,
+    ),
+    "max-instructions": ("N", "stop after N warp instructions (default: 100000000)", None),
+    "modes": ("WHICH", "complete asynchronous operations late (default), early, or run both", None),
     "abi": (
         "KIND",
-        "tensormap (kernels may have tensor maps behind their declared parameters; the manifest describes them) or "
-        "plain (the declared parameters alone: no TMA)",
+        "tensormap (kernels may take tensor maps after their declared parameters, described by the manifest) or "
+        "plain (only the declared parameters; no TMA)",
         None,
     ),
     "num-warps": (
         "N",
-        "warps of a kernel that is compiled here: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)",
+        "warps per kernel, if compiling: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",
         None,
     ),
-    "processes": ("N", "processes that may share a simulated grid (as many as there are processors)", None),
+    "processes": (
+        "N",
+        "maximum number of processes that simulate a grid (default: the number of CPUs)",
+        None,
+    ),
     "ranks": (
         "N",
-        "run a function of the host on N GPUs, each a process, as its mesh has; see docs/distributed.md",
+        "run a host function on a mesh of N GPUs, one process each; see docs/distributed.md",
         None,
     ),
-    "report": ("FILE", "write findings and figures as JSON, to stdout without FILE", "-"),
-    "save-ptx": ("FILE", "write the PTX that runs: findings name its lines", None),
+    "report": ("FILE", "write findings and statistics as JSON to FILE (default: stdout)", "-"),
+    "save-ptx": ("FILE", "write the PTX that is executed, to which line numbers in findings refer", None),
     "schedules": (
         "N",
-        "run with N seeds, late and early in turn; all must agree, and have no finding (1)",
+        "run N schedules with different seeds, alternating late and early; all results must agree (default: 1)",
         None,
     ),
-    "seed": ("N", "of random arguments, and of the first schedule (0)", None),
-    "shared": ("BYTES", "dynamic shared memory, where no manifest says it", None),
-    "time-limit": ("SECONDS", "seconds after which a simulated launch ends (none)", None),
+    "seed": ("N", "seed of random arguments and of the first schedule (default: 0)", None),
+    "shared": ("BYTES", "size of dynamic shared memory, if no manifest specifies it", None),
+    "time-limit": ("SECONDS", "time limit of a simulated launch (default: none)", None),
     "transport": (
         "NAME",
-        "how ranks reach each other: mpi, torch (torch.distributed), or auto (auto)",
+        "transport between ranks: mpi, torch (torch.distributed) or auto (default: auto)",
         None,
     ),
 }
@@ -144,8 +161,8 @@ def _command() -> click.Command:
     return click.Command(
         "tessera-run",
         params=params,
-        help="Run a kernel on the simulated GPU, or on a real one. FILE is MLIR of any stage, cuda_tile bytecode, "
-        "LLVM IR, PTX or a cubin; stdin if it is '-' or missing.",
+        help="Run a kernel on a simulated or real GPU. FILE is MLIR of any stage, cuda_tile bytecode, "
+        "LLVM IR, PTX or a cubin. Reads stdin if FILE is '-' or not given.",
         epilog=EPILOG,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         add_help_option=True,

@@ -51,7 +51,7 @@ class Arguments:
         self.launch: LaunchFile | None = None
         if options["launch"] is not None:
             if self.texts:
-                raise error(None, "--arg and --launch are two ways to give arguments; use one of them")
+                raise error(None, "--arg and --launch both give arguments; use only one")
             self.launch = read_launch(options["launch"], allow_outside=options["allow_outside"])
         self.images: dict[str, bytes] = {}
         self.expected: list[tuple[Array, Type]] = []
@@ -88,7 +88,7 @@ class Arguments:
             else:
                 if not one.path.endswith(".npy"):
                     raise error(
-                        None, f"'{one.text}': '{one.path}' is no .npy file, so its type is not known",
+                        None, f"'{one.text}': '{one.path}' is not a .npy file, so its type is not known",
                         f"expected {one.buffer}=@{one.path}:TYPE:SHAPE",
                     )  # fmt: skip
                 self.expected.append(read_array(one.path, None, None, one.text))
@@ -144,7 +144,7 @@ class Arguments:
         name = spec.name or parameter.name
         if name in self.buffers:
             raise error(
-                None, f"{parameter}: there is a buffer '{name}' already", "give every buffer its own name"
+                None, f"{parameter}: there is a buffer '{name}' already", "use a unique name for every buffer"
             )
         try:
             array, type = spec.array(np.random.default_rng(seed))

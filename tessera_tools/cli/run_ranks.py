@@ -72,16 +72,14 @@ def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
     if not plans:
         raise error(
             None,
-            "--ranks: there is no function that runs on the host",
+            "--ranks: the input has no host function",
             "docs/distributed.md has one; of PTX, --manifest=FILE has the plans",
         )
     chosen = [plan for plan in plans if entry in (None, plan.name)]
     if len(chosen) != 1:
         if entry is None:
-            raise error(
-                None, f"there are {len(plans)} functions on the host: {names}", "name one with --entry"
-            )
-        raise error(None, f"there is no function '{entry}' on the host; found {names}")
+            raise error(None, f"there are {len(plans)} host functions: {names}", "name one with --entry")
+        raise error(None, f"there is no host function '{entry}'; found {names}")
     plan = chosen[0]
     if plan.ranks != ranks:
         mesh = " x ".join(f"{axis} = {extent}" for axis, extent in plan.mesh)
@@ -170,7 +168,7 @@ def _arrays(plan: Plan, options: dict[str, Any]) -> list[Array]:
     for number, text in enumerate(options["arg"]):
         given = parse_argument(text)
         if not isinstance(given, BufferSpec):
-            raise error(None, f"'{text}': functions on the host take arrays, as in A=rand:f16:128x64")
+            raise error(None, f"'{text}': host functions take arrays, as in A=rand:f16:128x64")
         array, _ = given.array(np.random.default_rng([options["seed"] or 0, number]))
         found.append(array)
     return found

@@ -257,7 +257,7 @@ class Session:
         notes = [f"at {finding.location}"] if finding.location else []
         notes += [f"CTA {finding.cta} thread {finding.thread}", *finding.notes]
         option = "--time-limit" if "seconds" in finding.message else "--max-instructions"
-        notes.append(f"raise the limit with {option} if the kernel only needs longer")
+        notes.append(f"raise the limit with {option} if the kernel needs more")
         raise error(Position(name, finding.line, 1), f"{finding.message}: {finding.instruction}", *notes)
 
     def _ptx_name(self, kernel: runtime.Kernel) -> str:

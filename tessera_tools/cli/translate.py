@@ -22,12 +22,12 @@ OUTPUTS = {
     "mlir-to-llvmir": ("llvmir", "LLVM IR text"),
     "mlir-to-mir": ("mir", "NVPTX machine IR, after instruction selection"),
     "mlir-to-ptx": ("ptx", "PTX"),
-    "mlir-to-cubin": ("cubin", "a cubin, with its launch manifest (JSON) beside it"),
+    "mlir-to-cubin": ("cubin", "a cubin, and its launch manifest (JSON) next to it"),
     "mlir-to-sass": ("sass", "the cubin's SASS, disassembled"),
-    "cudatilebc-to-mlir": ("mlir", "MLIR text, of cuda_tile bytecode"),
+    "cudatilebc-to-mlir": ("mlir", "MLIR text, from cuda_tile bytecode"),
     "mlir-to-cudatilebc": (
         "cudatilebc",
-        "cuda_tile bytecode, of cuda_tile text (or bytecode of another version)",
+        "cuda_tile bytecode, from cuda_tile text (or bytecode of another version)",
     ),
 }
 """What can be made; exactly one of these is given."""
@@ -36,60 +36,68 @@ FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
     "implicit-index-constants": "read an undefined %cN as the index constant N",
     "cuda-tile-module": "with --cudatilebc-to-mlir: print the `cuda_tile.module` around the kernels",
-    "debug-info": "put DWARF for debuggers into PTX and cubin; with -O0, which it implies",
-    "lineinfo": "keep source locations down to the SASS",
+    "debug-info": "emit DWARF debug information into PTX and cubin; implies -O0",
+    "lineinfo": "emit source line information into PTX, cubin and SASS",
     "mlir-print-ir-after-all": "print the IR after each pass",
     "mlir-print-ir-before-all": "print the IR before each pass",
-    "list-versions": "print the versions of cuda_tile bytecode, and stop",
+    "list-versions": "list the supported versions of cuda_tile bytecode and exit",
     "mlir-print-debuginfo": "print locations in MLIR text",
-    "mlir-print-local-scope": "print locations where they stand, without aliases",
-    "mlir-print-op-generic": "print MLIR text in the generic form",
-    "mlir-timing": "print how long each part took",
-    "print-pipeline": "print the passes that are run, on stderr",
-    "resource-usage": "print what each kernel takes of the GPU, on stderr",
+    "mlir-print-local-scope": "print locations inline, without aliases",
+    "mlir-print-op-generic": "print MLIR in the generic form",
+    "mlir-timing": "print the execution time of each part",
+    "print-pipeline": "print the pass pipeline to stderr",
+    "resource-usage": "print the resource usage of each kernel to stderr",
 }
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
-    "o": ("FILE", "where to write; '-', the default, is stdout", None),
-    "O": ("LEVEL", "effort of LLVM and ptxas, 0 to 3 (3)", None),
-    "bytecode-version": ("VERSION", "the version of cuda_tile bytecode to write, 13.1 to 13.5 (13.1)", None),
-    "color": ("WHEN", "color errors: auto (on a terminal), always, never", "always"),
+    "o": ("FILE", "output file; '-' (default) is stdout", None),
+    "O": ("LEVEL", "optimization level of LLVM and ptxas, 0 to 3 (default: 3)", None),
+    "bytecode-version": (
+        "VERSION",
+        "cuda_tile bytecode version to write, 13.1 to 13.5 (default: 13.1)",
+        None,
+    ),
+    "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
     "debug-pass": (
         "NAME:WORD",
-        "leave a pass out, dump the IR around it, or time it: off, dump, time; comma-separated, NAME may be all",
+        "skip a pass (off), print the IR around it (dump) or time it (time); comma-separated, NAME may be all",
         None,
     ),
-    "gpu-name": ("NAME", "the GPU's architecture, as in sm_90 (sm_80)", None),
+    "gpu-name": ("NAME", "the GPU architecture, e.g. sm_90 (default: sm_80)", None),
     "llvm-pipeline": (
         "NAME",
-        "tile (the passes that lowered tiles need) or llvm (LLVM's own for the level)",
+        "LLVM pipeline: tile (passes tuned for lowered tiles) or llvm (LLVM's default for the level)",
         None,
     ),
-    "llvm-timeout": ("SECONDS", "time limit for LLVM (120)", None),
+    "llvm-timeout": ("SECONDS", "time limit for LLVM (default: 120)", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
     "abi": (
         "KIND",
-        "tensormap (kernels may have tensor maps behind their declared parameters; the manifest describes them) or "
-        "plain (the declared parameters alone: no TMA)",
+        "tensormap (kernels may take tensor maps after their declared parameters, described by the manifest) or "
+        "plain (only the declared parameters; no TMA)",
         None,
     ),
-    "num-warps": ("N", "warps of every kernel: 1, 2, 4, 8, 16 or 32 (chosen from its tiles)", None),
+    "num-warps": ("N", "warps per kernel: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)", None),
     "nvdisasm": (
         "PATH",
-        "the nvdisasm to call; otherwise TESSERA_NVDISASM, the wheel nvidia-cuda-nvdisasm, PATH",
+        "path of nvdisasm (default: TESSERA_NVDISASM, the wheel nvidia-cuda-nvdisasm, then PATH)",
         None,
     ),
-    "ptxas": ("PATH", "the ptxas to call; otherwise TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, PATH", None),
-    "ptxas-options": ("TEXT", "options for ptxas, as in '-maxrregcount=128 -v'", None),
-    "ptxas-timeout": ("SECONDS", "time limit for ptxas (300)", None),
-    "save-temps": ("DIR", "write every stage there: 1-cuda_tile.mlir to 7-sass.sass", "."),
-    "split-input-file": ("MARKER", "with --mlir-to-cudatilebc: each part of the text by itself", "// -----"),
+    "ptxas": ("PATH", "path of ptxas (default: TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, then PATH)", None),
+    "ptxas-options": ("TEXT", "additional options for ptxas, e.g. '-maxrregcount=128 -v'", None),
+    "ptxas-timeout": ("SECONDS", "time limit for ptxas (default: 300)", None),
+    "save-temps": ("DIR", "write every stage to DIR, from 1-cuda_tile.mlir to 7-sass.sass", "."),
+    "split-input-file": (
+        "MARKER",
+        "with --mlir-to-cudatilebc: translate each part of the input separately",
+        "// -----",
+    ),
     "verify-diagnostics": (
         "WHICH",
-        "check errors against `expected-…` comments: all or only-expected",
+        "check diagnostics against `expected-…` comments: all or only-expected",
         "all",
     ),
-    "verify-each": ("BOOL", "verify the IR after each pass (true)", "true"),
+    "verify-each": ("BOOL", "verify the IR after each pass (default: true)", "true"),
 }
 
 CHOICES = {
@@ -136,7 +144,7 @@ def _command() -> click.Command:
     ]
     for name, (_, text) in OUTPUTS.items():
         params.append(
-            click.Option([f"--{name}"], type=click.BOOL, default=False, help=f"make {text}", metavar="")
+            click.Option([f"--{name}"], type=click.BOOL, default=False, help=f"emit {text}", metavar="")
         )
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
@@ -151,8 +159,9 @@ def _command() -> click.Command:
     return click.Command(
         "tessera-translate",
         params=params,
-        help="Translate FILE (or stdin), cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, to what is asked for. "
-        "What is still to lower is lowered by the target's pipeline.",
+        help="Translate cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, read from FILE or stdin, "
+        "to one output format. "
+        "Input that is not yet lowered is lowered by the target's pipeline.",
         epilog=EPILOG,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
     )

@@ -130,7 +130,9 @@ class Session:
         name, data = self._read()
         if data.startswith(b"\x7fELF"):
             raise error(
-                None, f"'{name}' is a cubin, the end of the way", "expected bytecode, MLIR, LLVM IR or PTX"
+                None,
+                f"'{name}' is a cubin, which cannot be compiled further",
+                "expected bytecode, MLIR, LLVM IR or PTX",
             )
         binary = is_bytecode(data)
         text = "" if binary else data.decode("utf-8", "replace")
@@ -205,7 +207,7 @@ class Session:
                 raise error(None, f"--ptxas-options: {str(failure).lower()}") from None
         verify = (given["verify_each"] or "true").lower()
         if verify not in ("true", "false", "1", "0"):
-            raise error(None, f"--verify-each takes true or false, found '{verify}'")
+            raise error(None, f"--verify-each expects true or false, found '{verify}'")
         if given["debug_info"] and given["level"] not in (None, "0"):
             raise error(
                 None, f"--debug-info describes code as it is without optimization, and -O{given['level']} asks for it",
@@ -241,7 +243,7 @@ class Session:
             )
         if output == "-":
             if self.until == "cubin" and sys.stdout.isatty():
-                raise error(None, "a cubin is not written to a terminal", "name a file with -o")
+                raise error(None, "refusing to write a cubin to a terminal", "give an output file with -o")
             return
         if os.path.isdir(output):
             raise error(None, f"the output '{output}' is a directory", "name a file in it")

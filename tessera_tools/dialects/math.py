@@ -140,7 +140,7 @@ class AbsF(FloatUnary, name="math.absf"):
 
 
 class ACos(FloatUnary, name="math.acos"):
-    """The arcus cosine."""
+    """The arc cosine."""
 
     compute = staticmethod(math.acos)
 
@@ -152,7 +152,7 @@ class ACosh(FloatUnary, name="math.acosh"):
 
 
 class ASin(FloatUnary, name="math.asin"):
-    """The arcus sine."""
+    """The arc sine."""
 
     compute = staticmethod(math.asin)
 
@@ -164,7 +164,7 @@ class ASinh(FloatUnary, name="math.asinh"):
 
 
 class ATan(FloatUnary, name="math.atan"):
-    """The arcus tangent."""
+    """The arc tangent."""
 
     compute = staticmethod(math.atan)
 

@@ -208,7 +208,7 @@ class _Run:
             module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
         elif declared is not None and declared not in (options.target.name, options.target.cpu):
             raise module.error(
-                f"was lowered for '{declared}', and cannot be compiled for '{options.target.name}'",
+                f"was lowered for '{declared}' and cannot be compiled for '{options.target.name}'",
                 "lower the kernel again from cuda_tile, or name its own GPU",
             )
         agents = not options.plain_abi and not options.num_warps
@@ -466,7 +466,7 @@ def compile_text(
     """
     if FORMATS.index(options.until) < FORMATS.index(kind):
         raise DiagnosticError(
-            *ToolError(f"the input is {kind}; it cannot be turned back into {options.until}").diagnostics
+            *ToolError(f"the input is {kind}, which cannot be converted back to {options.until}").diagnostics
         )
     run = _Run(options, worker, timing, on_stage)
     if name is not None:

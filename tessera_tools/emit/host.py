@@ -69,7 +69,7 @@ def take_plans(module: Operation) -> tuple[Plan, ...]:
     launch_ops(module, hosts)
     plans = tuple(_Reader(function).plan() for function in hosts if function not in called)
     if hosts and not plans:
-        raise hosts[0].error("calls itself; functions on the host without recursion are supported")
+        raise hosts[0].error("calls itself; recursion is not supported in host functions")
     for function in hosts:
         function.erase()
     return plans
@@ -88,7 +88,7 @@ class _Reader:
     def plan(self) -> Plan:
         function = self.function
         if function.is_declaration:
-            raise function.error("is launched from the host, and has no body")
+            raise function.error("is launched from the host, but has no body")
         cut = [function.argument_attributes(i).get(SHARDING) for i in range(len(function.arguments))]
         arguments = tuple(
             self.tensor(function, value, value.name_hint or f"arg{number}", spec)
@@ -104,7 +104,7 @@ class _Reader:
                 self.tensors[place] = described
             elif self.tensors[place].cut != described.cut:
                 raise function.error(
-                    f"returns a tensor twice, or an argument, cut in two ways (result {number})"
+                    f"returns the same tensor twice with different shardings (result {number})"
                 )
             results.append(place)
         mesh = mesh_of(function)
@@ -116,10 +116,10 @@ class _Reader:
     def body(self, function: Func) -> list[Value]:
         """The steps of a function; the values that it returns."""
         if function in self.within:
-            raise function.error("calls itself; functions on the host without recursion are supported")
+            raise function.error("calls itself; recursion is not supported in host functions")
         if len(function.body.blocks) != 1:
             raise function.error(
-                "has no body, or control flow; functions on the host are straight lists of steps"
+                "has no body or contains control flow; host functions must be straight-line code"
             )
         self.within.append(function)
         for op in function.body.entry:
@@ -140,24 +140,24 @@ class _Reader:
             callee = lookup_symbol(op, op.callee)
             if not isinstance(callee, Func) or is_kernel(callee):
                 raise op.error(
-                    f"calls @{op.callee.root}, which is no function on the host; kernels are launched"
+                    f"calls @{op.callee.root}, which is not a host function; launch kernels with tile.launch"
                 )
             for argument, value in zip(callee.arguments, op.operands, strict=False):
                 self.places[argument] = self.place(op, value)
             for result, value in zip(op.results, self.body(callee), strict=True):
                 self.places[result] = self.places[value]
         elif isinstance(op, CHANGES):
-            raise op.error("changes an argument in a function on the host; give the caller a new tensor")
+            raise op.error("modifies an argument in a host function; return a new tensor instead")
         elif not isinstance(op, AllocRegister | Fill | Constant):  # what products and fills began with
             raise op.error(
-                "is not supported in a function on the host; launches, products, elementwise ops, reductions of rows, "
+                "is not supported in a host function; launches, products, elementwise ops, reductions of rows, "
                 "attention, collectives and calls are supported"
             )
 
     def exchange(self, op: Any) -> None:
         kind = _KINDS[op.name]
         if mesh_of(op) is None:
-            raise op.error("exchanges between ranks, but the module has no tile.mesh")
+            raise op.error("is a collective, but the module has no tile.mesh")
         split = gather = None
         if kind == "all_to_all":
             split, gather = op.split_dim.value, op.gather_dim.value
@@ -181,7 +181,7 @@ class _Reader:
     def place(self, op: Operation, value: Value) -> int:
         found = self.places.get(value)
         if found is None:
-            raise op.error(f"uses a value of type {value.type}, which no step before gives")
+            raise op.error(f"uses a value of type {value.type}, which is not defined by an earlier step")
         return found
 
     def tensor(self, op: Operation, value: Value, name: str, spec: Attribute | None = None) -> int:
@@ -200,7 +200,7 @@ class _Reader:
             or type.layout is not None
         ):
             raise op.error(
-                f"has a value of type {type}; functions on the host have contiguous tensors in global memory, of "
+                f"has a value of type {type}; host functions take contiguous tensors in global memory with "
                 "static extents"
             )
         if str(type.element) not in _TYPES:
@@ -214,5 +214,7 @@ class _Reader:
         for axis in axes:
             if axis is not None and (mesh is None or mesh.extent(axis) is None):
                 there = mesh.described() if mesh is not None else "none"
-                raise op.error(f"has a tensor cut along the unknown mesh axis '{axis}'; the mesh has {there}")
+                raise op.error(
+                    f"has a tensor that is sharded along the unknown mesh axis '{axis}'; the mesh has {there}"
+                )
         return Tensor(name, str(type.element), type.shape, axes)

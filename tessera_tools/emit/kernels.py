@@ -46,8 +46,8 @@ def check_names(module: Operation) -> None:
             continue
         if not _PTX_NAME.fullmatch(name.value):
             raise op.error(
-                f"has the name '{name.value}', which is no identifier of PTX",
-                "use letters, digits, '_' and '$', and begin with a letter",
+                f"has the name '{name.value}', which is not a PTX identifier",
+                "use letters, digits, '_' and '$', starting with a letter",
             )
 
 

@@ -51,7 +51,7 @@ def choose_ptx_version(llvm: LlvmInfo, target: Target, ptxas_max: int | None = N
                 "pip install --upgrade nvidia-cuda-nvcc",
             )
         raise ToolError(
-            f"this LLVM writes PTX {ptx_text(llvm.max_ptx)} at most; '{target.name}' needs {wanted}"
+            f"this LLVM emits PTX {ptx_text(llvm.max_ptx)} at most; '{target.name}' needs {wanted}"
         )
     return newest[-1]
 

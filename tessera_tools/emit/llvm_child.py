@@ -19,6 +19,10 @@ import sys
 import time
 from ctypes import c_bool, c_char_p, c_int, c_size_t, c_uint, c_void_p
 
+TYPE_CHECKING = False  # as in `typing`, whose import would be a part of the start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 TRIPLE = b"nvptx64-nvidia-cuda"
 
 _TEXT_OUT = ctypes.POINTER(c_char_p)
@@ -232,9 +236,12 @@ class Llvm:
 
 
 def compile_module(
-    llvm: Llvm, request: dict[str, object], text: bytes
+    llvm: Llvm, request: dict[str, object], text: bytes, begins: Callable[[str], None]
 ) -> tuple[dict[str, object], list[bytes]]:
-    """Do what `request["want"]` lists, of `verify`, `llvm`, `ptx`, `mir`; the reply and the texts in that order."""
+    """Do what `request["want"]` lists, of `verify`, `llvm`, `ptx`, `mir`; the reply and the texts in that order.
+
+    `begins` is told which phase begins, for the error of a time limit.
+    """
     want = list(request["want"])  # pyright: ignore[reportArgumentType]
     level = int(request["level"])  # pyright: ignore[reportArgumentType]
     machine, layout = llvm.machine(str(request["cpu"]), str(request["features"]), level)
@@ -253,6 +260,7 @@ def compile_module(
     if request.get("time_passes"):
         llvm.call("SetTimePasses", True)
     if request.get("optimize", True) and want != ["verify"]:
+        begins("optimizing")
         begin = clock()
         llvm.optimize(module, machine, level, list(request.get("passes") or []))  # pyright: ignore[reportArgumentType]
         times["optimize"] = clock() - begin
@@ -264,6 +272,7 @@ def compile_module(
         elif what in ("ptx", "mir"):
             # Comments such as `// %bb.0:` and `// begin inline asm` help no tool and cost codegen time; only where a
             # function was inlined, they say where it was called.
+            begins("generating code")
             llvm.call("SetTargetMachineAsmVerbosity", machine, int(b"inlinedAt:" in text))
             results.append(llvm.emit(module, machine))
             times["codegen"] = clock() - begin
@@ -344,7 +353,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def frame(head: dict[str, object], texts: list[bytes]) -> bytes:
-    """Eight bytes of length, then the marshalled head (which lists the texts' lengths), then the texts.
+    """Eight bytes of length, then the marshaled head (which lists the texts' lengths), then the texts.
 
     `marshal` is no format for strangers; both ends are the same interpreter, and it needs no import of
     `json`, which would be a tenth of the start.
@@ -376,7 +385,11 @@ def serve(library: str, options: list[str]) -> None:
         request = marshal.loads(read_exactly(0, int.from_bytes(length, "little")))
         texts = [read_exactly(0, size) for size in request["lengths"]]
         try:
-            reply = frame(*compile_module(llvm, request, texts[0]))
+            reply = frame(
+                *compile_module(
+                    llvm, request, texts[0], lambda phase: write_all(replies, frame({"phase": phase}, []))
+                )
+            )
         except LlvmError as failure:
             reply = frame({"error": failure.stage, "text": failure.text}, [])
         write_all(replies, reply)

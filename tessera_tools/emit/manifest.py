@@ -61,7 +61,8 @@ class TensorMap:
     `parameter` is the index of the `tensormap` parameter it goes to; `base` that of the pointer it describes.
     Each entry of `shape` and `strides` is a number, or what follows from an integer parameter:
     `{"parameter": n, "times": 2, "plus": 0}`, where 1 and 0 may be left out. Dimensions stand innermost first, as the
-    driver takes them; strides are in bytes and leave out the innermost.
+    driver takes them; strides are in bytes and leave out the innermost. The driver encodes no extent of 0: where one
+    is, the launcher describes a tensor of one zero instead, so that every box is zeros.
     """
 
     parameter: int
@@ -200,7 +201,7 @@ class _Reader:
         return self.take(key, "a number of 0 or more", _count)
 
     def text(self, key: str) -> str:
-        return self.take(key, "a text that is not empty", lambda v: v if isinstance(v, str) and v else None)
+        return self.take(key, "a non-empty string", lambda v: v if isinstance(v, str) and v else None)
 
     def items(self, key: str) -> list[object]:
         return self.take(key, "a list", lambda v: v if isinstance(v, list) else None)
@@ -280,7 +281,7 @@ def _read_manifest(data: object, name: str) -> Manifest:
     names = [kernel.name for kernel in manifest.kernels]
     for kernel in names:
         if names.count(kernel) > 1:
-            raise ToolError(f"{name}: two kernels are called '{kernel}'")
+            raise ToolError(f"{name}: two kernels have the name '{kernel}'")
     return manifest
 
 

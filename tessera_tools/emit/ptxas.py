@@ -63,7 +63,8 @@ def max_ptx_of_release(major: int, minor: int) -> int:
     known = [ptx for release, ptx in _PTX_OF_RELEASE if release <= major * 10 + minor]
     if not known:
         raise ToolError(
-            f"ptxas is of CUDA {major}.{minor}; expected CUDA 11.0 or later", "pip install nvidia-cuda-nvcc"
+            f"this ptxas is from CUDA {major}.{minor}; expected CUDA 11.0 or later",
+            "pip install nvidia-cuda-nvcc",
         )
     return known[-1]
 
@@ -121,8 +122,8 @@ class Ptxas:
         found = re.search(r"release (\d+)\.(\d+)", finished.text)
         if not finished.succeeded or not found:
             raise ToolError(
-                f"'{self.path}' does not answer --version as ptxas does",
-                "expected NVIDIA's ptxas of CUDA 11.0 or later",
+                f"'{self.path}' does not respond to --version like ptxas",
+                "expected NVIDIA's ptxas from CUDA 11.0 or later",
                 details=finished.text,
             )
         release = int(found[1]), int(found[2])
@@ -162,12 +163,14 @@ class Ptxas:
                     cubin = file.read(_CUBIN_LIMIT)
             except OSError as failure:
                 raise ToolError(
-                    f"ptxas ended well, but its cubin cannot be read: {os_reason(failure)}",
+                    f"ptxas succeeded, but its cubin cannot be read: {os_reason(failure)}",
                     "an option given to ptxas may send its output elsewhere",
                     details=finished.text,
                 ) from None
         if not cubin.startswith(b"\x7fELF"):
-            raise ToolError("what ptxas wrote is not a cubin: it is no ELF file", details=finished.text)
+            raise ToolError(
+                "the output of ptxas is not a cubin: it is not an ELF file", details=finished.text
+            )
         return Assembled(cubin, report, command, finished.seconds, finished.text)
 
     def _run(self, command: list[str], time_limit: float) -> Finished:
@@ -180,19 +183,19 @@ class Ptxas:
             ) from None
         if finished.timed_out:
             raise ToolError(
-                f"ptxas was still running after {time_limit:g} s, and was ended",
+                f"ptxas timed out after {time_limit:g} s",
                 "a smaller tile or a lower -O assembles faster; the time limit is an option",
                 details=finished.text,
             )
         if finished.flooded:
             raise ToolError(
-                f"ptxas wrote more than {OUTPUT_LIMIT >> 20} MiB of messages, and was ended",
+                f"ptxas wrote more than {OUTPUT_LIMIT >> 20} MiB of messages and was stopped",
                 f"expected NVIDIA's ptxas at '{self.path}'",
                 details=finished.text[:_DETAILS_KEPT],
             )
         if finished.signal is not None:
             raise ToolError(
-                f"ptxas died of {signal_name(finished.signal)}",
+                f"ptxas was killed by {signal_name(finished.signal)}",
                 "its PTX is kept with --save-temps=DIR; another release of ptxas may do better",
                 details=finished.text,
             )

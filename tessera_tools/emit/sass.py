@@ -49,21 +49,21 @@ class Nvdisasm:
                 ) from None
         said = finished.stderr.decode("utf-8", "replace")
         if finished.timed_out:
-            raise ToolError(f"nvdisasm was still running after {time_limit:g} s, and was ended", details=said)
+            raise ToolError(f"nvdisasm timed out after {time_limit:g} s", details=said)
         if finished.flooded:
             raise ToolError(
-                f"nvdisasm wrote more than {_SASS_LIMIT >> 20} MiB, and was ended",
+                f"nvdisasm wrote more than {_SASS_LIMIT >> 20} MiB and was stopped",
                 f"expected NVIDIA's nvdisasm at '{self.path}'",
             )
         if finished.signal is not None:
-            raise ToolError(f"nvdisasm died of {signal_name(finished.signal)}", details=said)
+            raise ToolError(f"nvdisasm was killed by {signal_name(finished.signal)}", details=said)
         if not finished.succeeded:
             first = next((line for line in said.splitlines() if line.strip()), "it says nothing")
             first = re.sub(r"^nvdisasm\s+\w+\s*:\s*", "", first).replace(source, "the cubin")
             raise ToolError(f"nvdisasm failed with status {finished.status}: {first}", details=said)
         if not finished.stdout.strip():
             raise ToolError(
-                f"'{self.path}' ended well, but wrote nothing", "expected NVIDIA's nvdisasm", details=said
+                f"'{self.path}' succeeded, but wrote no output", "expected NVIDIA's nvdisasm", details=said
             )
         return finished.stdout.decode("utf-8", "replace")
 

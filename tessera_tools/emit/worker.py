@@ -148,7 +148,9 @@ class Worker:
         self.info()
         begin = time.monotonic()
         deadline = begin + self._time_limit
-        # Most of the time of a large kernel goes into code generation, which grows faster than the number of blocks.
+        # Most of the time of a large kernel goes into code generation, which grows faster than the number of blocks:
+        # with the cube of the number of loops in a row, each of whose bounds ScalarEvolution proves from those before
+        # it, for three passes anew (strength reduction of straight lines, n-ary reassociation, freezes in loops).
         self._size = f"its IR has {len(_BLOCK.findall(ir)):,} basic blocks in {ir.count(chr(10)):,} lines; "
         text = ir.encode("utf-8", "surrogateescape")
         request: dict[str, object] = {
@@ -245,7 +247,8 @@ class Worker:
             return result
 
         try:
-            head = marshal.loads(take(int.from_bytes(take(8), "little")))
+            while "phase" in (head := marshal.loads(take(int.from_bytes(take(8), "little")))):
+                doing = head["phase"]
             return head, [take(length) for length in head["lengths"]]
         except _ChildEnded:
             raise self._death(doing) from None
@@ -258,7 +261,7 @@ class Worker:
         self._discard()
         limit = _START_LIMIT if doing == "starting" else self._time_limit
         raise ToolError(
-            f"LLVM was still {doing} after {limit:g} s, and was ended",
+            f"LLVM was still {doing} after {limit:g} s and was stopped",
             f"{self._size}a smaller tile or a lower -O compiles faster; --llvm-timeout sets the limit",
             details="\n".join(self._said()),
         )

@@ -173,7 +173,7 @@ def declared(kind: type[Operation]) -> MemoryEffects | None:
 
 def accesses(op: Operation, effects: MemoryEffects | None = None) -> Iterator[tuple[Effect, Value | None]]:
     """Each effect of an op with the value that names what it is on, and its resource filled in; None for what no value
-    names.  An op that does not say what it does reads and writes every operand that is memory."""
+    names.  An op that has no summary reads and writes every operand that is memory."""
     effects = effects or op.effects() or UNKNOWN
     for effect in effects.own:
         if effect.resource in (Resource.ORDER, Resource.BARRIER) and effect.on is None:

@@ -57,16 +57,9 @@ class Names:
         self._regions(op, [0, 0, 0])
 
     def _regions(self, op: Operation, counters: list[int]) -> None:
-        if not op.regions:
-            return
-        if op.has_trait(IsolatedFromAbove):
-            saved, self._used = self._used, [set()]
-            for region in op.regions:
-                self._region(region, [0, 0, 0])
-            self._used = saved
-        else:
-            for region in op.regions:
-                self._region(region, list(counters))
+        # MLIR's readers keep the names around an isolated op: a nested function may not use them again.
+        for region in op.regions:
+            self._region(region, list(counters))
 
     def _region(self, region: Region, counters: list[int]) -> None:
         self._used.append(set())

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         wgmma_operand_a,
     )
     from tessera_tools.layout.linear import LayoutError, LinearLayout
-    from tessera_tools.layout.neighbours import coarsened, holds_whole, refined
+    from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
     from tessera_tools.layout.parts import PartedRoundTrip, most_parts, parted_round_trip
     from tessera_tools.layout.shared import (
         SWIZZLE_32B,
@@ -93,7 +93,7 @@ _NAMES = {
         "Access", "SWIZZLE_128B", "SWIZZLE_32B", "SWIZZLE_64B", "SWIZZLE_ALIGNMENT", "SWIZZLE_MODES",
         "SWIZZLE_NONE", "SwizzleChoice", "choose_swizzle", "row_major", "swizzled", "with_stages",
     ],
-    "neighbours": ["coarsened", "holds_whole", "refined"],
+    "neighbors": ["coarsened", "holds_whole", "refined"],
     "conversion": [
         "Conversion", "LaneShuffle", "RegisterMove", "SharedRoundTrip", "classify", "plan_conversion",
         "shared_round_trip",

@@ -58,7 +58,7 @@ class BankCount:
 
 @dataclass(frozen=True, slots=True)
 class VectorAccess:
-    """Accesses of `elements` neighbours: `groups` are the registers of each, in the order of their addresses.
+    """Accesses of `elements` neighbors: `groups` are the registers of each, in the order of their addresses.
 
     `address` gives the offset, in elements, of each group (constants) for a lane and warp (terms).
     `copies` maps registers that repeat another's element (not in any group) to that register.
@@ -193,14 +193,14 @@ def vector_access(
     """The widest legal vector accesses between registers and memory, at most `max_bits` wide.
 
     `max_bits` carries what is known of the base address and of strides: pass the alignment in bits, at most 128.
-    Legal is what holds for every thread: the neighbours are in registers of one thread (any linear choice of them),
+    Legal is what holds for every thread: the neighbors are in registers of one thread (any linear choice of them),
     and no lane, warp or other register moves by less than a vector. One element is always legal, unless it is narrower
     than a byte: `LayoutError`.
     """
     plan = vector_access_of(offsets(registers, memory), element_bits, max_bits)
     if plan.bits < 8:
         raise LayoutError(
-            f"an access of {plan.bits} bits: a thread's neighbours do not fill a byte, in {registers}"
+            f"an access of {plan.bits} bits: a thread's neighbors do not fill a byte, in {registers}"
         )
     return plan
 
@@ -254,7 +254,7 @@ def contiguous_elements(
 
     `contiguity` is how many elements along the axis are known to be adjacent in memory, `alignment` what the
     addresses of the first of them are known to be divisible by, both in elements and as powers of two dividing
-    the truth; `max_elements` is the widest access. Example: four neighbours of a row in a thread, f32, rows aligned
+    the truth; `max_elements` is the widest access. Example: four neighbors of a row in a thread, f32, rows aligned
     to 16 bytes: 4. The registers that make up an access are those of `vector_access` on a row-major memory of the tile.
     """
     name = f"dim{axis}"
@@ -316,7 +316,7 @@ def _matrix(to_offset: LinearLayout, element_bits: int, trans: bool, max_num: in
         for bit in range(packed_bits):
             register = own.elimination.solve(1 << bit)
             if register is None:
-                return Refused(f"no register holds the neighbour at offset {1 << bit}")
+                return Refused(f"no register holds the neighbor at offset {1 << bit}")
             packed.append(register)
         along, across = lanes[:2], list(lanes[2:])
         want = [1 << bit for bit in range(packed_bits, row_bits)]

@@ -1,7 +1,7 @@
 """Hardware constants: which lane holds which element, instruction by instruction.
 
 The picture of nearly all of them (PTX ISA, "Matrix Fragments for mma.m16n8kX"): a group of four lanes for each
-row, each lane with one 32-bit register of neighbouring elements (here 16-bit ones, two in each):
+row, each lane with one 32-bit register of neighboring elements (here 16-bit ones, two in each):
 
     row 0    T0 T0 | T1 T1 | T2 T2 | T3 T3        lane bits 0, 1: along the row (threadID_in_group)
     row 1    T4 T4 | T5 T5 | T6 T6 | T7 T7        lane bits 2, 3, 4: the row (groupID)
@@ -10,7 +10,7 @@ row, each lane with one 32-bit register of neighbouring elements (here 16-bit on
 
 Every function gives one instruction's fragment for one warp (wgmma: one warpgroup), with inputs `register`,
 `lane` (and `warp`) and outputs `row` and `col`. `distributed` repeats them over a tile.
-Registers are elements in PTX's order a0, a1, …: those that share a 32-bit register are neighbours.
+Registers are elements in PTX's order a0, a1, …: those that share a 32-bit register are neighbors.
 """
 
 from __future__ import annotations

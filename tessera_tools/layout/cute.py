@@ -113,7 +113,9 @@ class CuteLayout:
         used = 0
         for size, stride in self.modes:
             if not is_power_of_two(size) or not (stride == 0 or is_power_of_two(stride)):
-                raise LayoutError(f"mode {size}:{stride} of {self} is not made of powers of two")
+                raise LayoutError(
+                    f"mode {size}:{stride} of {self} has a size or stride that is not a power of two"
+                )
             reach = (size - 1) * stride
             if used & reach:
                 raise LayoutError(

@@ -77,7 +77,7 @@ def blocked(
 ) -> LinearLayout:
     """Each thread a box of `size_per_thread`, threads and warps in grids, all counted in `order` (fastest first).
 
-    Example: `blocked((32, 32), (1, 4), (4, 8), (4, 1), (1, 0))` gives a thread four neighbours of a row, a warp
+    Example: `blocked((32, 32), (1, 4), (4, 8), (4, 1), (1, 0))` gives a thread four neighbors of a row, a warp
     four rows. What is larger than the shape repeats elements; what is smaller is repeated over registers.
     """
     _check_shape(shape)

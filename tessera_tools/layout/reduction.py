@@ -176,7 +176,7 @@ def _gather(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Neighbouring bits of the axis' coordinate that one kind of hardware bit holds: `bits`,
+    """Neighboring bits of the axis' coordinate that one kind of hardware bit holds: `bits`,
     rising like the coordinate's.
 
     `gather`, of warps, is of one value for each element that is left when the axis' bits up to here are gone; before
@@ -208,20 +208,20 @@ def plan_scan(layout: LinearLayout, axis: int) -> Scan:
     """The scan of a tile along `axis`.  LayoutError unless `is_scannable`."""
     holders = _holders(layout, axis)
     if holders is None:
-        raise LayoutError(f"the coordinate of axis {axis} is no selection of bits in {layout}")
+        raise LayoutError(f"the coordinate of axis {axis} is not a selection of bits in {layout}")
     registers = Elimination(layout.dim_columns("register"))
     found = span([1 << bit for bit in registers.pivots])
     by_element = {apply_columns(layout.dim_columns("register"), register): register for register in found}
     elements = span(layout.dim_columns("register"))
-    neighbours: list[tuple[str, list[int]]] = []
+    neighbors: list[tuple[str, list[int]]] = []
     for kind, bit in holders:
-        if neighbours and neighbours[-1][0] == kind and neighbours[-1][1][-1] < bit:
-            neighbours[-1][1].append(bit)
+        if neighbors and neighbors[-1][0] == kind and neighbors[-1][1][-1] < bit:
+            neighbors[-1][1].append(bit)
         else:
-            neighbours.append((kind, [bit]))
+            neighbors.append((kind, [bit]))
     runs: list[Run] = []
     low = 0
-    for kind, bits in neighbours:
+    for kind, bits in neighbors:
         high = low + len(bits)
         gather = _gather_totals(layout, axis, low, high, registers.pivots) if kind == "warp" else None
         runs.append(Run(kind, tuple(bits), gather))

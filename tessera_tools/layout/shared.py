@@ -163,7 +163,7 @@ def choose_swizzle(
 
     Candidates are the hardware's modes in both orders of the last two axes, and (unless `modes_only`) the layout
     that `conflict_free` derives for the two. Of equals, the one with fewer instructions, then the plainer one.
-    `fastest` is the axis along which neighbours in memory must lie, for copies that move several at once, one of the
+    `fastest` is the axis along which neighbors in memory must lie, for copies that move several at once, one of the
     last two; LayoutError for another.
     """
     return _choose(tuple(shape), element_bits, write, read, modes_only, fastest)

@@ -107,7 +107,7 @@ class AttributeScanner(TypeScanner):
     def _dialect_attribute(self, start: int) -> Attribute:
         match = self._match(DIALECT_NAME)
         if match is None:
-            raise self.error("expected a dialect attribute or alias name behind '#'")
+            raise self.error("expected a dialect attribute or alias name after '#'")
         name = match.group()
         if "." not in name and ("#" + name in self.aliases or not self.text.startswith("<", self.at)):
             return self.aliases.attribute(name, start, self.depth)

@@ -123,7 +123,7 @@ class TypeScanner(TextScanner):
     def _dialect_type(self, start: int) -> Type:
         match = self._match(DIALECT_NAME)
         if match is None:
-            raise self.error("expected a dialect type or alias name behind '!'")
+            raise self.error("expected a dialect type or alias name after '!'")
         name = match.group()
         if "." not in name and ("!" + name in self.aliases or not self.peek("<")):
             return self.aliases.type(name, start, self.depth)

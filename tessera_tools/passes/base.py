@@ -78,20 +78,20 @@ class OptionInfo:
         if isinstance(self.default, bool):
             values = {"": True, "true": True, "1": True, "false": False, "0": False}
             if text.lower() not in values:
-                raise OptionError(f"option '{self.name}' takes true or false, found '{text}'", self.name)
+                raise OptionError(f"option '{self.name}' expects true or false, found '{text}'", self.name)
             return values[text.lower()]
         if isinstance(self.default, int):
             try:
                 return int(text, 0)
             except ValueError:
                 raise OptionError(
-                    f"option '{self.name}' takes an integer, found '{text}'", self.name
+                    f"option '{self.name}' expects an integer, found '{text}'", self.name
                 ) from None
         if isinstance(self.default, tuple):
             return tuple(part.strip() for part in text.split(",") if part.strip())
         if self.choices and text not in self.choices:
             known = ", ".join(self.choices)
-            raise OptionError(f"option '{self.name}' takes one of {known}; found '{text}'", self.name)
+            raise OptionError(f"option '{self.name}' expects one of {known}; found '{text}'", self.name)
         return text
 
     def write(self, value: Any) -> str:
@@ -209,7 +209,7 @@ class Pass:
 
         Raises DiagnosticError when the work cannot be done.
         """
-        raise AssertionError(f"{type(self).__name__} does not say what it does")
+        raise AssertionError(f"{type(self).__name__} has no summary")
 
     @classmethod
     def options(cls) -> Iterator[OptionInfo]:

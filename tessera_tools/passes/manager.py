@@ -207,7 +207,7 @@ class PassManager:
 
 
 def _groups(pipeline: Pipeline) -> Iterator[Pass | list[Pipeline]]:
-    """Passes, and runs of neighbouring nested pipelines: those go over the ops inside together, op by op."""
+    """Passes, and runs of neighboring nested pipelines: those go over the ops inside together, op by op."""
     group: list[Pipeline] = []
     for item in pipeline.items:
         if isinstance(item, Pipeline):

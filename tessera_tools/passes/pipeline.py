@@ -96,7 +96,7 @@ def parse_pipeline(text: str) -> Pipeline:
     pipeline = reader.items(name, 1, reader.at - 1)
     reader.skip()
     if reader.at < len(text):
-        what = "this ')' closes nothing" if text[reader.at] == ")" else "expected nothing after the pipeline"
+        what = "unmatched ')'" if text[reader.at] == ")" else "expected nothing after the pipeline"
         raise _error(reader.at, what)
     return pipeline
 
@@ -152,7 +152,7 @@ class _Reader:
             if self.take(")"):
                 return pipeline
             if self.at == len(self.text):
-                raise _error(opened, "this '(' is never closed")
+                raise _error(opened, "unmatched '('")
             raise _error(self.at, f"expected ',' or ')', found '{self.text[self.at]}'")
 
     def _pass(self, name: str, start: int, anchor: str) -> Pass:
@@ -160,7 +160,7 @@ class _Reader:
         if self.text.startswith("{", self.at):
             end = _matching(self.text, self.at)
             if end is None:
-                raise _error(self.at, "this '{' is never closed")
+                raise _error(self.at, "unmatched '{'")
             inside, self.at = self.text[self.at + 1 : end], end + 1
             try:
                 options = parse_options(inside)
@@ -171,7 +171,7 @@ class _Reader:
         except OptionError as failure:
             raise _error(start, str(failure)) from None
         if made is None:
-            raise _error(start, f"'{name}' is no registered pass", _suggest_pass(name))
+            raise _error(start, f"'{name}' is not a registered pass", _suggest_pass(name))
         if made.anchor is not None and made.anchor != anchor:
             raise _error(
                 start,
@@ -186,7 +186,7 @@ def parse_pass(text: str) -> Pass:
     name, brace, rest = text.partition("{")
     made = make_pass(name.strip(), parse_options(rest.rstrip().removesuffix("}")) if brace else {})
     if made is None:
-        raise _error(0, f"'{name}' is no registered pass", _suggest_pass(name))
+        raise _error(0, f"'{name}' is not a registered pass", _suggest_pass(name))
     return made
 
 

@@ -72,7 +72,7 @@ def _none_of(*prefixes: str) -> Callable[[Operation], Iterator[DiagnosticError]]
     def find(module: Operation) -> Iterator[DiagnosticError]:
         for op in module.walk():
             if op.name.startswith(prefixes):
-                yield op.error("is of a stage before; no such op may be left here")
+                yield op.error("belongs to an earlier stage and must not remain here")
 
     return find
 
@@ -108,7 +108,7 @@ def _tokens(module: Operation) -> Iterator[DiagnosticError]:
             for value in op.operands:
                 maker = value.defining_op
                 if value.type is MEM_TOKEN and maker is not None and not _gives_tokens(maker):
-                    yield op.error(f"takes a token of '{maker.name}', which orders no access of memory")
+                    yield op.error(f"takes a token of '{maker.name}', which does not access memory")
 
 
 def _gives_tokens(op: Operation) -> bool:
@@ -128,7 +128,7 @@ def _layouts(module: Operation) -> Iterator[DiagnosticError]:
             warps, found = unit_of(op).warps, layout.in_size("warp")
             if found != warps:
                 yield op.error(
-                    f"has a tile of type {type}, whose layout is of {found} warps; it is run by {warps}"
+                    f"has a tile of type {type}, whose layout is of {found} warps; it is executed by {warps}"
                 )
             elif layout.in_size("block") != 1:
                 yield op.error(

@@ -38,37 +38,37 @@ class Row:
 
 PASSES: dict[str, Row] = {
     # Any dialect
-    "canonicalize": Row("builtin.canonicalize:Canonicalize", "fold, simplify, and drop what is unused"),
-    "cse": Row("builtin.cse:CSE", "merge operations that compute the same value"),
-    "dce": Row("builtin.dce:DCE", "drop operations whose results and effects nobody needs"),
-    "inline": Row("builtin.inline:Inline", "replace calls by the bodies of the functions called"),
+    "canonicalize": Row(
+        "builtin.canonicalize:Canonicalize", "fold and simplify operations, and erase dead ones"
+    ),
+    "cse": Row("builtin.cse:CSE", "eliminate common subexpressions"),
+    "dce": Row("builtin.dce:DCE", "eliminate dead code"),
+    "inline": Row("builtin.inline:Inline", "inline function calls"),
     "loop-invariant-code-motion": Row(
         "builtin.loop_invariant_code_motion:LoopInvariantCodeMotion",
-        "move what does not change in a loop to before it",
+        "hoist loop-invariant operations out of loops",
     ),
     "reconcile-unrealized-casts": Row(
         "builtin.reconcile_unrealized_casts:ReconcileUnrealizedCasts",
-        "remove chains of unrealized casts that lead back to their type",
+        "remove chains of unrealized casts that cancel out",
     ),
-    "strip-debuginfo": Row("builtin.strip_debuginfo:StripDebugInfo", "forget all source locations"),
-    "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "drop private symbols that nobody refers to"),
+    "strip-debuginfo": Row("builtin.strip_debuginfo:StripDebugInfo", "remove all source locations"),
+    "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "eliminate unused private symbols"),
     # On cuda_tile
     "cuda-tile-lint": Row(
-        "cuda_tile.cuda_tile_lint:CudaTileLint", "remarks on what will be slow or surprising"
+        "cuda_tile.cuda_tile_lint:CudaTileLint", "emit remarks about slow code and likely mistakes"
     ),
     "cuda-tile-rename-symbol": Row(
         "cuda_tile.cuda_tile_rename_symbol:CudaTileRenameSymbol",
-        "rename a kernel or global, with its linkage name",
+        "rename a kernel or global, and its linkage name",
     ),
-    "fuse-fma": Row(
-        "cuda_tile.fuse_fma:FuseFMA", "fuse products with what they are added to (changes roundings)"
-    ),
+    "fuse-fma": Row("cuda_tile.fuse_fma:FuseFMA", "fuse multiplications and additions (changes rounding)"),
     "loop-split": Row(
-        "cuda_tile.loop_split:LoopSplit", "split loops where a condition on their counter changes"
+        "cuda_tile.loop_split:LoopSplit", "split loops where a condition on the induction variable changes"
     ),
     "synthesize-debug-info-scopes": Row(
         "cuda_tile.synthesize_debug_info_scopes:SynthesizeDebugInfoScopes",
-        "make debug info scopes from source locations",
+        "create debug info scopes from source locations",
     ),
     # cuda_tile to nv_tileaa
     "convert-cuda-tile-to-tileaa": Row(
@@ -82,31 +82,31 @@ PASSES: dict[str, Row] = {
     # On tile
     "tile-memory-management": Row(
         "tile.memory_management:TileMemoryManagement",
-        "swizzles, coalescing hints and registers of the tile dialect",
+        "choose swizzles, mark coalesced accesses and spill fragments in the tile dialect",
     ),
     "tile-collective-insertion": Row(
         "tile.collective_insertion:CollectiveInsertion",
-        "cut tensors along the axes of a mesh, and exchange what ranks need of each other",
+        "shard tensors over a device mesh, and insert the collectives that this requires",
     ),
     "tile-intrinsic-lowering": Row(
         "tile.intrinsic_lowering:TileIntrinsicLowering",
-        "name the target's instructions for products, copies and reductions of the tile dialect",
+        "select the target's instructions for matrix products, copies and reductions",
     ),
     "tile-register-coalescing": Row(
         "tile.register_coalescing:TileRegisterCoalescing",
-        "merge and remove fragments of the tile dialect, widen its accesses to global memory",
+        "merge and remove fragments of the tile dialect, and vectorize its global accesses",
     ),
     "tile-performance-annotation": Row(
         "tile.performance_annotation:TilePerformanceAnnotation",
-        "annotate hot loops, caching and prefetching of the tile dialect; markers on request",
+        "add loop, cache and prefetch hints to the tile dialect, and optional profile markers",
     ),
     "tile-analyze": Row(
         "tile.analyze:TileAnalyze",
-        "print what kernels of the tile dialect take of a GPU, and a strategy with reasons",
+        "report the GPU resources that tile kernels use, and recommend a strategy",
     ),
     "tile-barrier-optimization": Row(
         "tile.barrier_optimization:BarrierOptimization",
-        "remove barriers that order nothing, insert missing ones, wait for copies where they are used",
+        "remove redundant barriers, insert missing ones, and move waits for copies to their uses",
     ),
     # tile to nv_tileas
     "convert-tile-to-tileas": Row(
@@ -115,21 +115,23 @@ PASSES: dict[str, Row] = {
     # On nv_tileas
     "tileas-materialize-schedule": Row(
         "tileas.materialize_schedule:MaterializeSchedule",
-        "turn kernels of products into agents: TMA in a producer, wgmma in a consumer",
+        "specialize warps of matrix product kernels: a TMA producer and wgmma consumers",
     ),
-    "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "give every tensor a layout"),
+    "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "assign a layout to every tensor"),
     "tileas-remove-layout-conversions": Row(
         "tileas.remove_layout_conversions:RemoveLayoutConversions",
-        "propagate layouts so that fewer conversions remain",
+        "propagate layouts to remove conversions",
     ),
-    "tileas-schedule": Row("tileas.schedule:ScheduleLoops", "find a modulo schedule of each innermost loop"),
+    "tileas-schedule": Row(
+        "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
+    ),
     "tileas-materialize-pipeline": Row(
         "tileas.materialize_pipeline:MaterializePipeline",
-        "turn loads in loops into multi-buffered asynchronous copies",
+        "convert loads in loops to multi-buffered asynchronous copies",
     ),
     "tileas-insert-barriers": Row(
         "tileas.insert_barriers:InsertBarriers",
-        "place buffers in shared memory, and barriers where threads would meet",
+        "allocate shared memory, and insert barriers between conflicting accesses",
     ),
     # nv_tileas to llvm and nvvm
     "convert-nv-tile-func-to-llvm": Row(
@@ -146,42 +148,50 @@ ORDER: Sequence[tuple[str, str, str]] = (
     (
         "tile-collective-insertion",
         "convert-tile-to-tileas",
-        "tensors are cut while they are whole tensors of the tile dialect",
+        "the pass shards whole tensors of the tile dialect",
     ),
     (
         "tile-intrinsic-lowering",
         "convert-tile-to-tileas",
-        "it names instructions in the tile dialect, which the conversion leaves",
+        "it selects instructions for tile ops, which the conversion removes",
     ),
     (
         "tile-register-coalescing",
         "convert-tile-to-tileas",
-        "fragments are buffers in the tile dialect only",
+        "fragments are buffers only in the tile dialect",
     ),
-    ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion carries the hints on"),
+    ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion preserves the hints"),
     (
         "tile-register-coalescing",
         "tile-memory-management",
-        "what is counted are the fragments and the accesses, perhaps of vectors, that are left",
+        "registers and accesses are counted after fragments and accesses have been merged",
     ),
     (
         "tile-register-coalescing",
         "tile-performance-annotation",
-        "hints follow from how many instructions and accesses there are",
+        "hints depend on the number of instructions and accesses",
     ),
     (
         "tile-memory-management",
         "tile-performance-annotation",
-        "spilled fragments are instructions of a loop, too",
+        "spills add instructions to loops",
     ),
     (
         "tile-barrier-optimization",
         "convert-tile-to-tileas",
-        "it places the barriers of the tile dialect, which the conversion leaves",
+        "it places barriers of the tile dialect, which the conversion removes",
     ),
-    ("convert-cuda-tile-to-tileaa", "convert-tileaa-to-tileas", "a stage is lowered from the one before it"),
-    ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are given to nv_tileas ops"),
-    ("convert-tileaa-to-tileas", "tileas-materialize-schedule", "products and loads are nv_tileas ops then"),
+    (
+        "convert-cuda-tile-to-tileaa",
+        "convert-tileaa-to-tileas",
+        "each stage is lowered from the previous one",
+    ),
+    ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are assigned to nv_tileas ops"),
+    (
+        "convert-tileaa-to-tileas",
+        "tileas-materialize-schedule",
+        "it needs products and loads as nv_tileas ops",
+    ),
     (
         "tileas-materialize-schedule",
         "tileas-assign-layouts",
@@ -195,17 +205,17 @@ ORDER: Sequence[tuple[str, str, str]] = (
     (
         "tileas-assign-layouts",
         "tileas-materialize-pipeline",
-        "a stage buffer has the swizzle that the layout of its tile decides",
+        "the layout of a tile determines the swizzle of its stage buffer",
     ),
     (
         "tileas-schedule",
         "tileas-materialize-pipeline",
-        "a schedule is of loads and products, which the pipeline turns into copies and slices",
+        "the schedule covers loads and products, which the pipeline replaces by copies and slices",
     ),
     (
         "tileas-materialize-pipeline",
         "tileas-insert-barriers",
-        "buffers and copies are placed and ordered when all of them are there",
+        "all buffers and copies must exist before they are placed and ordered",
     ),
     (
         "tileas-insert-barriers",
@@ -215,7 +225,7 @@ ORDER: Sequence[tuple[str, str, str]] = (
     (
         "tileas-insert-barriers",
         "convert-tileas-to-llvm",
-        "the conversion expects every buffer to have its place, and adds no barrier between ops",
+        "the conversion expects every buffer to be allocated, and inserts no barriers",
     ),
     (
         "convert-nv-tile-func-to-llvm",

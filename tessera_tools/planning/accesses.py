@@ -22,13 +22,13 @@ def access_vector(access: Any, layout: LinearLayout) -> int:
 
 
 def layout_axis(view: Any, access: Any) -> int:
-    """The axis along which the view's elements are neighbours; the last where none is known to be."""
+    """The axis along which the view's elements are neighbors; the last where none is known to be."""
     axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
     return access.view.type.rank - 1 if axis is None else axis
 
 
 def fills_sectors(access: Any, layout: LinearLayout) -> bool:
-    """Whether the accesses of a warp cover whole sectors: neighbouring lanes together reach 32 bytes of a row."""
+    """Whether the accesses of a warp cover whole sectors: neighboring lanes together reach 32 bytes of a row."""
     view = access.view.defining_op
     axis = layout_axis(view, access)
     vector = access_vector(access, layout)

@@ -33,7 +33,7 @@ from tessera_tools.layout import (
 Layouts = tuple[LinearLayout, LinearLayout, LinearLayout]
 """Of A (…, M, K), B (…, K, N) and the accumulator (…, M, N)."""
 _BOX = 4
-"""Rows and columns of the box of neighbours that a thread computes without tensor cores: 2 · 4 loads for 16 terms."""
+"""Rows and columns of the box of neighbors that a thread computes without tensor cores: 2 · 4 loads for 16 terms."""
 
 
 def register_bits(element: Type) -> int:
@@ -142,7 +142,7 @@ def fragments(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ..
 
 
 def _boxes(shape: tuple[int, ...], grid: tuple[int, ...]) -> LinearLayout:
-    """An accumulator over threads without tensor cores: boxes of neighbours, lanes along N first."""
+    """An accumulator over threads without tensor cores: boxes of neighbors, lanes along N first."""
     *batches, m, n = shape
     each = max(1, prod(shape) // (32 * prod(grid)))
     columns = min(_BOX, n, each)

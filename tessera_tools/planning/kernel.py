@@ -62,7 +62,7 @@ def check_tiles(function: Func) -> None:
         for result in op.results:
             type = result.type
             if isinstance(type, RankedTensorType) and any(n < 1 or n & (n - 1) for n in type.shape):
-                raise op.error(f"makes a tile of type {type}; extents that are powers of two are supported")
+                raise op.error(f"makes a tile of type {type}; extents must be powers of two")
 
 
 def kernel_spec(function: Any) -> KernelSpecAttr:

@@ -42,7 +42,7 @@ from tessera_tools.layout import (
 from tessera_tools.layout.access import contiguous_elements
 from tessera_tools.layout.distributed import fit
 from tessera_tools.layout.f2 import Elimination
-from tessera_tools.layout.neighbours import coarsened, holds_whole, refined
+from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 
@@ -335,7 +335,7 @@ def coalesced(type: RankedTensorType, vector: int, warps: int, axis: int | None 
 
 
 def default_layout(type: RankedTensorType, warps: int) -> LinearLayout:
-    """The layout of a tile that no op has a preference for: up to 16 bytes of neighbours a thread."""
+    """The layout of a tile that no op has a preference for: up to 16 bytes of neighbors a thread."""
     return coalesced(type, max(1, min(4, 128 // storage_bits(type.element))), warps)
 
 
@@ -368,7 +368,7 @@ def _store(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
 
 @anchored("nv_tileaa.load", "nv_tileaa.store")
 def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    """Neighbours along the axis that the op moves several of at a time; the strength of what it moves."""
+    """Neighbors along the axis that the op moves several of at a time; the strength of what it moves."""
     loads = isinstance(op, nv_tileaa.Load)
     moved = op.res if loads else op.value
     if not is_tile(moved):
@@ -392,7 +392,7 @@ def narrow_atom(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
 
 @anchored("nv_tileaa.atomic_rmw", "nv_tileaa.atomic_cas", "nv_tileaa.atomic_load", "nv_tileaa.atomic_store")
 def _one_by_one(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    """Neighbours in neighbouring threads: as many threads as there are take part."""
+    """Neighbors in neighboring threads: as many threads as there are take part."""
     moved = op.res if isinstance(op, nv_tileaa.AtomicLoad) else op.value
     return [(moved, STORE, coalesced(moved.type, 1, warps))] if is_tile(moved) else []
 

@@ -26,7 +26,7 @@ def reduction_plan(op: nv_tileaa.Reduce) -> Reduction:
     try:
         return plan_reduction(source, op.axis.value, _one_layout(op, tiles) if tiles else None)
     except LayoutError as problem:
-        raise op.error(f"has layouts that do not agree: {problem}") from None
+        raise op.error(f"has incompatible layouts: {problem}") from None
 
 
 def scan_plan(op: nv_tileaa.Scan) -> Scan:
@@ -35,7 +35,7 @@ def scan_plan(op: nv_tileaa.Scan) -> Scan:
     try:
         return plan_scan(layout, op.axis.value)
     except LayoutError as problem:
-        raise op.error(f"has a layout in which it is not done: {problem}") from None
+        raise op.error(f"has an unsupported layout: {problem}") from None
 
 
 def _one_layout(op: Operation, values: Sequence[Value]) -> LinearLayout:

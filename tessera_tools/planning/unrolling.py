@@ -33,13 +33,13 @@ def copies_of(op: scf.For) -> int | None:
         return None
     trips = op.trip_count
     if wanted == 0 and trips is None:
-        _ignored(op, "the loop is to be unrolled as a whole, but the number of its iterations is not known")
+        _ignored(op, "the loop cannot be fully unrolled: its trip count is not known")
         return None
     copies = max(1, trips) if trips is not None and (wanted == 0 or wanted > trips) else wanted
     if trips is None:
         copies = min(copies, (1 << bit_width(op.lower.type) - 1) - 1)  # a number of the counter's type
     if copies > MOST_COPIES:
-        raise op.error(f"is to be unrolled by {copies}; expected at most {MOST_COPIES}")
+        raise op.error(f"has an unroll factor of {copies}; expected at most {MOST_COPIES}")
     return copies
 
 
@@ -55,7 +55,7 @@ def _asked(op: scf.For) -> int | None:
         return None
     unroll = annotation.unroll if isinstance(annotation, LoopAnnotationAttr) else None
     if not isinstance(unroll, LoopUnrollAttr):
-        _ignored(op, f"{LOOP_ANNOTATION} says nothing of unrolling, which is what is read of it")
+        _ignored(op, f"{LOOP_ANNOTATION} has no unroll options; other options are ignored")
         return None
     if unroll.disable is TRUE:
         return 1
@@ -67,9 +67,7 @@ def _asked(op: scf.For) -> int | None:
 def hint_ignored(op: Operation) -> None:
     """A remark at a loop without a counter that has a hint."""
     if UNROLL_HINT in op.attributes or LOOP_ANNOTATION in op.attributes:
-        _ignored(
-            op, "the loop has no counter, or an iteration of it may end early, so that it is not unrolled"
-        )
+        _ignored(op, "the loop is not unrolled: it has no induction variable, or an iteration may end early")
 
 
 def _ignored(op: Operation, why: str) -> None:

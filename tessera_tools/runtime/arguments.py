@@ -184,7 +184,7 @@ def parse_argument(text: str) -> BufferSpec | MapSpec | Scalar:
             value = int(value) - (1 << type.bits) if value < 1 << type.bits else value
         type.encode(np.array([value]) if type.kind == "f" else _integers(text, int(value), type))
         return Scalar(value, type)
-    raise _bad(text, "this is no argument", f"expected {FORMS}")
+    raise _bad(text, "not a valid argument", f"expected {FORMS}")
 
 
 def _integers(text: str, value: int, type: Type) -> Array:
@@ -196,11 +196,11 @@ def _integers(text: str, value: int, type: Type) -> Array:
 def _file(name: str, rest: str, text: str) -> BufferSpec:
     path, *parts = rest[1:].split(":")
     if not path:
-        raise _bad(text, "no file is named behind '@'")
+        raise _bad(text, "expected a file name after '@'")
     if not parts:
         if not path.endswith(".npy"):
             raise _bad(
-                text, f"'{path}' is no .npy file, so its type is not known", f"expected @{path}:TYPE:SHAPE"
+                text, f"'{path}' is not a .npy file, so its type is not known", f"expected @{path}:TYPE:SHAPE"
             )
         return BufferSpec(name, "npy", text, path=path)
     type = _type(text, parts[0])
@@ -234,7 +234,7 @@ def read_bytes(path: str, text: str, most: int = LARGEST) -> bytes:
             while len(raw) <= most and (part := file.read(_CHUNK)):
                 raw += part
     except (ValueError, UnicodeEncodeError):
-        raise _bad(text, f"{path!r} is no name of a file") from None
+        raise _bad(text, f"{path!r} is not a file name") from None
     except OSError as failure:
         reason = (failure.strerror or str(failure)).lower()
         raise _bad(text, f"cannot open '{path}': {reason}") from None
@@ -314,6 +314,6 @@ def parse_expectation(text: str) -> Expectation:
             only.diagnostics[0].notes += notes
             raise only from None
         if not isinstance(parsed, BufferSpec) or parsed.how == "rand":
-            raise _bad(text, "expected a file, zeros, full or arange behind '='")
+            raise _bad(text, "expected a file, zeros, full or arange after '='")
         source = parsed
     return Expectation(name, source, path, tolerances["rtol"], tolerances["atol"], text)

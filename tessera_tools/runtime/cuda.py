@@ -69,7 +69,7 @@ class _Driver:
 
 
 def _no_gpu(why: str) -> DiagnosticError:
-    return error(None, f"there is no GPU to use: {why}", "use --device=sim")
+    return error(None, f"no usable GPU: {why}", "use --device=sim")
 
 
 class CudaBuffer(interface.Buffer):
@@ -145,7 +145,7 @@ class CudaKernel(interface.Kernel):
         options: dict[str, Any],
     ) -> interface.Result:  # fmt: skip
         if options:
-            raise TypeError(f"a real GPU has no option '{next(iter(options))}'")
+            raise TypeError(f"a real GPU does not support the option '{next(iter(options))}'")
         driver, api = self.driver, self.driver.api
         if shared > _STATIC_LIMIT:
             attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

@@ -114,7 +114,7 @@ class Kernel(ABC):
         if size is None:
             raise error(
                 None,
-                f"nothing says the block's shape of '{self.name}': the PTX has no .reqntid",
+                f"the block size of '{self.name}' is not specified: the PTX has no .reqntid",
                 "give it with --block=X,Y,Z, or a manifest",
             )
         if signature.block is not None and size != signature.block:

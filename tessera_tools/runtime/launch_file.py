@@ -158,7 +158,7 @@ class _Object:
         if not isinstance(value, str) or not value:
             raise self.bad(key, "a text")
         if not value.isprintable():
-            raise self.bad(key, "a text without control characters")
+            raise self.bad(key, "a string without control characters")
         return value
 
     def count(self, key: str, most: int = LARGEST) -> int:

@@ -203,7 +203,7 @@ def _collect(order: list[int]) -> dict[int, Outcome]:
             whole = data.pop(pipe)
             # The pickle comes from our own child.
             found[order.index(pipe)] = (
-                pickle.loads(whole) if whole else ("fault", "it ended without a result")
+                pickle.loads(whole) if whole else ("fault", "it exited without a result")
             )
             if found[order.index(pipe)][0] in ("failed", "fault"):
                 return found

@@ -264,7 +264,7 @@ def run_job(
         rank, how = _first_to_end(finished.text, begun)
         if rank is None:
             rank = min(set(range(plan.ranks)) - set(found))
-            how = f"it or another rank ended without a result, with status {finished.status}"
+            how = f"it or another rank exited without a result, with status {finished.status}"
         found[rank] = ("ended", how)
     return found
 
@@ -316,4 +316,8 @@ def _first_to_end(text: str, begun: dict[str, int]) -> tuple[int | None, str]:
     """
     banner, how = _BANNER.search(text), _HOW.search(text)
     rank = begun.get(banner[1]) if banner is not None else None
-    return rank, f"it ended without a result: {how[1]}" if how is not None else "it ended without a result"
+    if how is None:
+        return rank, "it exited without a result"
+    # mpiexec kills the other ranks when one ends, and may name one of those.
+    who = "it or another rank" if how[1].startswith("Killed") else "it"
+    return rank, f"{who} exited without a result: {how[1]}"

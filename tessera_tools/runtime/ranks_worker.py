@@ -137,7 +137,7 @@ def _check_end(kernel: str, launched: Result) -> None:
             raise error(
                 None,
                 f"'{kernel}' does not end: {finding.message}: {finding.instruction}",
-                "raise the limit with --max-instructions if the kernel only needs longer",
+                "raise the limit with --max-instructions if the kernel needs more",
             )
 
 

@@ -130,7 +130,7 @@ def stats_tables(
         tables.append(("Floating-point operations", ("unit", "operations"), rows))
     if stats.waits:
         rows = [[name, f"{count:,}"] for name, count in stats.waits.most_common()]
-        tables.append(("Waits", ("at", "times a warp stood still"), rows))
+        tables.append(("Waits", ("at", "times a warp stalled"), rows))
     if target is not None:
         tables.append(_occupancy(target, threads, registers, shared))
     return tables

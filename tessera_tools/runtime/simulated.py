@@ -94,7 +94,7 @@ class SimulatedKernel(interface.Kernel):
             time_limit=settings.pop("time_limit", None),
         )
         if settings:
-            raise TypeError(f"the simulated GPU has no option '{next(iter(settings))}'")
+            raise TypeError(f"the simulated GPU does not support the option '{next(iter(settings))}'")
         if watch is not None:
             watch(launch)
         result, used = run_launch(launch, processes)
@@ -155,7 +155,7 @@ class SimulatedDevice(interface.Device):
             "watch",
         }
         if unknown:
-            raise TypeError(f"the simulated GPU has no option '{min(unknown)}'")
+            raise TypeError(f"the simulated GPU does not support the option '{min(unknown)}'")
         self.options = options
 
     def load(

@@ -65,7 +65,7 @@ class Type:
         if self.patterns and self.name != "tf32":
             from tessera_tools.sim.rounding import FORMATS, decode
 
-            with np.errstate(invalid="ignore"):  # signalling NaNs
+            with np.errstate(invalid="ignore"):  # signaling NaNs
                 return decode(array, FORMATS[_PTX_NAMES.get(self.name, self.name)])
         return array.astype(np.float64)
 

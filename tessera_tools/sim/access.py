@@ -108,14 +108,14 @@ def check_remote(warp: Warp, mask: Mask, cta: Cta, *, arrives: bool = False) -> 
     if not started and clocks.known[warp.rank][first : first + len(cta.warps)].max() <= clocks.begin:
         warp.report(
             "race",
-            f"access to shared memory of CTA {cta.index}, and nothing says that it has started: a cluster barrier "
-            "does",
+            f"access to shared memory of CTA {cta.index}, which may not have started yet: use a cluster "
+            "barrier",
             mask,
         )
     if cta.ended:
         warp.report(
             "race",
-            f"access to shared memory of CTA {cta.index}, which has exited: a cluster barrier at the end keeps it",
+            f"access to shared memory of CTA {cta.index}, which has exited: use a cluster barrier at the end",
             mask,
             severity="warning" if arrives else "error",
             cause=("exited", arrives),

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 class Operation:
     """One copy in flight.
 
-    `land()` moves the bytes and signals whatever is to be signalled; it runs once. `writes` and `reads` are
+    `land()` moves the bytes and signals whatever is to be signaled; it runs once. `writes` and `reads` are
     (memory with a `state`, byte offsets as an index array or slice): the bytes that nobody else may touch.
     `what` names the operation in reports (`cp.async at line 12`). `on_demand` is False for operations that only
     `Engine.complete` may land. `wanted()` is True while somebody waits for just this operation: of those that may

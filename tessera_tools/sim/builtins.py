@@ -154,7 +154,9 @@ def free(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variab
         if buffer is not None:
             launch.memory.release(buffer)
         elif address:
-            warp.report("illegal", f"free of {address:#x}, which malloc did not give", mask_of(1 << lane))
+            warp.report(
+                "illegal", f"free of {address:#x}, which was not allocated by malloc", mask_of(1 << lane)
+            )
 
 
 def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> Any:

@@ -216,11 +216,11 @@ class Context:
         if isinstance(operand, Immediate):
             return self.constant(self._literal(operand, type), type)
         if not isinstance(operand, Name):
-            raise self.error(f"has {_what(operand)} where a register or number belongs")
+            raise self.error(f"has {_what(operand)}; expected a register or a number")
         if operand.negated:
             if type.kind != "p":
-                raise self.error(f"negates '{operand.name}', which is no predicate")
-            raise self.error(f"has '!{operand.name}' where no negated predicate may stand")
+                raise self.error(f"negates '{operand.name}', which is not a predicate")
+            raise self.error(f"has '!{operand.name}' where a negated predicate is not allowed")
         if operand.name in SPECIAL:
             return self._special(operand.name, type)
         if operand.name == "WARP_SZ":
@@ -240,7 +240,7 @@ class Context:
         if isinstance(operand, Immediate):
             return self.constant(bool(operand.value), TYPES["pred"]), False
         if not isinstance(operand, Name):
-            raise self.error(f"has {_what(operand)} where a predicate belongs")
+            raise self.error(f"has {_what(operand)}; expected a predicate")
         return self.read(Name(operand.name), TYPES["pred"]), operand.negated
 
     def write(self, operand: Operand, type: Type) -> int:
@@ -250,7 +250,7 @@ class Context:
         extends the value as PTX does (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
         """
         if not isinstance(operand, Name):
-            raise self.error(f"has {_what(operand)} where a destination register belongs")
+            raise self.error(f"has {_what(operand)}; expected a destination register")
         if operand.name == "_":
             return self.scratch(type)
         register = self.inst.scope.register(operand.name)
@@ -285,7 +285,7 @@ class Context:
     def address(self, operand: Operand) -> Callable[[Any], Any]:
         """`[base+offset]` → a function of the warp: each lane's address, as uint64, in the operand's own space."""
         if not isinstance(operand, Address):
-            raise self.error(f"has {_what(operand)} where an address in brackets belongs")
+            raise self.error(f"has {_what(operand)}; expected an address in brackets")
         base, offset = operand.base, operand.offset
         u64 = TYPES["u64"]
         if isinstance(base, Immediate):
@@ -394,7 +394,9 @@ class Context:
         """The code index of a label."""
         found = self.inst.scope.label(operand.name) if isinstance(operand, Name) else None
         if found is None:
-            raise self.error(f"jumps to '{getattr(operand, 'name', operand)}', which is no label here")
+            raise self.error(
+                f"jumps to '{getattr(operand, 'name', operand)}', which is not a label in this scope"
+            )
         return found
 
     def aligned(self) -> None:

@@ -2,7 +2,7 @@
 
 The figures of the PTX ISA ("Matrix Fragments for mma.…") all come from one: a group of four lanes holds a row.
 
-    row 0   lane 0  lane 1  lane 2  lane 3     each lane: one register of neighbouring elements
+    row 0   lane 0  lane 1  lane 2  lane 3     each lane: one register of neighboring elements
     row 1   lane 4  lane 5  lane 6  lane 7
      …                                         groupID = lane >> 2, threadID_in_group = lane & 3
     row 7   lane 28 lane 29 lane 30 lane 31

@@ -192,9 +192,9 @@ class Cluster:
     def _watch_limits(self, warp: Warp) -> None:
         launch = self.launch
         if launch.executed > launch.max_instructions:
-            self._limit(warp, f"the limit of {launch.max_instructions} warp instructions is reached")
+            self._limit(warp, f"reached the limit of {launch.max_instructions} warp instructions")
         if launch.deadline is not None and time.monotonic() > launch.deadline:
-            self._limit(warp, f"the limit of {launch.time_limit:g} seconds is reached")
+            self._limit(warp, f"reached the time limit of {launch.time_limit:g} seconds")
 
     def run_gang(self, gang: Gang, pc: int, quantum: int) -> None:
         """Run the warps of a gang, which stand at `pc`, until they part, or so many instructions each."""
@@ -318,7 +318,7 @@ class Cluster:
         notes = [self._where(warp, split) for warp in self.warps for split in warp.splits]
         warp = self.warps[0]
         warp.split = warp.splits[0]
-        warp.report("deadlock", f"{len(self.warps)} warps wait, and nothing can wake them", None, *notes)
+        warp.report("deadlock", f"{len(self.warps)} warps wait, and no thread can wake them", None, *notes)
 
     def _limit(self, warp: Warp, what: str) -> None:
         notes = [self._where(w, s) for w in self.warps for s in w.splits]

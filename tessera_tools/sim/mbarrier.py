@@ -81,7 +81,7 @@ class MBarrier:
             text += f" and {self.tx} bytes"
         text += " missing"
         if self.tx < 0:
-            text += f"; {-self.tx} bytes came that no expect_tx announced"
+            text += f"; {-self.tx} bytes arrived without an expect_tx"
         if self.arrivals:
             text += f"; arrived: {', '.join(self.arrivals[-4:])}"
         return text
@@ -201,7 +201,7 @@ def _place(warp: Warp, mask: Mask, space: str, address: int) -> tuple[Cta, int] 
     """CTA and offset of a well-placed object's address; otherwise a finding, and None."""
     found = resolve(warp, space, address)
     if found is None:
-        warp.report("mbarrier", f"{address:#x} is no address of shared memory of this cluster", mask)
+        warp.report("mbarrier", f"{address:#x} is not an address of shared memory of this cluster", mask)
         return None
     cta, offset = found
     if offset % 8:
@@ -264,9 +264,7 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
     cta, offset = found
     barrier = _objects(warp).get((cta.rank, offset))
     if barrier is None:
-        warp.report(
-            "mbarrier", f"shared byte {offset} of CTA {cta.index} holds no mbarrier: not initialized", mask
-        )
+        warp.report("mbarrier", f"shared byte {offset} of CTA {cta.index} has no initialized mbarrier", mask)
         return None
     if not np.array_equal(cta.shared.data[offset : offset + 8], _PATTERN):
         warp.report("mbarrier", f"{barrier.place} was overwritten", mask)

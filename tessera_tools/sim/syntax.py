@@ -154,10 +154,10 @@ def _unexpected(file: str, text: str, at: int) -> DiagnosticError:
     """The error at a token that cannot stand at `at`, or at the end of the text."""
     line = text.count("\n", 0, at) + 1
     if at == len(text):
-        return error(Position(file, line, 1), "the text ends too early: a '}' or ';' is missing")
+        return error(Position(file, line, 1), "unexpected end of PTX: a '}' or ';' is missing")
     shown = text[at : at + _SHOWN].split("\n", maxsplit=1)[0].strip()
     place = Position(file, line, at - text.rfind("\n", 0, at))
-    return error(place, f"this is not PTX as expected here: found '{shown}'")
+    return error(place, f"unexpected token in PTX: found '{shown}'")
 
 
 def _node(rule: lalr.Rule, values: list[Any]) -> Any:

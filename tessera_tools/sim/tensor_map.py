@@ -198,7 +198,10 @@ class TensorMap:
             slice_size = 16 * self.interleave
             _require(size == slice_size, f"a slice of {size} bytes; the interleave has {slice_size}")
         _require(self.interleave != 2 or self.swizzle == 1, "the 32B interleave needs the 32B swizzle")
-        _require(self.fill == 0 or element.is_float, f"NaN fill for {element.name}, which is no float type")
+        _require(
+            self.fill == 0 or element.is_float,
+            f"NaN fill for {element.name}, which is not a floating-point type",
+        )
 
     def _check_im2col(self) -> int:
         spatial = self.rank - 2

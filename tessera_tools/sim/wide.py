@@ -1,6 +1,6 @@
 """f64 arithmetic in every rounding: error-free transformations where they hold, exact fractions elsewhere.
 
-fma(a, b, c, mode) ── exponents moderate, nearest even ──▶ two-product, two-sum, round to odd (vectorised)
+fma(a, b, c, mode) ── exponents moderate, nearest even ──▶ two-product, two-sum, round to odd (vectorized)
                    └─ else ──▶ Fraction, lane by lane ──▶ rounded
 """
 

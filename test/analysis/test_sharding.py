@@ -99,5 +99,7 @@ def test_costs_are_those_of_rings() -> None:
 
 
 def test_extents_that_do_not_divide_are_refused() -> None:
-    with pytest.raises(ValueError, match="dimension 0 has 6 elements, which 4 ranks of 'x' do not divide"):
+    with pytest.raises(
+        ValueError, match="dimension 0 has 6 elements, which is not divisible by the 4 ranks of 'x'"
+    ):
         local_shape((6,), Sharding(("x",)), {"x": 4})

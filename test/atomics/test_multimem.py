@@ -105,7 +105,7 @@ def test_a_tile_is_loaded_and_padded(element: str, padding: str) -> None:
 @pytest.mark.parametrize(("element", "mode"), [("i32", "add"), ("i64", "max"), ("i32", "xor"), ("f16", "add"),
                                                ("bf16", "add"), ("f32", "add"), ("f64", "add")])  # fmt: skip
 def test_a_tile_is_reduced_into_what_lies_in_the_view(element: str, mode: str) -> None:
-    """Two tile blocks for each tile; of elements of 16 bits, the neighbours stay as they are."""
+    """Two tile blocks for each tile; of elements of 16 bits, the neighbors stay as they are."""
     rng = np.random.default_rng(fresh_seed())
     memory, values = _numbers(element, EXTENT + 3, rng), _numbers(element, 64, rng)
     after, _, _ = run(

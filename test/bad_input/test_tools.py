@@ -91,7 +91,7 @@ def test_ptxas_hanging(tmp_path: Path) -> None:
 @pytest.mark.parametrize("script", ["exec yes", "exec yes >&2"])
 def test_ptxas_talking_without_end(script: str, tmp_path: Path) -> None:
     result = compile_with(fake(tmp_path, script), tmp_path)
-    refused(result, "ptxas wrote more than 16 MiB of messages, and was ended", positioned=False)
+    refused(result, "ptxas wrote more than 16 MiB of messages and was stopped", positioned=False)
 
 
 def test_a_fifo_as_ptxas(tmp_path: Path) -> None:

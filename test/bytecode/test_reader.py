@@ -70,7 +70,7 @@ def test_versions_that_are_not_supported(major: int, minor: int) -> None:
 
 def test_preview_features_are_refused() -> None:
     message, at = refusal(file({STRING: table([], 4)}, tag=1))
-    assert "preview features, whose encoding is not stable" in message
+    assert "preview features, which have no stable encoding" in message
     assert at == 10
 
 
@@ -93,7 +93,7 @@ def test_a_section_that_stands_twice() -> None:
 
 def test_a_section_longer_than_the_file() -> None:
     message, _ = refusal(file({})[:-1] + bytes([GLOBAL]) + varint(1 << 40))
-    assert "the global section takes 1099511627776 bytes, but only 0 are left" in message
+    assert "the global section takes 1099511627776 bytes, but only 0 remain" in message
 
 
 def test_bytes_behind_the_end() -> None:
@@ -107,7 +107,7 @@ def test_a_section_without_the_alignment_that_it_needs() -> None:
 
 def test_an_alignment_that_is_no_power_of_two() -> None:
     data = file({})[:-1] + bytes([GLOBAL | 0x80]) + varint(1, 3)
-    assert "the alignment of the global section, 3, is no power of two" in refusal(data)[0]
+    assert "the alignment of the global section, 3, is not a power of two" in refusal(data)[0]
 
 
 def test_a_file_without_strings() -> None:
@@ -131,7 +131,7 @@ def test_a_table_whose_starts_run_backwards() -> None:
 
 def test_a_count_that_the_file_cannot_hold() -> None:
     message, _ = refusal(file({STRING: varint(1 << 50)}))
-    assert "strings cannot fit in the 0 bytes that are left" in message
+    assert "strings cannot fit in the 0 remaining bytes" in message
 
 
 def test_a_string_that_is_no_utf8() -> None:
@@ -157,10 +157,20 @@ def test_an_unknown_type_tag() -> None:
     assert "unknown type tag 99" in refusal(kernel(varint(58, 4) + RETURN, types=[b"\x63"]))[0]
 
 
-@pytest.mark.parametrize(("tag", "since"), [(b"\x12", 2), (b"\x13", 3), (b"\x16", 3), (b"\x82\x01", 4)])
-def test_a_type_younger_than_the_file(tag: bytes, since: int) -> None:
+@pytest.mark.parametrize(
+    ("tag", "name", "since"),
+    [
+        (b"\x12", "Float8E8M0FNU", 2),
+        (b"\x13", "Float4E2M1FN", 3),
+        (b"\x14", "GatherScatterView", 3),
+        (b"\x15", "StridedView", 3),
+        (b"\x16", "i4", 3),
+        (b"\x82\x01", "fnv8E5M3FNU", 4),
+    ],
+)
+def test_a_type_younger_than_the_file(tag: bytes, name: str, since: int) -> None:
     message, _ = refusal(kernel(varint(58, 4) + RETURN, types=[tag], minor=since - 1))
-    assert f"exists since 13.{since}, but the file is of version 13.{since - 1}" in message
+    assert f"type '{name}' requires bytecode version 13.{since}+, file version is 13.{since - 1}" in message
 
 
 def test_a_view_of_a_0d_array_names_the_frontend_s_construct() -> None:
@@ -198,7 +208,7 @@ def test_an_unknown_opcode() -> None:
 def test_an_opcode_younger_than_the_file(opcode: int, word: str, since: int) -> None:
     message, _ = refusal(kernel(varint(opcode), minor=since - 1))
     assert (
-        f"opcode {opcode} ('{word}') exists since 13.{since}, but the file is of version 13.{since - 1}"
+        f"opcode {opcode} ('{word}') was added in 13.{since}, but the file has version 13.{since - 1}"
         in message
     )
 
@@ -213,7 +223,7 @@ def test_an_op_that_has_a_section_of_its_own(opcode: int) -> None:
 
 
 def test_a_value_that_is_not_defined() -> None:
-    assert "a value is used that is not defined; there are 0" in refusal(kernel(varint(1, 2, 7)))[0]
+    assert "use of an undefined value; there are 0" in refusal(kernel(varint(1, 2, 7)))[0]
 
 
 def test_a_value_of_a_region_is_unknown_outside() -> None:
@@ -221,19 +231,19 @@ def test_a_value_of_a_region_is_unknown_outside() -> None:
     body += varint(65, 0, 0, 1, 1, 0, 2) + varint(1, 2, 0) + varint(10, 0, 0)  # loop { absi; break }
     body += varint(1, 2, 1)
     assert (
-        "a value is used that is not defined; there are 1"
+        "use of an undefined value; there are 1"
         in refusal(kernel(body, types=[b"\x0d" + varint(1, 1) + (8).to_bytes(8, "little")]))[0]
     )
 
 
 def test_a_case_that_an_enumeration_lacks() -> None:
-    assert "9 is no case of cuda_tile.overflow" in refusal(kernel(varint(3, 2, 9, 0, 0)))[0]
+    assert "9 is not a case of cuda_tile.overflow" in refusal(kernel(varint(3, 2, 9, 0, 0)))[0]
 
 
 def test_the_first_number_behind_an_enumeration() -> None:
     cases = len(OverflowAttr.cases)
     message = refusal(kernel(varint(3, 2, cases, 0, 0)))[0]
-    assert f"{cases} is no case of cuda_tile.overflow; expected less than {cases}" in message
+    assert f"{cases} is not a case of cuda_tile.overflow; expected less than {cases}" in message
 
 
 def test_an_empty_block() -> None:
@@ -269,7 +279,7 @@ def test_what_the_verifier_refuses_names_the_byte() -> None:
 def test_a_function_that_is_no_kernel() -> None:
     data = bytearray(kernel(RETURN))
     data[data.index(varint(1, 0, 3, 2)) + 3] = 0
-    assert "function 'k' is no kernel; only kernels are supported" in refusal(bytes(data))[0]
+    assert "function 'k' is not a kernel; only kernels are supported" in refusal(bytes(data))[0]
 
 
 # -- debug information
@@ -312,8 +322,8 @@ def test_positions_with_scopes() -> None:
     ("entries", "indices", "message"),
     [
         (GOOD, [4], "debug index 1 is needed, but there are only 1"),
-        (GOOD, [9, 9], "debug attribute 9 is named, but there are only 4"),
-        (GOOD, [1, 1], "debug attribute 1 is no position of an operation"),
+        (GOOD, [9, 9], "debug attribute 9 is out of range: there are only 4"),
+        (GOOD, [1, 1], "debug attribute 1 is not a position of an operation"),
         ([varint(3, 1, 1, 1, 1)], [1, 1], "contains itself"),
         ([varint(6, 1, 1)], [1, 1], "contains itself"),
         ([varint(77)], [1, 1], "unknown debug tag 77"),

@@ -71,8 +71,22 @@ def test_what_a_version_added_is_refused_before_it(since: int, line: str) -> Non
     said = refusal(body(line), older)
     assert (
         f"requires bytecode version 13.{since}+, but targeting {older}" in said
+        or f"requires bytecode version 13.{since}+, targeting {older}" in said
         or f"is not available in bytecode version {older} (since 13.{since})" in said
     )
+    write(body(line), Version(13, since))
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "since"), [("f8E8M0FNU", "Float8E8M0FNU", 2), ("f4E2M1FN", "Float4E2M1FN", 3)]
+)
+def test_a_type_younger_than_the_version_is_named_as_the_reference_names_it(
+    word: str, name: str, since: int
+) -> None:
+    older = Version(13, since - 1)
+    line = f"%0 = constant <{word}: 1.0> : tile<8x{word}>"
+    expected = f"cannot be written: type '{name}' requires bytecode version 13.{since}+, targeting {older}"
+    assert expected in refusal(body(line), older)
     write(body(line), Version(13, since))
 
 

@@ -2,7 +2,7 @@
 
 Independent of the project's own formats (ir/floats.py, sim/rounding.py): the fields are written down here once more
 (OCP 8-bit and microscaling formats specifications; IEEE 754; tf32 as NVIDIA defines it), and rounding compares with
-the midpoints of neighbours, which float64 has exactly.
+the midpoints of neighbors, which float64 has exactly.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def storage(name: str) -> np.dtype[Any]:
 def values_of(name: str, codes: Array) -> Array:
     """float64 values of what a launch holds."""
     if name in ("f32", "f64"):
-        with np.errstate(invalid="ignore"):  # signalling NaNs
+        with np.errstate(invalid="ignore"):  # signaling NaNs
             return codes.view(np.dtype(f"f{codes.itemsize}")).astype(np.float64)
     return decode(name, (codes >> 13 if name == "tf32" else codes).astype(np.int64))
 

@@ -51,7 +51,7 @@ def test_versions_are_listed() -> None:
 
 def test_text_is_no_bytecode() -> None:
     done = run("--cudatilebc-to-mlir", stdin=TEXT, status=1)
-    assert b"<stdin>:1:1: error: this is no cuda_tile bytecode: invalid magic number" in done.stderr
+    assert b"<stdin>:1:1: error: this is not cuda_tile bytecode: invalid magic number" in done.stderr
 
 
 def test_broken_bytecode_is_refused_with_its_byte() -> None:

@@ -92,7 +92,10 @@ def test_an_instruction_that_the_default_gpu_lacks_gets_a_hint(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
-    [("k.mir", b"--- |\n", "is machine IR"), ("k.cubin", b"\x7fELF\0\0", "is a cubin, the end of the way")],
+    [
+        ("k.mir", b"--- |\n", "is machine IR"),
+        ("k.cubin", b"\x7fELF\0\0", "is a cubin, which cannot be compiled further"),
+    ],
 )
 def test_what_cannot_be_fed_back_in(name: str, content: bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)

@@ -213,7 +213,7 @@ def test_small_tiles(m: int, n: int, k: int, element: str) -> None:
     check(m, n, k, 3, "row row", element, "f32")
 
 
-def test_neighbours_of_a_copy_are_neighbours_in_the_buffer() -> None:
+def test_neighbors_of_a_copy_are_neighbors_in_the_buffer() -> None:
     """One warp holds rows of b too, in registers: they are not what a copy of 16 bytes moves."""
     check(1, 4, 64, 3, "col turned", "f64", "f64")
 

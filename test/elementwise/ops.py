@@ -36,7 +36,7 @@ def computed(
 
 
 def numbers(element: str, array: Array) -> Array:
-    """The float64 values of an array, signalling NaNs among them."""
+    """The float64 values of an array, signaling NaNs among them."""
     with np.errstate(invalid="ignore"):
         return decode(element, array)
 

@@ -33,7 +33,7 @@ def test_signs_and_whole_numbers(element: str, target: str) -> None:
     x = floats(element, np.random.default_rng(fresh_seed()), COUNT)
     results = computed([f"{name} %x" for name in UNARY], element, [x], target)
     for (name, function), found in zip(UNARY.items(), results, strict=True):
-        with np.errstate(invalid="ignore"):  # signalling NaNs
+        with np.errstate(invalid="ignore"):  # signaling NaNs
             assert same(numbers(element, found), function(numbers(element, x))), name
 
 

@@ -56,7 +56,7 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
         (broken("schema", value=1), "the manifest has schema 1; expected 2"),
         (broken("schema", value=True), "the field 'schema' is true; expected a number of 0 or more"),
         (broken("target", value=...), "the manifest: the field 'target' is missing; expected a text"),
-        (broken("target", value=""), "the field 'target' is \"\"; expected a text that is not empty"),
+        (broken("target", value=""), "the field 'target' is \"\"; expected a non-empty string"),
         (broken("extra", value=1), "the manifest: unknown field 'extra'; expected only kernels, "),
         (broken("kernels", value={}), "the field 'kernels' is an object; expected a list"),
         (broken("kernels", 0, value=3), "the manifest: kernel 0: found 3, expected an object"),
@@ -104,7 +104,7 @@ def test_a_syntax_error_has_its_line_and_column():
 
 
 def test_two_kernels_of_one_name_are_refused():
-    with pytest.raises(ToolError, match="two kernels are called 'gemm'"):
+    with pytest.raises(ToolError, match="two kernels have the name 'gemm'"):
         Manifest("sm_90a", "9.0", (KERNEL, KERNEL)).to_json()
 
 

@@ -109,7 +109,9 @@ def test_a_refusal_leaves_the_child_alive(worker: Worker):
 
 
 def test_llvm_ending_its_process_is_an_error_with_its_last_words(worker: Worker):
-    with pytest.raises(ToolError, match=r"LLVM failed while compiling: Do not know how to promote") as caught:
+    with pytest.raises(
+        ToolError, match=r"LLVM failed while generating code: Do not know how to promote"
+    ) as caught:
         worker.compile(ABORTS, **SM_80)
     assert caught.value.hint == "the LLVM process died of SIGABRT"
     assert "LLVM ERROR: " in caught.value.details
@@ -158,10 +160,42 @@ def test_a_child_that_hangs_is_ended_at_the_time_limit():
         worker.info()
         os.kill(worker._pid, signal.SIGSTOP)
         begin = time.monotonic()
-        with pytest.raises(ToolError, match=r"LLVM was still compiling after 0.5 s, and was ended"):
+        with pytest.raises(ToolError, match=r"LLVM was still compiling after 0.5 s and was stopped"):
             worker.compile(VECTOR_ADD, **SM_80)
         assert time.monotonic() - begin < 10
         assert worker.compile(VECTOR_ADD, **SM_80).texts["ptx"]
+
+
+def loops_in_a_row(count: int) -> str:
+    """LLVM IR of so many loops, each of as many iterations as its argument says."""
+    lines = ["define ptx_kernel void @k(ptr addrspace(1) %p, i32 %n) {", "e0:", "  br label %h1"]
+    for i in range(1, count + 1):
+        before = f"%a{i - 1}" if i > 1 else "0"
+        lines += [
+            f"h{i}:",
+            f"  %i{i} = phi i32 [ 0, %e{i - 1} ], [ %j{i}, %b{i} ]",
+            f"  %a{i} = phi i32 [ {before}, %e{i - 1} ], [ %c{i}, %b{i} ]",
+            f"  %t{i} = icmp slt i32 %i{i}, %n",
+            f"  br i1 %t{i}, label %b{i}, label %e{i}",
+            f"b{i}:",
+            f"  %s{i} = add i32 %a{i}, %i{i}",
+            f"  %c{i} = mul i32 %s{i}, %s{i}",
+            f"  %j{i} = add i32 %i{i}, 1",
+            f"  br label %h{i}",
+            f"e{i}:",
+            f"  br label %h{i + 1}" if i < count else f"  store i32 %a{i}, ptr addrspace(1) %p",
+        ]
+    return "\n".join([*lines, "  ret void", "}", ""])
+
+
+def test_the_error_of_the_time_limit_says_which_phase_took_the_time():
+    with Worker.start(time_limit=2.0) as worker:
+        assert worker.compile(loops_in_a_row(3), **SM_80).texts["ptx"]
+        with pytest.raises(
+            ToolError, match=r"LLVM was still generating code after 2 s, and was ended"
+        ) as caught:
+            worker.compile(loops_in_a_row(1500), **SM_80, optimize=False)
+    assert caught.value.hint is not None and "4,501 basic blocks" in caught.value.hint
 
 
 def test_a_large_request_to_a_child_that_hangs_ends_too():

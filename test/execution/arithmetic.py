@@ -218,7 +218,7 @@ def _intrinsic(op: Operation, threads: int) -> Any:
     """Intrinsics that have no op of their own."""
     name = attribute(op, "intrin").value
     if name != "llvm.nvvm.f2tf32.rn":
-        raise ExecutionError(f"of {name} is not modelled")
+        raise ExecutionError(f"of {name} is not modeled")
     return _round_to_tf32
 
 
@@ -261,7 +261,7 @@ def _constant(op: Operation, threads: int) -> Any:
             bits = 1 if dtype(element) is np.bool_ else 8 * size_of(element)
             scalars.append(each.value & ((1 << bits) - 1))
         else:
-            raise ExecutionError(f"constant {each} is not modelled")
+            raise ExecutionError(f"constant {each} is not modeled")
     if isinstance(type, VectorType):
         row = np.array(scalars if len(scalars) > 1 else scalars * type.num_elements, dtype(type))
         whole = np.broadcast_to(row, (threads, len(row)))
@@ -346,7 +346,7 @@ def _address(op: Operation, threads: int) -> Any:
     for i in range(len(indices)):
         if i:
             if not isinstance(type, ArrayType):
-                raise ExecutionError("getelementptr into anything but arrays is not modelled")
+                raise ExecutionError("getelementptr into anything but arrays is not modeled")
             type = type.element
         sizes.append(size_of(type))
 

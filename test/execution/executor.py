@@ -96,7 +96,7 @@ class Program:
             stretch = self.stretches[at]
             if op.name in BARRIERS:
                 if op.op_operands:
-                    raise ExecutionError(f"{op}: barriers of some threads only are not modelled")
+                    raise ExecutionError(f"{op}: barriers of some threads only are not modeled")
                 stretch.barrier = op
                 at += 1
             elif op.name in BRANCHES:
@@ -113,7 +113,7 @@ class Program:
                 pure = PURE[op.name](op, self.threads)
                 run = lambda cta, *values: pure(*values)  # noqa: E731
             else:
-                raise ExecutionError("is not modelled")
+                raise ExecutionError("is not modeled")
         except ExecutionError as problem:
             raise ExecutionError(f"'{op.name}' {problem}: {op}") from None
         return Step(

@@ -44,7 +44,7 @@ def word(op: Operation, key: str, default: str = "") -> str:
 
 def _space(type: Type) -> int:
     if not isinstance(type, PointerType) or type.address_space not in (1, 3):
-        raise ExecutionError(f"accesses through {type} are not modelled, only global and shared ones")
+        raise ExecutionError(f"accesses through {type} are not modeled, only global and shared ones")
     return type.address_space
 
 
@@ -55,7 +55,7 @@ def _space(type: Type) -> int:
 def _address_of(op: Operation) -> Effect:
     name = str(attribute(op, "global_name"))
     if "global_smem" not in name:
-        raise ExecutionError(f"the address of {name} is not modelled")
+        raise ExecutionError(f"the address of {name} is not modeled")
     return lambda cta: np.full(cta.threads, SHARED_BASE, np.uint64)
 
 
@@ -194,7 +194,7 @@ def _ldmatrix(op: Operation) -> Effect:
     """Matrix i: lane l gets elements 2(l mod 4), + 1 of row l / 4; transposed, of column l / 4."""
     num, transposed = integer(op, "num"), word(op, "layout") == "col"
     if num not in (1, 2, 4) or word(op, "eltType", "b16") != "b16":
-        raise ExecutionError(f"ldmatrix .x{num} of {word(op, 'eltType')} is not modelled")
+        raise ExecutionError(f"ldmatrix .x{num} of {word(op, 'eltType')} is not modeled")
 
     def load(cta: Cta, pointers: Any) -> Any:
         warps = _warps(cta)
@@ -216,7 +216,7 @@ def _stmatrix(op: Operation) -> Effect:
     """The inverse of ldmatrix."""
     transposed = word(op, "layout") == "col"
     if word(op, "eltType", "b16") != "b16":
-        raise ExecutionError(f"stmatrix of {word(op, 'eltType')} is not modelled")
+        raise ExecutionError(f"stmatrix of {word(op, 'eltType')} is not modeled")
 
     def store(cta: Cta, pointers: Any, *values: Any) -> None:
         warps = _warps(cta)
@@ -240,7 +240,7 @@ def _numbers(value: Any, type: Type, kind: str) -> np.ndarray:
         return (data.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
     if kind == "tf32":
         return (data.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-    raise ExecutionError(f"mma.sync on {kind} is not modelled")
+    raise ExecutionError(f"mma.sync on {kind} is not modeled")
 
 
 @_effect("nvvm.mma.sync")
@@ -255,7 +255,7 @@ def _mma(op: Operation) -> Effect:
         "row",
         "col",
     ):
-        raise ExecutionError("mma.sync of these operands is not modelled")
+        raise ExecutionError("mma.sync of these operands is not modeled")
     m, n, k = (int(x) for x in re.findall(r"= (\d+)", str(attribute(op, "shape"))))
     elements = 1 if kind == "tf32" else 2
     a_size, b_size, c_size = attribute(op, "operandSegmentSizes").values
@@ -266,7 +266,7 @@ def _mma(op: Operation) -> Effect:
         or str(op.operand(a_size + b_size).type) != "f32"
     ):
         raise ExecutionError(
-            f"mma.sync m{m}n{n}k{k} with {a_size}, {b_size} and {c_size} registers is not modelled"
+            f"mma.sync m{m}n{n}k{k} with {a_size}, {b_size} and {c_size} registers is not modeled"
         )
     types = op.operand_types
 
@@ -292,7 +292,7 @@ def _shuffle(op: Operation) -> Effect:
     """A lane whose source is out of its segment keeps its own value."""
     kind = word(op, "kind")
     if attribute(op, "return_value_and_is_valid") is not None:
-        raise ExecutionError("shfl.sync that says whether the lane was valid is not modelled")
+        raise ExecutionError("shfl.sync that says whether the lane was valid is not modeled")
 
     def shuffle(cta: Cta, members: Any, value: Any, by: Any, clamp: Any) -> Any:
         lanes = np.arange(cta.threads) % 32

@@ -209,7 +209,7 @@ def test_what_no_correct_kernel_does_is_an_error(message: str, monkeypatch: pyte
 COPY = f"nvvm.cp.async.shared.global %s, %g, 16, cache = cg : {SP}, {GP}"
 COMMIT, WAIT_ALL = "nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group 0"
 LOAD = f"%v = llvm.load %s : {SP} -> i32"
-NEIGHBOUR = f"""%with = llvm.xor %bytes, %sixteen : i32
+NEIGHBOR = f"""%with = llvm.xor %bytes, %sixteen : i32
   %t = llvm.getelementptr %smem[%with] : ({SP}, i32) -> {SP}, i8
   %v = llvm.load %t : {SP} -> i32"""
 
@@ -220,7 +220,7 @@ def lines(*parts: str) -> str:
 
 def test_a_copy_has_arrived_after_its_group_was_waited_for() -> None:
     assert (execute(lines(COPY, COMMIT, WAIT_ALL, LOAD, STORE)) == THREADS * 4).all()
-    got = execute(lines(COPY, COMMIT, WAIT_ALL, "nvvm.barrier0", NEIGHBOUR, STORE))
+    got = execute(lines(COPY, COMMIT, WAIT_ALL, "nvvm.barrier0", NEIGHBOR, STORE))
     assert (got == (THREADS ^ 1) * 4).all()
 
 
@@ -231,9 +231,9 @@ def test_a_copy_has_arrived_after_its_group_was_waited_for() -> None:
         ((COPY, COMMIT, "nvvm.barrier0", LOAD), "a cp.async is on its way"),
         ((COPY, WAIT_ALL, LOAD), "a cp.async is on its way"),
         ((COPY, COMMIT, "nvvm.cp.async.wait.group 1", LOAD), "a cp.async is on its way"),
-        ((COPY, COMMIT, WAIT_ALL, NEIGHBOUR), "a race"),
+        ((COPY, COMMIT, WAIT_ALL, NEIGHBOR), "a race"),
         ((COPY, COMMIT, COPY), "a cp.async is on its way"),
-        ((COPY, COMMIT, WAIT_ALL, "nvvm.barrier0", NEIGHBOUR, COPY), "a race"),
+        ((COPY, COMMIT, WAIT_ALL, "nvvm.barrier0", NEIGHBOR, COPY), "a race"),
     ],
 )
 def test_a_copy_arrives_as_late_as_it_may(body: tuple[str, ...], message: str) -> None:

@@ -71,7 +71,7 @@ def module_of(path: str, target: str, *changes: tuple[str, str]) -> Operation:
         assert count, f"{path} has no {pattern}"
     module = parse_module(text, path)
     pipeline = Pipeline("builtin.module")
-    for step in pipeline_for(target):
+    for step in pipeline_for(target, agents=False):
         pipeline.add(parse_pass(step.text))
     PassManager(pipeline).run(module)
     return module

@@ -38,7 +38,7 @@ def dtype(type: Type) -> Any:
         return _INTEGERS[type.width]
     if isinstance(type, FloatType) and type.keyword in _FLOATS:
         return _FLOATS[type.keyword]
-    raise ExecutionError(f"values of type {type} are not modelled")
+    raise ExecutionError(f"values of type {type} are not modeled")
 
 
 def size_of(type: Type) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tessera_tools.ir.core import Operation
@@ -41,6 +43,28 @@ def test_names_are_unique_within_an_isolated_region_and_free_again_in_the_next()
     )
     assert text.count("(%a: i32)") == 2
     assert text.count("%b = ") == 2
+
+
+def test_a_nested_isolated_op_uses_no_name_of_the_ops_around_it_again() -> None:
+    text = print_op(
+        module(
+            "func.func @f(%x: i32) -> i32 {\n"
+            "  %foo = arith.constant 1 : i32\n"
+            "  %0 = arith.addi %x, %foo : i32\n"
+            "  builtin.module {\n"
+            "    func.func @g(%x: i32) -> i32 {\n"
+            "      %foo = arith.constant 2 : i32\n"
+            "      %1 = arith.addi %x, %foo : i32\n"
+            "      return %1 : i32\n"
+            "    }\n"
+            "  }\n"
+            "  return %0 : i32\n"
+            "}\n"
+        )
+    )
+    defined = re.findall(r"(%\w+)(?:: i32|\b =)", text)
+    assert len(defined) == 6 and len(set(defined)) == 6, text
+    assert print_op(module(text)) == text
 
 
 def test_a_hint_that_is_taken_gets_a_number_behind_it() -> None:

@@ -249,13 +249,13 @@ def test_one_matrix_is_x1() -> None:
             mma_operand_b((32, 8), 8, (1, 1)),
             row_major((32, 8)),
             8,
-            "no register holds the neighbour at offset 1",
+            "no register holds the neighbor at offset 1",
         ),
         (
             blocked((16, 16), (1, 1), (2, 16), (1, 1), (1, 0)),
             row_major((16, 16)),
             16,
-            r"no register holds the neighbour at offset 1; with .trans: lane bits 2 to 4 move by",
+            r"no register holds the neighbor at offset 1; with .trans: lane bits 2 to 4 move by",
         ),
         (blocked((8, 8), (1, 8), (8, 1), (1, 1), (1, 0)), row_major((8, 8)), 16, "needs 32 lanes, found 8"),
         (

@@ -68,7 +68,7 @@ def test_a_linear_index_can_be_split_into_coordinates() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("(3,4):(1,4)", "mode 3:1 of .* not made of powers of two"), ("(4,4):(1,2)", "overlaps an earlier one")],
+    [("(3,4):(1,4)", "mode 3:1 of .* not a power of two"), ("(4,4):(1,2)", "overlaps an earlier one")],
 )
 def test_what_is_not_linear_is_refused(text: str, message: str) -> None:
     with pytest.raises(LayoutError, match=message):

@@ -222,5 +222,5 @@ def test_a_coordinate_that_is_no_selection_of_bits_is_refused():
         {"register": [(1, 1)], "lane": [(1, 0)], "warp": [], "block": []}, {"dim0": 2, "dim1": 2}
     )
     assert not is_scannable(mixed, 0)
-    with pytest.raises(LayoutError, match="the coordinate of axis 0 is no selection of bits in"):
+    with pytest.raises(LayoutError, match="the coordinate of axis 0 is not a selection of bits in"):
         plan_scan(mixed, 0)

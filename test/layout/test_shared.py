@@ -181,7 +181,7 @@ def test_the_derived_layout_is_free_of_conflicts(
 
 
 def test_a_copy_of_several_elements_keeps_them_together() -> None:
-    """Where registers hold neighbours of both axes, reading alone would choose the other order of axes."""
+    """Where registers hold neighbors of both axes, reading alone would choose the other order of axes."""
     registers = blocked((4, 64), (4, 2), (1, 32), (1, 1), (1, 0))
     read = Access(blocked((4, 64), (4, 1), (1, 32), (1, 1), (0, 1)))
     for axis in (0, 1):

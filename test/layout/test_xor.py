@@ -47,7 +47,7 @@ def test_disjoint_terms_may_be_summed(layout: LinearLayout) -> None:
             assert sum(t.value for t in expression.terms if lane >> t.bit & 1) == expression.base(lane=lane)
 
 
-def test_neighbouring_lane_bits_are_one_shift() -> None:
+def test_neighboring_lane_bits_are_one_shift() -> None:
     layout = LinearLayout({"register": [(1,)], "lane": [(2,), (4,), (8,)]}, {"offset": 16})
     expression = as_xor_expression(layout)
     assert [(s.dim, s.mask, s.shift) for s in expression.shifts()] == [("lane", 7, 1)]

@@ -114,7 +114,7 @@ def test_any_runs_on_every_isolated_op() -> None:
     assert seen == ["f", "inner"]
 
 
-def test_neighbouring_nested_pipelines_go_op_by_op() -> None:
+def test_neighboring_nested_pipelines_go_op_by_op() -> None:
     text = "func.func private @f()\nfunc.func private @g()\n"
     pipeline = nest("builtin.module", nest("func.func", Note()), nest("func.func", Note()))
     PassManager(pipeline).run(parse_module(text))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from programs import fresh_seed
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 from random_products import Case, check
 

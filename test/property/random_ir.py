@@ -235,7 +235,7 @@ class Generator:
         chosen: dict[str, list[Type]] = {}
         known: dict[str, Any] = {}
         fields = [*definition.operands, *definition.results]
-        favourite = self.random.choice(self.types)
+        favorite = self.random.choice(self.types)
         for field in sorted(fields, key=lambda f: isinstance(f.constraint, SameAs | Derived)):
             count = 1
             if field.arity != "single":
@@ -246,7 +246,7 @@ class Generator:
             accepted = [inferred] if inferred is not None else self._accepts(field.constraint)
             if not accepted:
                 return None
-            first = favourite if favourite in accepted else self.random.choice(accepted)
+            first = favorite if favorite in accepted else self.random.choice(accepted)
             same = self.random.random() < 0.7
             chosen[field.name] = [first if same else self.random.choice(accepted) for _ in range(count)]
             found = chosen[field.name]

@@ -75,7 +75,7 @@ class _TF32:
     @staticmethod
     def decode(array: Array) -> Array:
         bits = np.asarray(array).view(np.uint32) & np.uint32(0xFFFFFFFF & -(1 << 13))
-        with np.errstate(invalid="ignore"):  # signalling NaNs
+        with np.errstate(invalid="ignore"):  # signaling NaNs
             return bits.view(np.float32).astype(np.float64)
 
 
@@ -111,16 +111,16 @@ def rounded_towards(exact: list[Fraction], element: Type, mode: str) -> list[flo
         near = float(rounded(np.asarray(float(number)), element))
         up = mode == "positive_inf" or (mode == "zero" and number < 0)
         if np.isfinite(near) and Fraction(near) != number and (Fraction(near) < number) == up:
-            near = _neighbour(near, element, up)
+            near = _neighbor(near, element, up)
         elif np.isinf(near):
-            largest = _neighbour(near, element, near < 0)
+            largest = _neighbor(near, element, near < 0)
             if (near > 0) != up:
                 near = largest
         found.append(near)
     return found
 
 
-def _neighbour(value: float, element: Type, up: bool) -> float:
+def _neighbor(value: float, element: Type, up: bool) -> float:
     """The next number of an element type above or below."""
     kind = kind_of(element)
     # A tf32 is an f32 whose last 13 bits are zero.

@@ -159,11 +159,11 @@ module attributes {tile.mesh = #tile.mesh<x = 2>} {
     [
         (
             "tile.accumulate %C, %d : memref<64x64xf32, 5>, memref<64x64xf32, 5>",
-            "changes an argument in a function on the host; give the caller a new tensor",
+            "modifies an argument in a host function; return a new tensor instead",
         ),
         (
             "%n = arith.addf %x, %x : f32\n    tile.scale_tensor %d, %n : memref<64x64xf32, 5>, f32",
-            "takes a number that is no constant, in a function on the host",
+            "takes a non-constant number in a host function",
         ),
         (
             "%i = arith.constant 3 : index\n    tile.causal_mask %d, %i, %i, %x : memref<64x64xf32, 5>",

@@ -82,11 +82,11 @@ def test_ptx_runs_with_its_manifest(module: Path, tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--ranks=4"], "--ranks is 4, but 'main' is for 2 ranks (x = 2)"),
-        (["--ranks=2", "--entry=other"], "there is no function 'other' on the host; found 'main'"),
+        (["--ranks=2", "--entry=other"], "there is no host function 'other'; found 'main'"),
         (["--ranks=2", "--grid=2"], "--grid is for one kernel; with --ranks the launches are the plan's"),
         (["--ranks=2", "--modes=both"], "--modes=both runs twice; with --ranks expected late or early"),
         (["--ranks=2", "--arg=rand:f16:32x64"], "'main' takes 2 arguments, 1 given: A, B"),
-        (["--ranks=2", "--arg=i32:4"], "'i32:4': functions on the host take arrays, as in A=rand:f16:128x64"),
+        (["--ranks=2", "--arg=i32:4"], "'i32:4': host functions take arrays, as in A=rand:f16:128x64"),
         (["--ranks=2", "--out=D=d.npy"], "there is no result 'D'; 'main' gives result0"),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_module_without_a_host_function(tmp_path: Path) -> None:
     path.write_text(".version 8.0\n.target sm_80\n.address_size 64\n")
     made = run([str(path), "--ranks=2", *COMMON])
     assert made.exit_code == 1
-    assert "--ranks: there is no function that runs on the host" in made.stderr.decode()
+    assert "--ranks: the input has no host function" in made.stderr.decode()
 
 
 def test_what_a_plan_cannot_have_is_refused_at_its_place(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Binary:
         if value == 0:
             return sign_bit if zero_sign < 0 else 0
         negative, magnitude = value < 0, abs(value)
-        # The two neighbours by bisection over the patterns, which are ordered as their values are.
+        # The two neighbors by bisection over the patterns, which are ordered as their values are.
         low, high = 0, ((1 << self.exponent) - 1) << self.mantissa
         while high - low > 1:
             middle = (low + high) // 2
@@ -74,7 +74,7 @@ class Binary:
         return chosen | (sign_bit if negative else 0)
 
     def edges(self) -> list[int]:
-        """Zeros, subnormals, powers of two, their neighbours, the largest, infinity, NaN; of both signs."""
+        """Zeros, subnormals, powers of two, their neighbors, the largest, infinity, NaN; of both signs."""
         bias = (1 << self.exponent - 1) - 1
         one = bias << self.mantissa
         top = ((1 << self.exponent) - 1) << self.mantissa
@@ -185,7 +185,7 @@ def quotients(form: Binary, mode: str, x: int, y: int) -> int:
 
 
 def roots(form: Binary, mode: str, x: int) -> int:
-    """By comparing squares of the neighbours with the exact value."""
+    """By comparing squares of the neighbors with the exact value."""
     a = form.value(x)
     if math.isnan(a) or a < 0:
         return form.pattern(math.nan)

@@ -109,4 +109,4 @@ def test_a_time_limit_ends_a_launch() -> None:
     module = sim.load(kernel("AGAIN: bra AGAIN;", 0))
     (finding,) = module.launch("k", (1,), (32,), time_limit=0.01).findings
     assert finding.kind == "limit"
-    assert "the limit of 0.01 seconds is reached" in finding.message
+    assert "reached the time limit of 0.01 seconds" in finding.message

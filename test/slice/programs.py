@@ -24,7 +24,7 @@ def lowered(text: str, target: str = "sm_80", **options: str) -> Module:
     module = parse_module(text, "kernel.mlir")
     assert isinstance(module, Module)
     pipeline = Pipeline("builtin.module")
-    for step in pipeline_for(target):
+    for step in pipeline_for(target, agents=False):
         extra = options.get(step.text.replace("-", "_"))
         pipeline.add(parse_pass(step.text + (f"{{{extra}}}" if extra else "")))
     PassManager(pipeline).run(module)

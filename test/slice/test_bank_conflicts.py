@@ -32,7 +32,7 @@ def kernel(path: str, target: str) -> nv_tileaa.Func:
     """The kernel of a file just before its lowering to llvm."""
     module = parse_module((ROOT / path).read_text(), path)
     pipeline = Pipeline("builtin.module")
-    for step in pipeline_for(target):
+    for step in pipeline_for(target, agents=False):
         if step.text == "convert-nv-tile-func-to-llvm":
             break
         pipeline.add(parse_pass(step.text))

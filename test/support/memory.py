@@ -134,7 +134,7 @@ def _store(w: Writer, tensor: Tensor, index: str, order: str = "weak") -> None:
 
 
 def _kind(w: Writer, element: str) -> str:
-    """A kind of view; gathers have no elements of less than a byte."""
+    """A kind of view; gathers have no sub-byte elements."""
     kinds = ("partition", "strided") if element in HALF_BYTES else ("partition", "strided", "gather")
     return str(w.rng.choice(kinds))
 

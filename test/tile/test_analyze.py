@@ -135,7 +135,7 @@ def test_registers_are_about_what_ptxas_takes(name: str, tmp_path: Path) -> None
     "options, message",
     [
         ("arch=sm_12", "unknown GPU 'sm_12'"),
-        ("format=xml", "option 'format' takes one of text, json; found 'xml'"),
+        ("format=xml", "option 'format' expects one of text, json; found 'xml'"),
         ("output=no/such/folder/report.txt", "the report cannot be written to 'no/such/folder/report.txt'"),
     ],
 )

@@ -155,7 +155,7 @@ func.func @kernel(%A: memref<?xi32>) attributes {tessera.kernel, tessera.threads
         (
             "%x = tile.load_global_vector %A[%t, %t] {vector_width = 4} : memref<?x?xf32>\n"
             "%y = vector.extract %x[%t] : f32 from vector<4xf32>",
-            "takes something else than one element at a constant place",
+            "is not supported; expected one element at a constant position",
         ),
     ],
 )

@@ -93,7 +93,7 @@ PART = "memref<16x32xf16, strided<[32, 1], offset: ?>, 3>"
         (
             f"%i = arith.muli %t, %c16 : index\n"
             f"  %v = memref.subview %s[%i, 0] [16, 32] [1, 1] : memref<48x32xf16, 3> to {PART}",
-            "cuts at a place that differs by thread",
+            "has a thread-dependent offset",
         ),
         (
             "%v = memref.subview %s[0, 0] [16, 16] [1, 1] : memref<48x32xf16, 3> to "
@@ -109,7 +109,7 @@ PART = "memref<16x32xf16, strided<[32, 1], offset: ?>, 3>"
         (
             "%v = memref.subview %s[0, 0] [16, 32] [1, 1] : memref<48x32xf16, 3> to memref<16x32xf16, 3>\n"
             "  tile.cp_async %A, %s : memref<?x?xf16>, memref<48x32xf16, 3>",
-            "takes all stages of a buffer that memref.subview cuts; cut the stage that is meant",
+            "uses all stages of a multi-stage buffer; select one stage with memref.subview",
         ),
     ],
 )

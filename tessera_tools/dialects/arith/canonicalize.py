@@ -83,7 +83,7 @@ class MultiplyConstants(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         inner = defined_by(op.lhs, integers.MulI)
         if inner is None or not is_constant(op.rhs) or not is_constant(inner.rhs):
-            return "no product of constants"
+            return "not a multiplication by a constant"
         total = rewriter.insert(integers.MulI(inner.rhs, op.rhs)).result
         rewriter.replace_op(op, rewriter.insert(integers.MulI(inner.lhs, total)))
         return True
@@ -99,7 +99,7 @@ class CombineBitwiseConstants(RewritePattern):
             return None
         inner: Any = op.lhs.defining_op
         if type(inner) is not type(op) or not is_constant(op.rhs) or not is_constant(inner.rhs):
-            return "no chain of constants"
+            return "not a chain of constants"
         total = rewriter.insert(type(op)(inner.rhs, op.rhs)).result
         rewriter.replace_op(op, rewriter.insert(type(op)(inner.lhs, total)))
         return True
@@ -192,7 +192,7 @@ class SelectOnNegation(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         negation = defined_by(op.condition, integers.XOrI)
         if negation is None or splat_of(constant_of(negation.rhs)) != 1:
-            return "the condition is no negation"
+            return "the condition is not a negation"
         rewriter.replace_op(op, rewriter.insert(select.Select(negation.lhs, op.false_value, op.true_value)))
         return True
 

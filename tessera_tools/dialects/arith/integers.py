@@ -133,7 +133,7 @@ class MulI(OverflowBinary, name="arith.muli", traits=(COMMUTATIVE,)):
 
 
 class _Division(IntBinary, traits=(NO_EFFECT,)):
-    """x / 1 = x.  Not speculatable: a zero divisor is undefined behaviour."""
+    """x / 1 = x.  Not speculatable: a zero divisor is undefined behavior."""
 
     def simplify(self, x: Value, y: Value, c: int | None, ones: int) -> Value | int | None:
         return x if c == 1 else None

@@ -77,7 +77,7 @@ class ThroughEmptyBlock(RewritePattern):
                 op.set_branch_operands(index, values)
                 op.set_successor(index, target)
             return True
-        return "no successor only passes on"
+        return "no successor only forwards its arguments"
 
 
 class MergeWithOnlyPredecessor(RewritePattern):
@@ -106,7 +106,7 @@ class ConditionIsKnownBehind(RewritePattern):
 
         changed = False
         if op.true_dest is op.false_dest:
-            return "the destinations are one block"
+            return "the destinations are the same block"
         for block, value in ((op.true_dest, TRUE), (op.false_dest, FALSE)):
             if block is block.parent.entry or block.single_predecessor() is not op.parent:
                 continue

@@ -154,7 +154,7 @@ class IfOfNot(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         inner = negated(op.condition)
         if inner is None or not op.elseRegion.blocks:
-            return "the condition is no negation, or there is no else"
+            return "the condition is not a negation, or there is no else"
         with rewriter.modify(op):
             op.set_operand(0, inner)
             then, other = list(op.thenRegion.blocks), list(op.elseRegion.blocks)
@@ -223,7 +223,7 @@ class IfToSelect(RewritePattern):
         if not op.results or (yes is None and no is None):
             return "nothing is given"
         if not all(isinstance(result.type, TileType) for result in op.results):
-            return "a result is no tile, which select cannot give"
+            return "a result is not a tile, which select cannot give"
         left = yes if yes is not None else no
         right = no if no is not None else yes
         assert left is not None and right is not None
@@ -233,7 +233,7 @@ class IfToSelect(RewritePattern):
             return home is op.thenRegion or home is op.elseRegion
 
         def stays(a: Value, b: Value) -> bool:
-            # Select takes no elements of less than a byte.
+            # Select takes no sub-byte elements.
             return inside(a) or inside(b) or (a is not b and element_type(a.type) is F4E2M1FN)
 
         kept = [i for i, (a, b) in enumerate(zip(left, right, strict=True)) if stays(a, b)]
@@ -265,7 +265,7 @@ class IfEmptyElse(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         if op.results or yielded(op.elseRegion) is None or len(op.elseRegion.entry) != 1:
-            return "the else region does something"
+            return "the else region has operations"
         with rewriter.modify(op):
             rewriter.erase_block(op.elseRegion.entry)
         return True
@@ -349,7 +349,7 @@ class IfInIf(RewritePattern):
             return "the then region holds more than an if"
         for region in (op.elseRegion, inner.elseRegion):
             if region.blocks and (yielded(region) is None or len(region.entry) != 1):
-                return "an else region does something"
+                return "an else region has operations"
         if leaves(inner.thenRegion) and (op.elseRegion.blocks or inner.elseRegion.blocks):
             return "it leaves, beside an else"
         other, inner_no = yielded(op.elseRegion) or [], yielded(inner.elseRegion) or []
@@ -362,7 +362,7 @@ class IfInIf(RewritePattern):
                     return "the two else regions give different values"
                 values[i] = (yielded(inner.thenRegion) or [])[position]
             elif not isinstance(value.type, TileType):
-                return "a value is no tile, which select cannot give"
+                return "a value is not a tile, which select cannot give"
             else:
                 chosen.append(i)
         rewriter.set_before(op)

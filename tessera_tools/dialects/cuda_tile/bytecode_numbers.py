@@ -84,4 +84,4 @@ ATTRIBUTE_TAGS = {
 DEBUG_TAGS = {
     "compile_unit": 1, "file": 2, "lexical_block": 3, "location": 4, "subprogram": 5, "call_site": 6,
 }  # fmt: skip
-"""Kinds of debug information; 0 is no position."""
+"""Kinds of debug information; 0 is not a position."""

@@ -27,7 +27,7 @@ class ProductFirst(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         if isinstance(op.lhs.defining_op, MulF) or not isinstance(op.rhs.defining_op, MulF):
-            return "the right operand is no product, or the left one is"
+            return "the right operand is not a product, or the left one is"
         with rewriter.modify(op):
             op.set_operands(op.operands[::-1])
         return True
@@ -55,7 +55,7 @@ class SelectOfNot(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         inner = negated(op.cond)
         if inner is None:
-            return "the condition is no negation"
+            return "the condition is not a negation"
         with rewriter.modify(op):
             op.set_operands([inner, op.val_if_false, op.val_if_true])
         return True
@@ -90,7 +90,7 @@ class SelectToExtI(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         element = op.result.type.element
         if not isinstance(element, IntegerType) or element is I1:
-            return "the values are no integers"
+            return "the values are not integers"
         values = (splat(op.val_if_true), splat(op.val_if_false))
         if values not in ((1, 0), (0, 1)):
             return "it does not choose between zero and one"

@@ -331,7 +331,7 @@ class GetNumTileBlocks(Op, name="cuda_tile.get_num_tile_blocks", traits=(PURE,))
 
 
 class Assume(Op, name="cuda_tile.assume", traits=(NO_EFFECT,)):
-    """The value, about which `predicate` may be taken for true; undefined behaviour where it is not."""
+    """The value, about which `predicate` may be taken for true; undefined behavior where it is not."""
 
     predicate = attribute(of_class(*PREDICATES))
     value = operand(ANY_CUDA_TILE)

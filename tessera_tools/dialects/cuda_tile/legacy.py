@@ -187,7 +187,7 @@ def _refuse_older_types(module: Operation) -> None:
     for op in module.walk():
         for value in op.results:
             if isinstance(value.type, LegacyTensorViewType):
-                raise op.error(f"has the type '{value.type}': expected 'strides' behind its element type")
+                raise op.error(f"has the type '{value.type}': expected 'strides' after its element type")
             if isinstance(value.type, LegacyPartitionViewType):
                 raise op.error(f"has the type '{value.type}': expected 'tile' and a tensor_view in it")
 

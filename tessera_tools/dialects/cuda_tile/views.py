@@ -83,7 +83,10 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
         view = given.pop() if second is None else second
         if not isinstance(view, TensorViewType):
             raise state.error(None, f"expected 'tensor_view' type, but got '{view}'")
-        spelled = bool(given) and isinstance(given[0], TileType) and isinstance(given[0].element, PointerType)
+        pointer = bool(given) and isinstance(given[0], TileType) and isinstance(given[0].element, PointerType)
+        # One type alone, a pointer of no kind, beside dynamic values is said to be theirs: the verifier refuses it.
+        values = any(kind == "value" for kind, _ in (*shape, *strides))
+        spelled = pointer and (len(given) > 1 or not values or given[0].element.kind is not None)
         state.operand("base", base)
         state.types("base", [given.pop(0) if spelled else scalar(PointerType(view.element))])
         first = given.pop(0) if given else None

@@ -315,7 +315,7 @@ class ModuleFlagAttr(Attribute, name="llvm.mlir.module_flag"):
 FLAG_BEHAVIORS = {
     "error": 1, "warning": 2, "require": 3, "override": 4, "append": 5, "append_unique": 6, "max": 7, "min": 8,
 }  # fmt: skip
-"""LLVM's numbers of module flag behaviours."""
+"""LLVM's numbers of module flag behaviors."""
 
 
 ICMP_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")

@@ -185,7 +185,7 @@ class IndexWord(CustomDirective, name="Index"):
 
 
 class AssumeAlignment(ViewLike, name="memref.assume_alignment"):
-    """The same buffer; that its memory is not aligned so is undefined behaviour."""
+    """The same buffer; that its memory is not aligned so is undefined behavior."""
 
     memref = operand(ANY_MEMREF)
     alignment = attribute(

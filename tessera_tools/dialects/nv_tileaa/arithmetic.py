@@ -58,13 +58,11 @@ class _Arithmetic(Op):
         if mode.value not in self.modes:
             raise self.error(f"has no rounding<{mode.value}>; expected one of {', '.join(self.modes)}")
         if mode is NEAREST_EVEN and not flushes:
-            raise self.error(
-                "neither flushes to zero nor rounds by a mode of its own; use the op of arith or math"
-            )
+            raise self.error("neither flushes to zero nor sets a rounding mode; use the arith or math op")
         if element is F32:
             return
         if flushes:
-            raise self.error(f"flushes {element} to zero; only f32 is flushed")
+            raise self.error(f"flushes {element} to zero; only f32 can be flushed")
         if mode.value in APPROXIMATIONS:
             raise self.error(f"approximates {element} by rounding<{mode.value}>; expected f32")
 

@@ -118,7 +118,7 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
                 # Formats without infinity round it to something else.
                 if math.isinf(floats.decode(bits, element.keyword)) == math.isinf(number):
                     return bits
-        raise Refusal(f"no padding with {self.value} of elements that have none ('{element}')")
+        raise Refusal(f"cannot pad '{element}' elements with {self.value}")
 
 
 class OrderingAttr(EnumAttr, name="nv_tileaa.ordering"):

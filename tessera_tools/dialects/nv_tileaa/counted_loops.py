@@ -105,7 +105,7 @@ def _count_of(op: Loop) -> _Count | str:
         before = before.prev_op
     compare = branch.condition.defining_op
     if not isinstance(compare, arith.CmpI):
-        return "what ends it is no comparison"
+        return "what ends it is not a comparison"
     word: str | None = compare.predicate_name
     if branch.then.entry.last_op is breaks[0]:
         word = _INVERSE.get(word)

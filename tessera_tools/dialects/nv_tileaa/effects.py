@@ -68,7 +68,7 @@ class HeapFree(Op, name="nv_tileaa.heap_free", traits=(MemoryEffects(free("sourc
 
     def verify_op(self) -> None:
         if not isinstance(self.source.defining_op, HeapAlloc):
-            raise self.error("gives back what is not the result of an nv_tileaa.heap_alloc")
+            raise self.error("frees a pointer that is not the result of an nv_tileaa.heap_alloc")
 
 
 class Print(Op, name="nv_tileaa.print", traits=(IN_ORDER,)):
@@ -96,9 +96,9 @@ class Print(Op, name="nv_tileaa.print", traits=(IN_ORDER,)):
         for conversion, value in zip(conversions, self.args, strict=True):
             kind = element_type(value.type)
             if conversion.kind == "s" and not isinstance(value.type, PointerType):
-                raise self.error(f"prints {value.type} by '%s', which is for the address of a text")
+                raise self.error(f"prints {value.type} with '%s', which expects the address of a string")
             if not (isinstance(kind, IntegerType | PointerType) or _is_wide_float(kind)):
-                raise self.error(f"prints {kind}; integers, pointers, f32 and f64 are printed")
+                raise self.error(f"prints {kind}; expected an integer, a pointer, f32 or f64")
 
 
 def _is_wide_float(type: Type) -> bool:

@@ -39,8 +39,8 @@ def pieces(text: str) -> tuple[list[str], list[Conversion]]:
         if found is None or found["kind"] not in KINDS:
             shown = found[0] if found is not None else text[percent : percent + 4]
             raise ValueError(
-                f"'{shown}' is no conversion that kernels print by; expected % with flags, numbers for width and "
-                f"precision, a length, and one of the letters {' '.join(KINDS)}"
+                f"'{shown}' is not a supported printf conversion; expected '%' with optional flags, width, "
+                f"precision and length, and one of the letters {' '.join(KINDS)}"
             )
         conversions.append(Conversion("%" + found["head"], found["length"] or "", found["kind"]))
         texts.append("")

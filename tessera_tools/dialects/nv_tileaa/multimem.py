@@ -38,7 +38,7 @@ class _Multimem(Op):
         if element not in (I32, I64, F16, BF16, F32, F64):
             raise op.error(f"moves elements of type {element}; expected i32, i64, f16, bf16, f32 or f64")
         if (op.ordering.value == "weak") != (op.scope is None):
-            raise op.error("is weak and has no scope, or has both another ordering and a scope")
+            raise op.error("must be either weak without a scope, or have another ordering and a scope")
 
     def _check_mode(self, element: Type, *halves: str) -> None:
         """`halves`: what there is for f16 and bf16, beside the addition that all floats have."""

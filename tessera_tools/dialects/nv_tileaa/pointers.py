@@ -54,7 +54,7 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
 class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
     """The elements at pointers; where the mask is false, `padding`, or anything if there is none.
 
-    `copy_atom` says how many neighbours along `axis` one instruction moves: so many aligned pointers follow one another
+    `copy_atom` says how many neighbors along `axis` one instruction moves: so many aligned pointers follow one another
     there, under equal masks.
     """
 
@@ -163,9 +163,7 @@ def _check_axis(op: Any, pointers: Type) -> None:
 
 def _check_width(op: Any, moved: Type) -> None:
     if op.axis is None and op.copy_atom.bits > least_bits(element_type(moved)):
-        raise op.error(
-            f"moves several elements at a time by its atom {op.copy_atom}; expected 'axis', along which they lie"
-        )
+        raise op.error(f"moves several elements per access with its atom {op.copy_atom}; expected an 'axis'")
 
 
 def _check_ordering(op: Any, noun: str, last: str) -> None:

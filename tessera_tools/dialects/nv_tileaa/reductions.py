@@ -59,7 +59,7 @@ class _Combining(Op):
         """The rules that both share; `results` are the types that the results must have, layouts aside."""
         types: list[Any] = [v.type for v in self.sources]
         if not types:
-            raise self.error("combines nothing; expected at least one operand")
+            raise self.error("has no operands; expected at least one")
         shape = types[0].shape
         if any(type.shape != shape for type in types):
             raise self.error(f"expects operands of one shape, got {types_text(types)}")
@@ -91,11 +91,13 @@ class _Combining(Op):
         for inner in block:
             if inner.regions or has_tiles(inner):
                 raise inner.error(
-                    f"may not stand in the region of '{self.name}', which computes with single numbers"
+                    f"is not allowed in the region of '{self.name}', which computes with scalars"
                 )
             effects = inner.effects()
             if effects is not None and effects.own:
-                raise inner.error(f"may not stand in the region of '{self.name}', which has no effects")
+                raise inner.error(
+                    f"is not allowed in the region of '{self.name}', which must be free of side effects"
+                )
 
 
 def has_tiles(op: Operation) -> bool:

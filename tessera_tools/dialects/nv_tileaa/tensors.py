@@ -168,7 +168,7 @@ class Reshape(Op, name="nv_tileaa.reshape", traits=(PURE,)):
     def verify_op(self) -> None:
         source, res = self.source.type, self.res.type
         if source.element is not res.element or source.num_elements != res.num_elements:
-            raise self.error(f"cannot reshape {source} into {res}: elements and their number must agree")
+            raise self.error(f"cannot reshape {source} into {res}: element types and counts must match")
 
 
 class Broadcast(Op, name="nv_tileaa.broadcast", traits=(PURE,)):
@@ -185,7 +185,7 @@ class Broadcast(Op, name="nv_tileaa.broadcast", traits=(PURE,)):
             or source.rank != res.rank
             or any(old not in (1, new) for old, new in zip(source.shape, res.shape, strict=True))
         ):
-            raise self.error(f"cannot broadcast {source} to {res}: only axes of one element are repeated")
+            raise self.error(f"cannot broadcast {source} to {res}: only axes of extent 1 can be broadcast")
 
 
 class Cat(Op, name="nv_tileaa.cat", traits=(PURE,)):
@@ -243,6 +243,6 @@ def verify_part(op: Any, whole: RankedTensorType, part: RankedTensorType) -> Non
         or whole.rank != part.rank
         or any(n % m for n, m in zip(whole.shape, part.shape, strict=True))
     ):
-        raise op.error(f"cannot cut {whole} into parts of {part}")
+        raise op.error(f"cannot divide {whole} into parts of {part}")
     if len(op.indices) != whole.rank:
         raise op.error(f"expected {whole.rank} indices for {whole}, got {len(op.indices)}")

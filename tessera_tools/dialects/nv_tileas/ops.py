@@ -182,7 +182,7 @@ def _verify_indices(op: Any, view: Any) -> None:
 
 def _verify_copy(op: Op, view: Any, buffer: SmemType) -> None:
     if view.element is not buffer.element or view.rank != len(buffer.tile):
-        raise op.error(f"copies between {view} and {buffer}: the element types and ranks must agree")
+        raise op.error(f"copies between {view} and {buffer}: the element types and ranks must match")
 
 
 class AsyncCommitGroup(
@@ -308,7 +308,7 @@ class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)
 class LoadElement(
     Op, name="nv_tileas.load_element", traits=(MemoryEffects(read("buffer", reach=Reach.BY_THREAD)),)
 ):
-    """One element of a stage of a buffer, or a vector of neighbours along its last dimension, at indices of each
+    """One element of a stage of a buffer, or a vector of neighbors along its last dimension, at indices of each
     thread's own.  Indices outside the tile, and vectors that do not start at a multiple of their length, are undefined.
     """
 
@@ -343,7 +343,7 @@ class StoreElement(
 def _verify_element(op: Any, moved: Any) -> None:
     buffer = op.buffer.type
     if element_type(moved) is not buffer.element:
-        raise op.error(f"moves {moved} between a thread and {buffer}: the element types must agree")
+        raise op.error(f"moves {moved} between a thread and {buffer}: the element types must match")
     if len(op.indices) != len(buffer.tile):
         raise op.error(f"expected {len(buffer.tile)} indices for {buffer}, got {len(op.indices)}")
     if isinstance(moved, VectorType) and (moved.rank != 1 or moved.shape[0] & (moved.shape[0] - 1)):
@@ -377,13 +377,13 @@ class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", r
 def _verify_kept(op: Any, tile: Any) -> None:
     buffer = op.buffer.type
     if tile.element is not buffer.element:
-        raise op.error(f"keeps {tile} in {buffer}: the element types must agree")
+        raise op.error(f"keeps {tile} in {buffer}: the element types must match")
 
 
 class LoadGlobal(
     Op, name="nv_tileas.load_global", traits=(MemoryEffects(read("pointer", reach=Reach.BY_THREAD)),)
 ):
-    """What lies at each thread's own place of global memory: an element, or a vector of neighbours, whose address is
+    """What lies at each thread's own place of global memory: an element, or a vector of neighbors, whose address is
     then a multiple of its size."""
 
     pointer = operand(POINTER)
@@ -472,7 +472,7 @@ class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
     def verify_op(self) -> None:
         source, res = self.source.type, self.res.type
         if source.element is not res.element:
-            raise self.error(f"takes {res} from {source}: the element types must agree")
+            raise self.error(f"takes {res} from {source}: the element types must match")
         _verify_part(self, "takes", source.shape, res.shape)
 
 

@@ -144,7 +144,9 @@ class CreatePipeline(Op, name="nv_tileas.async.pipeline.create_pipeline", traits
                 continue
             agent = agent_of(user)
             if side is ProducerAcquire and sides.setdefault(side, agent) is not agent:
-                raise user.error("fills a pipeline that another agent fills; a pipeline has one producer")
+                raise user.error(
+                    "writes a pipeline that another agent writes; a pipeline has a single producer"
+                )
 
 
 class CreateIterator(Op, name="nv_tileas.async.pipeline.create_iterator", traits=(PURE,)):
@@ -165,7 +167,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
     def verify_op(self) -> None:
         again = [u for u in self.iter.users if isinstance(u, IncIter) and u is not self]
         if any(u.parent is self.parent for u in again):
-            raise self.error("advances an iterator that is advanced already; it advances once")
+            raise self.error("advances an iterator that has already been advanced")
 
 
 class _Region(Op, traits=(ONE_REGION_RUNS,)):
@@ -366,7 +368,7 @@ class AgentSwitch(
             units.append(unit)
             end = self.regions[number].entry.last_op
             if not isinstance(end, Yield) or end.operands:
-                raise self.error("has an agent that does not end in a yield of nothing")
+                raise self.error("has an agent that does not end in a yield without operands")
 
 
 def agent_of(op: Operation) -> Region | None:

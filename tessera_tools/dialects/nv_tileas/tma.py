@@ -85,7 +85,7 @@ class _BoxCopy(Op):
             raise self.error(f"expected {desc.rank} indices for {desc}, got {indices}")
         tile = buffer.tile
         if desc.element is not buffer.element or len(tile) != desc.rank:
-            raise self.error(f"copies between {desc} and {buffer}: the element types and ranks must agree")
+            raise self.error(f"copies between {desc} and {buffer}: the element types and ranks must match")
         if any(n % m for n, m in zip(tile, desc.shape, strict=True)):
             raise self.error(f"copies boxes {list(desc.shape)} of a tile {list(tile)}; expected whole boxes")
 
@@ -104,7 +104,7 @@ class TiledTmaLoad(_BoxCopy, name="nv_tileas.async.tiled_tma_load", traits=(WRIT
         self.verify_copy(self.desc.type, self.buffer.type, len(self.indices))
         if not isinstance(self.parent_op, ProducerWrite):
             raise self.error(
-                "stands in no nv_tileas.async.pipeline.producer_write, which says when it has landed"
+                "is not in an nv_tileas.async.pipeline.producer_write, which signals its completion"
             )
         pipeline = pipeline_of(self.iter)
         if pipeline is not None and pipeline.stages.value != self.buffer.type.stages:

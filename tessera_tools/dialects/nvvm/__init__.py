@@ -1,4 +1,4 @@
-"""The `nvvm` dialect, as upstream MLIR 22 has it: PTX's special registers, synchronisation, copies and tensor cores.
+"""The `nvvm` dialect, as upstream MLIR 22 has it: PTX's special registers, synchronization, copies and tensor cores.
 
     attributes.py   #nvvm.mma_layout<row>, …        registers.py   read.ptx.sreg.*
     sync.py         barriers, shuffles, fences      mbarriers.py   mbarrier.*

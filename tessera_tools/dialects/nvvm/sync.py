@@ -240,7 +240,7 @@ class Membar(NVVMOp, name="nvvm.memory.barrier", traits=(READ_WRITE,)):
 
 
 class FenceMbarrierInit(NVVMOp, name="nvvm.fence.mbarrier.init", traits=(READ_WRITE,)):
-    """What follows sees initialised mbarriers, in the whole cluster."""
+    """What follows sees initialized mbarriers, in the whole cluster."""
 
     intrinsic = "llvm.nvvm.fence.mbarrier_init.release.cluster"
     assembly = "attr-dict"

@@ -54,7 +54,7 @@ class IfWithEmptyElse(RewritePattern):
             or not op.otherwise.blocks
             or op.otherwise.entry.first_op is not op.otherwise.entry.last_op
         ):
-            return "the else region does something"
+            return "the else region has operations"
         with rewriter.modify(op):
             rewriter.erase_block(op.otherwise.entry)
         return True
@@ -71,9 +71,9 @@ class IfOfValuesFromOutside(RewritePattern):
         if not op.results or any(
             len(r.blocks) != 1 or r.entry.first_op is not r.entry.last_op for r in regions
         ):
-            return "a region does something"
+            return "a region has operations"
         if any(r.type.name.endswith("token") for r in op.results):
-            return "a token is no number that an instruction could select"
+            return "a token cannot be an operand of a select"
         pairs = list(zip(op.then.entry.first_op.operands, op.otherwise.entry.first_op.operands, strict=True))
         values = [a if a is b else rewriter.insert(Select(op.condition, a, b)).result for a, b in pairs]
         rewriter.replace_op(op, values)
@@ -137,7 +137,7 @@ class LoopWithoutEffect(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         last = op.body.entry.last_op
         if last is not op.body.entry.first_op or not isinstance(last, Yield):
-            return "the body does something"
+            return "the body has operations"
         # An empty body that yields each argument unchanged, whatever the number of iterations.
         if any(a is not b for a, b in zip(op.iter_args, last.operands, strict=True)):
             return "the carried values change"

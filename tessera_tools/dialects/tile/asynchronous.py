@@ -39,7 +39,7 @@ class CopyLike(Op, traits=(MemoryEffects(read("source"), write("dest", by=Comple
     def verify_op(self) -> None:
         source, dest = self.source.type, self.dest.type
         if source.element is not dest.element or source.rank != dest.rank:
-            raise self.error(f"copies {source} to {dest}: ranks and element types must agree")
+            raise self.error(f"copies {source} to {dest}: ranks and element types must match")
         for axis, (have, room) in enumerate(zip(source.shape, dest.shape, strict=True)):
             if have != DYNAMIC and have > room:
                 raise self.error(f"copies {have} elements along axis {axis} into {room}")

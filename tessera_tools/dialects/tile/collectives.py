@@ -52,7 +52,7 @@ class Collective(Op):
     def verify_op(self) -> None:
         source, res = self.source.type, self.res.type
         if source.element is not res.element or source.rank != res.rank:
-            raise self.error(f"turns {source} into {res}: ranks and element types must agree")
+            raise self.error(f"turns {source} into {res}: ranks and element types must match")
         kind = self.attributes.get("reduction_kind")
         if isinstance(kind, StringAttr) and kind.value not in REDUCTIONS:
             raise self.error(f'has reduction_kind "{kind.value}"; expected one of {", ".join(REDUCTIONS)}')
@@ -176,7 +176,7 @@ class Launch(Op, name="tile.launch", traits=(MAKES,)):
         if kernel is None:
             return
         if not is_kernel(kernel):
-            raise self.error(f"launches @{self.callee.root}, which is no kernel; mark it tessera.kernel")
+            raise self.error(f"launches @{self.callee.root}, which is not a kernel; mark it tessera.kernel")
         values = [*self.operands, *self.results]
         inputs = kernel.signature.inputs
         if len(inputs) != len(values):
@@ -237,7 +237,7 @@ def _fits(given: MemRefType, wanted: MemRefType) -> bool:
 
 def is_host(function: Any) -> bool:
     """Whether a function runs on the host by its own account: it launches, exchanges, multiplies tensors in global
-    memory or takes their attention, and is no kernel."""
+    memory or takes their attention, and is not a kernel."""
     return not is_kernel(function) and any(
         isinstance(op, Launch | Collective | FlashAttention | AttentionRescale | AttentionDivide)
         or (isinstance(op, Product) and space_of(op.lhs.type) == space_of(op.rhs.type) == 0)

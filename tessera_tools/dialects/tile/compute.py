@@ -352,7 +352,7 @@ class Cast(Op, name="tile.cast", traits=(MAKES,)):
 
     def verify_op(self) -> None:
         if self.source.type.shape != self.res.type.shape:
-            raise self.error(f"casts {self.source.type} to {self.res.type}: the shapes must agree")
+            raise self.error(f"casts {self.source.type} to {self.res.type}: the shapes must match")
 
 
 # -- in place

@@ -118,7 +118,7 @@ class Fill(Op, name="tile.fill", traits=(MemoryEffects(write("dest")),)):
 
 
 class MaskFill(Op, name="tile.mask_fill", traits=(MemoryEffects(write("dest")),)):
-    """Every element of this thread's fragment becomes a number; stands under a condition that differs by thread."""
+    """Every element of this thread's fragment becomes a number; is under a thread-dependent condition."""
 
     dest = operand(FRAGMENT)
     value = operand(NUMBER)
@@ -165,7 +165,7 @@ class ComputeTensorSlice(Op, name="tile.compute_tensor_slice", traits=(PURE,)):
 
 
 class _Indexed(Op):
-    """The base of accesses to single elements (or vectors of neighbours) by indices.  Indices outside the buffer are
+    """The base of accesses to single elements (or vectors of neighbors) by indices.  Indices outside the buffer are
     undefined: nothing is checked."""
 
     @classmethod
@@ -244,7 +244,7 @@ class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("valu
     def verify_op(self) -> None:
         value, dest = self.value.type, self.dest.type
         if value.rank != dest.rank or value.element is not dest.element:
-            raise self.error(f"stores {value} to {dest}: ranks and element types must agree")
+            raise self.error(f"stores {value} to {dest}: ranks and element types must match")
         check_cache_policy(self)
 
 
@@ -272,13 +272,13 @@ class LoadGlobalTile(
 
 
 class _Vector(_Indexed):
-    """The base of accesses to neighbours along the last dimension, whose address is a multiple of their size: what
+    """The base of accesses to neighbors along the last dimension, whose address is a multiple of their size: what
     other addresses do is undefined."""
 
     def verify_op(self) -> None:
         self.check(self, self.buffer.type)  # type: ignore[attr-defined]
         if not self.buffer.type.rank:  # type: ignore[attr-defined]
-            raise self.error("moves neighbours of a buffer of one element")
+            raise self.error("moves neighbors of a buffer of one element")
         if "cache_policy" in self.attributes:
             check_cache_policy(self)
         width = self.vector_width.value  # type: ignore[attr-defined]
@@ -289,11 +289,11 @@ class _Vector(_Indexed):
             )
         row = self.buffer.type.shape[-1]  # type: ignore[attr-defined]
         if row != DYNAMIC and row % width:
-            raise self.error(f"moves {width} neighbours, which do not divide rows of {row} elements")
+            raise self.error(f"moves {width} neighbors, which do not divide rows of {row} elements")
 
 
 class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(LOADS,)):
-    """`vector_width` neighbours of a buffer in shared memory; the first is at a multiple of them."""
+    """`vector_width` neighbors of a buffer in shared memory; the first is at a multiple of them."""
 
     buffer = operand(SHARED_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -303,7 +303,7 @@ class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(LOADS,))
 
 
 class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(STORES,)):
-    """`vector_width` neighbours to a buffer in shared memory; the first is at a multiple of them."""
+    """`vector_width` neighbors to a buffer in shared memory; the first is at a multiple of them."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
     buffer = operand(SHARED_BUFFER)
@@ -313,7 +313,7 @@ class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(STORES
 
 
 class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(LOADS,)):
-    """`vector_width` neighbours of global memory; the address is a multiple of their size."""
+    """`vector_width` neighbors of global memory; the address is a multiple of their size."""
 
     buffer = operand(GLOBAL_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -325,7 +325,7 @@ class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(LOADS,))
 
 
 class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(STORES,)):
-    """`vector_width` neighbours to global memory; the address is a multiple of their size."""
+    """`vector_width` neighbors to global memory; the address is a multiple of their size."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
     buffer = operand(GLOBAL_BUFFER)

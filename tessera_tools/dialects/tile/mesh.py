@@ -75,14 +75,14 @@ class ShardingAttr(Attribute, name="tile.sharding"):
     def verify(self) -> None:
         for axis in self.axes:
             if axis is not None and self.axes.count(axis) > 1:
-                raise ValueError(f"two dimensions are cut along '{axis}'; expected one at most")
+                raise ValueError(f"two dimensions are sharded along '{axis}'; expected at most one")
 
     @classmethod
     def parse(cls, s: Any) -> ShardingAttr:
         def dimension() -> str | None:
             found = s.list("{", s.word, "}")
             if len(found) > 1:
-                raise s.error(f"a dimension is cut along one mesh axis at most, found {len(found)}")
+                raise s.error(f"a dimension is sharded along at most one mesh axis, found {len(found)}")
             return found[0] if found else None
 
         s.expect("<")

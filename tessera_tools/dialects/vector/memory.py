@@ -68,7 +68,7 @@ class _Memory(Op):
 
 
 def _verify_rows(op: Op, buffer: MemRefType) -> None:
-    """Check that neighbours in the last dimension lie side by side."""
+    """Check that neighbors in the last dimension lie side by side."""
     layout = strided(buffer)
     if buffer.shape and (layout is None or layout.strides[-1] != 1):
         raise op.error("most minor memref dim must have unit stride")

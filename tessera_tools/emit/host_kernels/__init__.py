@@ -91,6 +91,6 @@ def _add(module: Operation, kernel: HostKernel, made: dict[str, str]) -> None:
     assert parsed is not None
     for other in module.regions[0].entry:
         if isinstance(other, func.Func) and other.sym_name.value == kernel.name:
-            raise other.error("has the name of a kernel that is written for functions on the host; rename it")
+            raise other.error("has the name of a kernel that is generated for host functions; rename it")
     parsed.detach()
     module.regions[0].entry.append(parsed)

@@ -26,7 +26,7 @@ def attention(op: Any) -> HostKernel:
     if element not in ("f16", "bf16") or str(res.element) not in ("f16", "bf16", "f32"):
         raise op.error(f"takes {q} to {res} on the host; f16 and bf16, into f16, bf16 or f32, are supported")
     if alignment(values) < 4:
-        raise op.error(f"takes {q} and {v} to {res}; rows must be multiples of 4 bytes, which copies move")
+        raise op.error(f"takes {q} and {v} to {res}; rows must be multiples of 4 bytes")
     depth, width = _extent(op, q), _extent(op, v)
     scale = op.scale.value if op.scale is not None else 1 / math.sqrt(q.shape[-1])
     fragment = _fragment(width)

@@ -164,7 +164,7 @@ def _constant(op: Any, value: Value) -> str:
     """A number as the kernel has it; an error where it is no constant."""
     maker: Any = value.defining_op
     if not isinstance(maker, arith.Constant):
-        raise op.error("takes a number that is no constant, in a function on the host")
+        raise op.error("takes a non-constant number in a host function")
     return f"arith.constant {maker.value}"
 
 

@@ -67,17 +67,15 @@ def product(op: Any) -> HostKernel:
     if element not in _OPERANDS or b.element is not a.element or not fits:
         raise op.error(
             f"multiplies {a} by {b} into {res.element} on the host; f16, bf16 and f32 into f16, bf16 or f32, and i8 "
-            "into i32 are supported, and whatever a kernel does that is launched"
+            "into i32 are supported, and any product in a launched kernel"
         )
     m, n = a.shape[1 if op.transposes_a else 0], b.shape[0 if op.transposes_b else 1]
     if res.shape != (m, n):
-        raise op.error("gives fragments of a tile on the host; expected the whole product")
+        raise op.error("returns a fragment in a host function; expected the whole product")
     begins = op.acc is not None and not is_zero(op.acc)
     align = alignment([op.lhs, op.rhs, op.res])
     if align < 4:
-        raise op.error(
-            f"multiplies {a} by {b} into {res} on the host; rows must be multiples of 4 bytes, which copies move"
-        )
+        raise op.error(f"multiplies {a} by {b} into {res} on the host; rows must be multiples of 4 bytes")
     parts = {
         "NAME": f"tile_mma_{element}_{result}{'_at' * op.transposes_a}{'_bt' * op.transposes_b}{'_c' * begins}_{align}",
         "CARGUMENT": "%C: memref<?x?xR>, " if begins else "",

@@ -40,7 +40,7 @@ def constant_text(types: TypeTable, value: Attribute, type: Type) -> str:
         return f"@{symbol(value.root)}"
     if isinstance(value, ArrayAttr):
         return _array(types, value, type)
-    raise Refusal(f"attribute '{value}' is no constant of type '{type}'")
+    raise Refusal(f"attribute '{value}' is not a constant of type '{type}'")
 
 
 def _array(types: TypeTable, value: ArrayAttr, type: Type) -> str:
@@ -51,7 +51,7 @@ def _array(types: TypeTable, value: ArrayAttr, type: Type) -> str:
     elif isinstance(type, VectorType):
         elements, brackets = [type.element] * type.num_elements, ("<", ">")
     else:
-        raise Refusal(f"an array attribute is no constant of type '{type}'")
+        raise Refusal(f"an array attribute is not a constant of type '{type}'")
     if len(elements) != len(value):
         raise Refusal(f"constant has {len(value)} elements, type '{type}' has {len(elements)}")
     inside = [f"{types.text(t)} {constant_text(types, v, t)}" for v, t in zip(value, elements, strict=True)]
@@ -101,7 +101,7 @@ def _scalar(bits: int, type: Type) -> str:
         return str(wrap_int(bits, type))
     if isinstance(type, FloatType):
         return float_text(bits, type)
-    raise Refusal(f"a number is no constant of type '{type}'")
+    raise Refusal(f"a number is not a constant of type '{type}'")
 
 
 def float_text(bits: int, type: FloatType) -> str:

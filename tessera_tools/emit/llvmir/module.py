@@ -66,7 +66,7 @@ class ModuleEmitter:
     def run(self, module: Operation) -> str:
         """The text."""
         if module.name not in MODULES:
-            raise module.error(f"is no module to translate; expected {' or '.join(MODULES)}")
+            raise module.error(f"is not a module to translate; expected {' or '.join(MODULES)}")
         self._operations(module)
         if self.debug is not None:
             self.flags.append(self.metadata.node('!{i32 2, !"Debug Info Version", i32 3}'))
@@ -244,7 +244,7 @@ class ConstantRegion(FunctionEmitter):
                 before = len(self.lines)
                 inner.llvm_ir(self)
                 if len(self.lines) != before:
-                    raise inner.error("is no constant expression; a global's initial value must be one")
+                    raise inner.error("is not a constant expression; a global's initial value must be one")
         raise op.error("initializer region has no llvm.return")
 
     def _inserted(self, op: Any) -> str:

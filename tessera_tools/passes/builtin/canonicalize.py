@@ -25,20 +25,20 @@ class Canonicalize(Pass):
 
     name = "canonicalize"
     title = "Canonicalizer"
-    summary = "fold, simplify, and drop what is unused"
+    summary = "fold and simplify operations, and erase dead ones"
     ensures = "no operation folds, no canonicalization pattern applies (unless a limit was hit)"
     statistics: ClassVar[Mapping[str, str]] = {
         "num-rewrites": "Number of folds, patterns and removals applied",
         "num-blocks": "Number of unreachable blocks erased",
     }
 
-    max_iterations: int = option(10, "sweeps over the IR before giving up; -1 for no limit")
-    max_num_rewrites: int = option(-1, "changes before giving up; -1 for no limit")
+    max_iterations: int = option(10, "maximum number of sweeps over the IR; -1 for no limit")
+    max_num_rewrites: int = option(-1, "maximum number of rewrites; -1 for no limit")
     region_simplify: str = option(
         "normal", "simplify control flow", choices=("disabled", "normal", "aggressive")
     )
     test_convergence: bool = option(False, "fail when a limit is hit")
-    top_down: bool = option(True, "visit operations before those that use them, at first")
+    top_down: bool = option(True, "visit operations before their users in the first sweep")
 
     def run(self, op: Operation, context: PassContext) -> bool:
         patterns = canonicalization_patterns()

@@ -1,4 +1,4 @@
-"""`cse`: merge operations that compute the same value.
+"""`cse`: eliminate common subexpressions.
 
     %0 = arith.addi %a, %b          %0 = arith.addi %a, %b
     %1 = arith.addi %b, %a    ──▶
@@ -33,8 +33,8 @@ class CSE(Pass):
 
     name = "cse"
     title = "CSE"
-    summary = "merge operations that compute the same value"
-    ensures = "of two equal operations without effects, one dominating the other, one is left"
+    summary = "eliminate common subexpressions"
+    ensures = "no operation without effects is dominated by an equal one"
     statistics: ClassVar[Mapping[str, str]] = {
         "num-cse'd": "Number of operations CSE'd",
         "num-dce'd": "Number of operations DCE'd",

@@ -1,4 +1,4 @@
-"""`dce`: drop operations whose results and effects nobody needs, unreachable blocks, and dead block arguments."""
+"""`dce`: eliminate dead code, unreachable blocks, and dead block arguments."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class DCE(Pass):
 
     name = "dce"
     title = "DCE"
-    summary = "drop operations whose results and effects nobody needs"
-    ensures = "every operation that is left has an effect, or a result that one with an effect depends on"
+    summary = "eliminate dead code"
+    ensures = "every remaining operation has an effect, or an operation with an effect depends on it"
     statistics: ClassVar[Mapping[str, str]] = {
         "num-dce'd": "Number of operations erased",
         "num-arguments": "Number of block arguments erased",

@@ -1,4 +1,4 @@
-"""`inline`: replace calls by the bodies of the functions called.
+"""`inline`: inline function calls.
 
     callees first ─▶ simplify ─▶ for each call: copy the body in ─▶ simplify ─▶ private functions left unused go
 
@@ -32,11 +32,9 @@ class Inline(Pass):
 
     name = "inline"
     title = "Inliner"
-    summary = "replace calls by the bodies of the functions called"
+    summary = "inline function calls"
     requires = "the operation is a symbol table"
-    ensures = (
-        "what is left of calls is recursive, external, marked no_inline, or where blocks may not be split"
-    )
+    ensures = "every remaining call is recursive, external, marked no_inline, or where blocks cannot be split"
     statistics: ClassVar[Mapping[str, str]] = {
         "num-inlined": "Number of calls replaced by bodies",
         "num-dce'd": "Number of functions erased because no call was left",
@@ -46,7 +44,7 @@ class Inline(Pass):
         "canonicalize", "passes that simplify a function before and after inlining"
     )
     inlining_threshold: int = option(
-        -1, "largest ratio of the callee's operations to the caller's, in percent; -1 for no limit"
+        -1, "maximum ratio of callee to caller operations, in percent; -1 for no limit"
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:

@@ -1,4 +1,4 @@
-"""`loop-invariant-code-motion`: move what does not change in a loop to before it.
+"""`loop-invariant-code-motion`: hoist loop-invariant operations out of loops.
 
     scf.for … {                          %c = arith.muli %a, %b
       %c = arith.muli %a, %b      ──▶    scf.for … {
@@ -29,8 +29,8 @@ class LoopInvariantCodeMotion(Pass):
 
     name = "loop-invariant-code-motion"
     title = "LoopInvariantCodeMotion"
-    summary = "move what does not change in a loop to before it"
-    ensures = "no operation in a loop's body that can run any time has only operands from outside"
+    summary = "hoist loop-invariant operations out of loops"
+    ensures = "no speculatable operation in a loop has only operands from outside the loop"
     statistics: ClassVar[Mapping[str, str]] = {"num-hoisted": "Number of operations moved out of a loop"}
 
     def run(self, op: Operation, context: PassContext) -> bool:

@@ -21,8 +21,8 @@ class ReconcileUnrealizedCasts(Pass):
 
     name = "reconcile-unrealized-casts"
     title = "ReconcileUnrealizedCasts"
-    summary = "remove chains of unrealized casts that lead back to their type"
-    ensures = "no unrealized cast is left whose result has the type of what its chain begins with"
+    summary = "remove chains of unrealized casts that cancel out"
+    ensures = "no remaining unrealized cast produces the type that its chain starts from"
     statistics: ClassVar[Mapping[str, str]] = {"num-casts": "Number of casts removed"}
 
     def run(self, op: Operation, context: PassContext) -> bool:

@@ -1,4 +1,4 @@
-"""`strip-debuginfo`: forget all source locations."""
+"""`strip-debuginfo`: remove all source locations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class StripDebugInfo(Pass):
 
     name = "strip-debuginfo"
     title = "StripDebugInfo"
-    summary = "forget all source locations"
+    summary = "remove all source locations"
     ensures = "every location is unknown"
 
     def run(self, op: Operation, context: PassContext) -> bool:

@@ -1,4 +1,4 @@
-"""`symbol-dce`: drop private symbols that nobody refers to.
+"""`symbol-dce`: eliminate unused private symbols.
 
 A symbol is needed if it is public in a table that others can see, or if something needed refers to it.
 """
@@ -22,14 +22,14 @@ class SymbolDCE(Pass):
 
     name = "symbol-dce"
     title = "SymbolDCE"
-    summary = "drop private symbols that nobody refers to"
+    summary = "eliminate unused private symbols"
     requires = "the operation is a symbol table"
-    ensures = "every private symbol is referred to by something that is needed"
+    ensures = "every private symbol is referenced by a live symbol"
     statistics: ClassVar[Mapping[str, str]] = {"num-dce'd": "Number of symbols DCE'd"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         if not is_symbol_table(op):
-            raise op.error("was scheduled to run under SymbolDCE, but is no symbol table")
+            raise op.error("was scheduled to run under SymbolDCE, but is not a symbol table")
         work = _Work(op)
         work.table(op, hidden=_is_hidden(op))
         work.run()

@@ -1,7 +1,7 @@
-"""`cuda-tile-lint`: remarks on what will be slow or surprising in a cuda_tile program; it changes nothing.
+"""`cuda-tile-lint`: emit remarks about slow code and likely mistakes in a cuda_tile program; it changes nothing.
 
 k.mlir:7:3: remark: the base address is known to be a multiple of 1 bytes only; … [unaligned-base]
-note: assume div_by<16> of the pointer, if it is so
+note: assume div_by<16> of the pointer, if that holds
 """
 
 from __future__ import annotations
@@ -27,22 +27,20 @@ class CudaTileLint(Pass):
     """
 
     name = "cuda-tile-lint"
-    summary = "remarks on what will be slow or surprising"
-    ensures = "the IR is as it was"
+    summary = "emit remarks about slow code and likely mistakes"
+    ensures = "the IR is unchanged"
     statistics: ClassVar[Mapping[str, str]] = {"num-remarks": "Number of remarks made"}
 
-    gpu_name: str = option("sm_80", "the GPU that the program is for")
-    category: str = option("all", "only remarks of this kind", choices=CATEGORIES)
-    disable: tuple[str, ...] = option((), "rules that say nothing, by name")
+    gpu_name: str = option("sm_80", "the target GPU")
+    category: str = option("all", "emit only remarks of this kind", choices=CATEGORIES)
+    disable: tuple[str, ...] = option((), "names of rules to disable")
 
     def __post_init__(self) -> None:
         from tessera_tools.passes.cuda_tile.lint_rules import RULES
 
         for rule in self.disable:
             if rule not in RULES:
-                raise OptionError(
-                    f"no rule is called '{rule}'; expected some of {', '.join(RULES)}", "disable"
-                )
+                raise OptionError(f"unknown rule '{rule}'; expected {', '.join(RULES)}", "disable")
 
     def run(self, op: Operation, context: PassContext) -> bool:
         from tessera_tools.passes.cuda_tile.lint_rules import CHECKS, RULES, Scope, stores_of

@@ -30,13 +30,13 @@ class CudaTileRenameSymbol(Pass):
     """Rename one symbol; the subprogram that its location names gets the new linkage name, wherever it is named."""
 
     name = "cuda-tile-rename-symbol"
-    summary = "rename a kernel or global, with its linkage name"
+    summary = "rename a kernel or global, and its linkage name"
     statistics: ClassVar[Mapping[str, str]] = {"num-renamed": "Number of symbols renamed"}
 
-    symbol_to_rename: str = option("", "the symbol, from the outside in: outer::inner")
-    scope: str = option("", "the op in which locations are changed, given likewise; all unless told")
+    symbol_to_rename: str = option("", "the symbol, outermost first: outer::inner")
+    scope: str = option("", "the op whose locations are updated, given the same way (default: all)")
     new_name: str = option("", "the new name of the innermost symbol")
-    update_uses: bool = option(False, "change the references to the symbol too")
+    update_uses: bool = option(False, "update references to the symbol")
 
     def run(self, op: Operation, context: PassContext) -> bool:
         if not self.symbol_to_rename or not self.new_name:
@@ -52,7 +52,9 @@ class CudaTileRenameSymbol(Pass):
             raise failure
         table = nearest_symbol_table(symbol.parent_op)
         if table is not None and SymbolTable(table).lookup(self.new_name) not in (None, symbol):
-            raise PassFailure(f"a symbol named '{self.new_name}' stands beside it already", symbol.location)
+            raise PassFailure(
+                f"a symbol named '{self.new_name}' already exists in the same symbol table", symbol.location
+            )
         if self.update_uses:
             replace_all_symbol_uses(symbol, self.new_name)
         symbol.attributes["sym_name"] = StringAttr(self.new_name)

@@ -54,7 +54,7 @@ def _product(op: Any) -> MulF | str:
     """The product on the left of `op`, or why there is none to fuse."""
     product = op.lhs.defining_op
     if not isinstance(product, MulF) or not product.result.has_one_use:
-        return "the left operand is no product that is used here alone"
+        return "the left operand is not a product that is used here alone"
     if product.rounding_mode is not op.rounding_mode or product.flush_to_zero is not op.flush_to_zero:
         return "the two round differently"
     return product
@@ -79,8 +79,8 @@ class FuseFMA(Pass):
 
     name = "fuse-fma"
     title = "FuseFMAPass"
-    summary = "fuse products with what they are added to (changes roundings)"
-    ensures = "no sum or difference has a product of its own rounding, used once, on its left"
+    summary = "fuse multiplications and additions (changes rounding)"
+    ensures = "no addition or subtraction has a fusible product as its left operand"
     statistics: ClassVar[Mapping[str, str]] = {"num-fused": "Number of operations fused"}
 
     def run(self, op: Operation, context: PassContext) -> bool:

@@ -68,26 +68,27 @@ def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
     size = element_bits(view.element) / 8
     known = facts.divisor(op.base)
     if known % COPY_BYTES:
-        least = "not known to be aligned" if known == 1 else f"known to be a multiple of {known} bytes only"
+        least = "not known to be aligned" if known == 1 else f"known only to be a multiple of {known} bytes"
         yield Finding(
             "unaligned-base",
             f"the base address is {least}; copies of {COPY_BYTES} bytes at a time need {COPY_BYTES}",
-            f"assume div_by<{COPY_BYTES}> of the pointer, if it is so",
+            f"assume div_by<{COPY_BYTES}> of the pointer, if that holds",
         )
     dynamic = iter(op.dynamicStrides)
     strides = [next(dynamic) if stride == DYNAMIC else stride for stride in view.strides]
     if strides and 1 not in strides:
         yield Finding(
             "no-unit-stride",
-            "no dimension has the stride 1, so that every element is an access of its own",
-            "give the dimension whose elements lie side by side the constant stride 1",
+            "no dimension has stride 1, so every element is a separate access",
+            "declare the constant stride 1 for the contiguous dimension",
         )
     for dimension, stride in enumerate(strides):
         if isinstance(stride, int):
             if stride != 1 and stride * size % COPY_BYTES:
                 yield Finding(
                     "unaligned-stride",
-                    f"the stride of dimension {dimension} is {int(stride * size)} bytes, no multiple of {COPY_BYTES}",
+                    f"the stride of dimension {dimension} is {int(stride * size)} bytes, not a multiple of "
+                    f"{COPY_BYTES}",
                     "pad the rows of the tensor",
                 )
         elif facts.divisor(stride) * size % COPY_BYTES:
@@ -95,7 +96,7 @@ def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
             yield Finding(
                 "unassumed-stride",
                 f"the stride of dimension {dimension} is not known to be a multiple of {COPY_BYTES} bytes",
-                f"assume div_by<{least}> of it, if it is so",
+                f"assume div_by<{least}> of it, if that holds",
             )
     if scope.target.has(Feature.TMA) or 1 not in strides:
         return
@@ -108,7 +109,7 @@ def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
                 "unassumed-extent",
                 f"the extent of dimension {row} is not known to be a multiple of {least} elements, and "
                 f"{scope.target.name} checks bounds vector by vector",
-                f"assume div_by<{least}> of it, if it is so",
+                f"assume div_by<{least}> of it, if that holds",
             )
 
 
@@ -127,7 +128,7 @@ def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
             "short-rows",
             f"a tile takes {int(view.tile[rows[-1]] * size)} bytes of each row, memory is read {SECTOR_BYTES} at a "
             "time",
-            "make the tile longer along the dimension whose stride is 1",
+            "use a tile that is longer along the dimension of stride 1",
         )
     ragged = any(
         tensor.shape[dimension] == DYNAMIC or tensor.shape[dimension] % extent
@@ -136,7 +137,7 @@ def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
     if isinstance(op, LoadViewTko) and view.padding is None and ragged:
         yield Finding(
             "unspecified-padding",
-            "the tensor need not be whole tiles, and what a load gives outside of it is not specified",
+            "the tensor need not be whole tiles, and the result of an out-of-bounds load is unspecified",
             "give the partition view a padding_value, unless those elements are never used",
         )
     if op.optimization_hints is not None:
@@ -169,7 +170,7 @@ def order(op: Any, scope: Scope) -> Iterator[Finding]:
     if root_of(op.operand(0)) in scope.stored:
         yield Finding(
             "unordered-access",
-            "the kernel also writes through this pointer, and no token says which comes first",
+            "the kernel also writes through this pointer, and no token orders the accesses",
             "pass the token of the one to the other",
         )
 
@@ -182,7 +183,7 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
     if source is F32:
         yield Finding(
             "f32-mma",
-            "tensor cores take no f32 operands: this product is computed by ordinary multiply-adds",
+            "tensor cores do not support f32 operands: this product uses scalar multiply-adds",
             "convert both operands to tf32 (ftof), if 10 bits of mantissa are enough",
         )
     if source in _FP8 and not (
@@ -196,7 +197,7 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
     if isinstance(op, MmaF) and element_type(op.acc.type) is F16:
         yield Finding(
             "f16-accumulator",
-            "sums are kept in f16, with 10 bits of mantissa and a greatest value of 65504",
+            "the accumulator is f16, with 10 bits of mantissa and a maximum of 65504",
             "accumulate in f32 and convert at the end",
         )
     *_, rows, depth = op.lhs.type.shape
@@ -205,9 +206,9 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
     if source is not F32 and (rows < 16 or columns < 8 or depth < least):
         yield Finding(
             "small-mma",
-            f"{rows}x{columns}x{depth} is less than the smallest instruction's 16x8x{least}, which computes the rest "
-            "for nothing",
-            "make the tiles larger, or compute several at once",
+            f"{rows}x{columns}x{depth} is less than the smallest instruction's 16x8x{least}, so part of its "
+            "work is wasted",
+            "use larger tiles, or batch several products",
         )
     elif (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)) and rows < 64 and columns >= 64:
         yield Finding(
@@ -230,7 +231,7 @@ def size(op: Any, scope: Scope) -> Iterator[Finding]:
                     "large-tile",
                     f"this tile takes {count // 1024} KiB, {fits} the {registers // 1024} KiB of registers of a block "
                     f"on {target.name}",
-                    "make the tile smaller; what does not fit is kept in memory",
+                    "use a smaller tile; values that do not fit are spilled to memory",
                 )
     if isinstance(op, For | Loop):
         needed = _operand_bytes(op)
@@ -239,7 +240,7 @@ def size(op: Any, scope: Scope) -> Iterator[Finding]:
                 "large-operands",
                 f"the operands of this loop's matrix products take {needed // 1024} KiB an iteration; two iterations "
                 f"do not fit the {target.max_shared_per_block // 1024} KiB of shared memory of {target.name}",
-                "make the tiles smaller along the dimension that is summed over",
+                "make the tiles smaller along the reduction dimension",
             )
 
 

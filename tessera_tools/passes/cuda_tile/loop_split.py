@@ -71,13 +71,13 @@ class LoopSplit(Pass):
 
     name = "loop-split"
     title = "LoopSplitPass"
-    summary = "split loops where a condition on their counter changes"
-    requires = "upper bound minus lower bound, plus one step, fits the counter's type"
+    summary = "split loops where a condition on the induction variable changes"
+    requires = "upper bound minus lower bound, plus one step, fits the induction variable's type"
     statistics: ClassVar[Mapping[str, str]] = {"num-split": "Number of loops split"}
 
     split_threshold: int = option(
         1,
-        "split only for branches of at least that many operations, or with a costly one; 1 for all, 0 for none",
+        "minimum operations in a branch to split for, unless one is expensive; 1 splits always, 0 never",
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:
@@ -110,7 +110,7 @@ def _find(loop: Any, branch: Any, threshold: int) -> _Split | str:
         return "a hint says not to"
     compare = branch.condition.defining_op
     if not isinstance(compare, CmpI) or compare.parent is not loop.body.entry:
-        return "the condition is no comparison in the loop's body"
+        return "the condition is not a comparison in the loop's body"
     if compare.signedness.value != _signedness(loop).value:
         return "the comparison and the loop differ in signedness"
     predicate = compare.comparison_predicate.value

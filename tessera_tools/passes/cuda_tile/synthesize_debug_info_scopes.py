@@ -38,7 +38,7 @@ class SynthesizeDebugInfoScopes(Pass):
 
     name = "synthesize-debug-info-scopes"
     title = "SynthesizeDebugInfoScopesPass"
-    summary = "make debug info scopes from source locations"
+    summary = "create debug info scopes from source locations"
     ensures = "every operation of every kernel has a position in a scope"
     statistics: ClassVar[Mapping[str, str]] = {"num-scopes": "Number of subprograms made"}
 

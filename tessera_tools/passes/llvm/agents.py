@@ -34,7 +34,7 @@ def _pipeline(op: Any, iterator: Value) -> nv_tileas.CreatePipeline:
     found = nv_tileas.pipeline_of(iterator)
     if found is None:
         raise op.error(
-            "has an iterator of no one pipeline: every way to it must begin at one create_iterator"
+            "has an iterator without a unique pipeline: it must derive from a single create_iterator on every path"
         )
     return found
 
@@ -66,7 +66,7 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     e = low.e
     if not low.target.has(Feature.MBARRIER_TRY_WAIT):
         raise op.error(
-            f"waits by mbarrier.try_wait, which {low.target.name} does not have; sm_90 and later have it"
+            f"waits by mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
     stages = op.stages.value
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 # The families register their lowerings when they are imported.
 from tessera_tools.diagnostics import Refusal
-from tessera_tools.dialects import func, llvm
+from tessera_tools.dialects import func, llvm, nv_tileaa
 from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, VoidType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Block, Operation, Region
@@ -104,7 +104,7 @@ class ConvertTileASToLLVM(Pass):
         for inner in op.walk():
             if inner.name.startswith(("nv_tileaa.", "nv_tileas.")):
                 raise inner.error(
-                    "failed to legalize operation: it is in no kernel; run --convert-nv-tile-func-to-llvm on an "
+                    "failed to legalize operation: it is not in a kernel; run --convert-nv-tile-func-to-llvm on an "
                     "nv_tileaa.func with an 'nv_tileaa.kernel_spec' first"
                 )
         block = op.regions[0].blocks[0]
@@ -122,7 +122,9 @@ def _defines_smem(op: Operation) -> bool:
     if not isinstance(name, StringAttr) or name.value != GLOBAL_SMEM:
         return False
     if not isinstance(op, llvm.Global) or op.addr_space.value != SHARED_POINTER.address_space:
-        raise op.error(f"has the name @{GLOBAL_SMEM}, which is that of the kernels' shared memory; rename it")
+        raise op.error(
+            f"has the name @{GLOBAL_SMEM}, which is reserved for the kernels' shared memory; rename it"
+        )
     return True
 
 
@@ -143,13 +145,21 @@ def _global_smem(module: Operation) -> Operation:
     )
 
 
+def _returns_nothing(function: Any) -> None:
+    """Raises at what returns a value from a kernel: a launch has nowhere to put it."""
+    for op in function.walk():
+        if isinstance(op, func.Return | nv_tileaa.Return) and op.op_operands:
+            raise op.error("Kernel functions do not support return with operands")
+
+
 def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     """Replace one kernel by an llvm.func; its bytes of shared memory."""
     threads = function.attributes.get("nvvm.reqntid")
     if not isinstance(threads, DenseArrayAttr) or len(threads.values) != 1 or threads.values[0] % 32:
         raise function.error(
-            "is a kernel without its threads: expected nvvm.reqntid = array<i32: N>, whole warps"
+            "is a kernel without a block size: expected nvvm.reqntid = array<i32: N>, whole warps"
         )
+    _returns_nothing(function)
     allocation = recorded(function, target)
     try:
         types = [converted(t) for t in function.signature.inputs]

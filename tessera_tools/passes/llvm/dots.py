@@ -58,7 +58,7 @@ def slice_(low: Lowering, op: nv_tileas.Slice) -> None:
     for place in _places(nv_tileas.layout_of(op.res.type)):
         at = source.get(tuple(c ^ o for c, o in zip(place, op.offsets.values, strict=True)))
         if at is None:
-            raise op.error("takes elements that are in registers of other threads")
+            raise op.error("takes elements that other threads hold")
         taken.append(values[at])
     low.define(op.res, Tile(op.res.type, taken))
 
@@ -70,7 +70,7 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
         raise op.error(f"has no lowering for {op.atom}; convert-tileaa-to-tileas chooses atoms that have one")
     if op.atom.is_fma:
         if op.scales:
-            raise op.error("has scales, which fma has not; use an atom of the tensor cores")
+            raise op.error("has scales, which fma does not support; use a tensor core atom")
         elements = _multiply_add(low, op)
     else:
         product = _Product(low, op)
@@ -252,7 +252,7 @@ class _Product:
 
     def accumulate(self, pieces: list[list[Value]], start: int, stop: int) -> None:
         """Add the terms from `start` to `stop` along K; k outermost: the fragments of one k step are used together,
-        and neighbouring instructions are independent."""
+        and neighboring instructions are independent."""
         for k in range(start, stop, self.atom.mnk[2]):
             for i, (*batch, m, n) in enumerate(self.places):
                 pieces[i] = self.instruction(self.a[*batch, m, k], self.b[*batch, k, n], pieces[i])

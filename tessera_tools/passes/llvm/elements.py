@@ -24,14 +24,16 @@ from tessera_tools.passes.llvm.tiles import Buffer, Tile, from_memory, into_memo
 
 
 def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[Value], count: int) -> Value:
-    """The address of `count` neighbours along the last dimension of one stage, from given indices on.  Refusal where
+    """The address of `count` neighbors along the last dimension of one stage, from given indices on.  Refusal where
     the layout does not keep so many together."""
     e = low.e
     scale = element_bytes(buffer.type.element)
     places = buffer.layout.invert()
     last = f"dim{len(indices) - 1}"
     if count > buffer.type.tile[-1] or not _together(places, last, count):
-        raise Refusal(f"the layout of {buffer.type} does not keep {count} neighbours of a row together")
+        raise Refusal(
+            f"the layout of {buffer.type} does not store {count} neighboring elements of a row contiguously"
+        )
     expression = as_xor_expression(places, constant_dim="")
     up = scale.bit_length() - 1
     parts: list[Int] = []
@@ -53,7 +55,7 @@ def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[V
 
 
 def _together(places: Any, last: str, count: int) -> bool:
-    """Whether each `count` aligned neighbours along a dimension are neighbours in memory, in their order."""
+    """Whether each `count` aligned neighbors along a dimension are neighbors in memory, in their order."""
     inside = count.bit_length() - 1
     own = places.dim_columns(last)
     others = [c for dim in places.in_dims if dim != last for c in places.dim_columns(dim)]
@@ -93,7 +95,9 @@ def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int
             continue
         other = user.value if isinstance(user, nv_tileas.Spill) else user.res
         if nv_tileas.layout_of(other.type) != layout:
-            raise Refusal(f"{type} is kept in a buffer with {other.type}, which lies otherwise in threads")
+            raise Refusal(
+                f"{type} shares a buffer with {other.type}, which is distributed differently over threads"
+            )
     count = layout.in_size("register")
     size, threads = element_bytes(type.element), low.unit.threads
     if count * size * threads > buffer.stage_bytes:

@@ -125,9 +125,7 @@ def _check_elements(op: Operation) -> None:
     for value in (*op.operands, *op.results):
         element = element_type(value.type)
         if isinstance(element, FloatType) and (element is TF32 or element.width < 16):
-            raise op.error(
-                f"computes with {element}, which has no arithmetic in this version; f16, bf16, f32 and f64 have"
-            )
+            raise op.error(f"computes with {element}, which is not supported; f16, bf16, f32 and f64 are")
 
 
 @lowers(*SCALARS)

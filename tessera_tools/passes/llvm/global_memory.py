@@ -42,14 +42,14 @@ from tessera_tools.planning.layout_rules import coalesced
 
 @dataclass(slots=True)
 class Group:
-    """One access: registers whose elements are neighbours, the coordinates of the first."""
+    """One access: registers whose elements are neighbors, the coordinates of the first."""
 
     registers: tuple[int, ...]
     constants: tuple[int, ...]
 
 
 def groups_along(layout: LinearLayout, axis: int, elements: int) -> list[Group]:
-    """Accesses of `elements` neighbours along an axis; repeated elements only once."""
+    """Accesses of `elements` neighbors along an axis; repeated elements only once."""
     expressions = [as_xor_expression(layout, out=name) for name in layout.out_dims]
     found: dict[tuple[int, ...], int] = {}
     for register in range(layout.in_size("register")):
@@ -100,7 +100,7 @@ class _Access:
         self.known_inside = in_bounds(view, indices, shape, low.facts)
 
     def groups(self, elements: int) -> list[Group]:
-        """Accesses of `elements` neighbours along the contiguous axis; repeated elements only once."""
+        """Accesses of `elements` neighbors along the contiguous axis; repeated elements only once."""
         return groups_along(self.layout, self.axis, elements)
 
     def coordinate(self, d: int, constant: int) -> Int:
@@ -178,13 +178,13 @@ class _Access:
 
 
 def _vector(op: Any, layout: LinearLayout) -> int:
-    """The elements of one access, as the atom says; an error if a thread does not hold so many neighbours."""
+    """The elements of one access, as the atom says; an error if a thread does not hold so many neighbors."""
     wanted = max(1, op.atom.bits // (8 * element_bytes(op.view.type.element)))
     held = access_vector(op, layout)
     if held < wanted:
         raise op.error(
-            f"moves {wanted} elements at a time by its atom {op.atom}, but a thread holds {held} neighbours in its "
-            "layout; choose a narrower atom"
+            f"moves {wanted} elements per access with its atom {op.atom}, but each thread holds {held} contiguous "
+            "elements; choose a narrower atom"
         )
     return wanted
 

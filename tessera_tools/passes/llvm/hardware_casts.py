@@ -75,7 +75,7 @@ def _to_tf32(e: Emitter, op: Operation, name: str, values: Sequence[Value]) -> l
 
 
 def _pairs(values: Sequence[Value], filler: Value) -> list[tuple[Value, Value]]:
-    """Neighbours; a last one alone goes with the filler."""
+    """Neighbors; a last one alone goes with the filler."""
     padded = [*values, filler] if len(values) % 2 else list(values)
     return list(zip(padded[::2], padded[1::2], strict=True))
 

@@ -42,9 +42,9 @@ REFUSALS: dict[str, str] = {
             "nv_tileaa.dot",
             "nv_tileaa.constant_tensor",
         ),
-        "an op of the stage before; run --convert-tileaa-to-tileas first",
+        "an op of an earlier stage; run --convert-tileaa-to-tileas first",
     ),
-    "nv_tileaa.func": "a function in a kernel; kernels have no functions of their own",
+    "nv_tileaa.func": "a nested function; kernels cannot contain functions",
 }
 """Op name → why an op of nv_tileaa or nv_tileas has no lowering here.  A test holds that each has one or the other."""
 

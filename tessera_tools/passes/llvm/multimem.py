@@ -118,7 +118,7 @@ def store(low: Lowering, op: nv_tileaa.MultimemStore) -> None:
     width = bit_width(element_type(op.value.type))
     if width == 16:
         raise op.error(
-            "stores elements of 16 bits, of which multimem.st writes two at a time; 32 and 64 are supported"
+            "stores 16-bit elements, but multimem.st writes two at a time; 32 and 64 bits are supported"
         )
     _write(low, op, f"multimem.st.{_order(op)}.b{width} [{{0}}], {{1}}", None)
 

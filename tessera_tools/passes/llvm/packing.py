@@ -1,7 +1,7 @@
 """nv_tileaa.pack and unpack: each thread cuts its elements into parts, or joins parts that it holds.
 
 f16 → i8    result register r is byte (coordinate mod 2) of the element that holds it
-i4  → i8    result register r is two neighbours, the first in the low bits
+i4  → i8    result register r is two neighbors, the first in the low bits
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _as_element(e: Emitter, value: Value, element: Type) -> Value:
 
 
 def _joined(e: Emitter, values: list[Value], old: int, new: int) -> list[Value]:
-    """Neighbours of `old` bits as one integer each time, the first lowest."""
+    """Neighbors of `old` bits as one integer each time, the first lowest."""
     type, count = IntegerType(new), new // old
     made = []
     for first in range(0, len(values), count):

@@ -1,6 +1,6 @@
 """Pointers: address arithmetic, and loads and stores of elements that lie anywhere.
 
-A thread holds pointer, mask and element of each of its registers.  Neighbours along the op's axis whose pointers follow
+A thread holds pointer, mask and element of each of its registers.  Neighbors along the op's axis whose pointers follow
 one another (so says its atom) are moved together, under the mask of the first.
 """
 
@@ -68,8 +68,8 @@ class _Elements:
         held = contiguous_elements(layout, axis, wanted, wanted, wanted)
         if held < wanted:
             raise op.error(
-                f"moves {wanted} elements at a time by its atom {op.copy_atom}, but a thread holds {held} neighbours "
-                "in its layout; choose a narrower atom"
+                f"moves {wanted} elements per access with its atom {op.copy_atom}, but each thread holds "
+                f"{held} contiguous elements; choose a narrower atom"
             )
         return groups_along(layout, axis, wanted)
 
@@ -101,7 +101,7 @@ def _order(op: Any) -> dict[str, Any]:
 
 @lowers("nv_tileaa.load", "nv_tileaa.atomic_load")
 def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
-    """Loads of neighbours under their mask; the padding elsewhere.
+    """Loads of neighbors under their mask; the padding elsewhere.
 
     What others may write meanwhile is loaded once: threads that hold one element must agree on it.
     """
@@ -140,7 +140,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
 
 @lowers("nv_tileaa.store", "nv_tileaa.atomic_store")
 def store(low: Lowering, op: nv_tileaa.Store) -> None:
-    """Stores of neighbours under their mask; one thread stores what several hold."""
+    """Stores of neighbors under their mask; one thread stores what several hold."""
     e = low.e
     access = _Elements(low, op, op.dest, op.value)
     values = low.flatten(op.value)

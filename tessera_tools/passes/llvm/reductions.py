@@ -356,12 +356,12 @@ class _Scanner:
         others = e.and_(lane, ~inside)
         place = e.and_(lane, inside)
         step = 1 if self.reverse else -1
-        neighbour = e.xor(e.and_(e.add(e.xor(place, ~inside if self.reverse else 0), step), inside), others)
+        neighbor = e.xor(e.and_(e.add(e.xor(place, ~inside if self.reverse else 0), step), inside), others)
         scanned = _Scanned()
         scanned.inclusive = dict(zip(names, current, strict=True))
         scanned.is_first = e.icmp("eq", place, inside if self.reverse else 0)
         if run is not self.runs[0]:
-            scanned.exclusive = dict(zip(names, body.exchange(current, BY_INDEX, neighbour), strict=True))
+            scanned.exclusive = dict(zip(names, body.exchange(current, BY_INDEX, neighbor), strict=True))
         if run is not self.runs[-1]:
             last = e.xor(others, 0 if self.reverse else inside)
             scanned.totals = dict(zip(names, body.exchange(current, BY_INDEX, last), strict=True))

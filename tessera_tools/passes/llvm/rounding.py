@@ -36,11 +36,11 @@ def _rounded(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -
 
 
 def narrowed(x: Number, mode: str, type: Type) -> Number:
-    """An f32 as f16 or bf16, rounded by `rz`, `rm` or `rp`: the nearest number, or its neighbour where that is on the
+    """An f32 as f16 or bf16, rounded by `rz`, `rm` or `rp`: the nearest number, or its neighbor where that is on the
     wrong side of x.  cvt has `rm` and `rp` for f16 alone.
 
-    The neighbour away from zero is the next pattern, that towards zero the one before; a zero on the wrong side has
-    the sign of x, so that its neighbour is always the one away from zero.
+    The neighbor away from zero is the next pattern, that towards zero the one before; a zero on the wrong side has
+    the sign of x, so that its neighbor is always the one away from zero.
     """
     nearest = x.make(llvm.FPTrunc, (x,), type)
     back = nearest.make(llvm.FPExt, (nearest,), F32)

@@ -43,7 +43,7 @@ def gathered(low: Lowering, op: Any, source: Value, wanted: LinearLayout) -> lis
     move = register_move(tile.layout, wanted)
     if move is None:
         raise op.error(
-            "has layouts that do not agree: each thread must hold what its part of the result is made of"
+            "has incompatible layouts: each thread must hold the source elements of its part of the result"
         )
     values = tile.elements(e)
     if move.is_static:

@@ -84,6 +84,6 @@ class Symbols:
 
 
 def _clash(op: Operation, name: str, taken: Operation) -> DiagnosticError:
-    failure = op.error(f"needs the driver's function @{name}, but that name is taken in the module")
-    failure.diagnostics[0].note("the other one is here", taken.location)
+    failure = op.error(f"needs the driver's function @{name}, but the module defines that name")
+    failure.diagnostics[0].note("other definition is here", taken.location)
     return failure

@@ -140,7 +140,7 @@ class Tile:
         return self._elements
 
     def words(self, e: Emitter) -> list[Value]:
-        """32-bit words of neighbouring registers; the registers must fill whole words."""
+        """32-bit words of neighboring registers; the registers must fill whole words."""
         if self._words is None:
             assert self._elements is not None
             per = 32 // bit_width(self.element)

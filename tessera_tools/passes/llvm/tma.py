@@ -32,7 +32,7 @@ from tessera_tools.target import Feature
 def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
     """A hidden parameter; equal ones are one."""
     if not low.target.has(Feature.TMA):
-        raise op.error(f"needs TMA, which {low.target.name} does not have; sm_90 and later have it")
+        raise op.error(f"needs TMA, which {low.target.name} does not support; it requires sm_90 or later")
     tensor_map = tensor_map_of(op)
     if tensor_map in low.tensor_maps:
         low.define(op.res, low.hidden[low.tensor_maps.index(tensor_map)])

@@ -56,10 +56,12 @@ class Matrix:
                 if not k_major and bits != 16:
                     raise Refusal("wgmma reads elements of other than 16 bits along K only")
                 if buffer.offset % SWIZZLE_ALIGNMENT[swizzle]:
-                    raise Refusal(f"the buffer lies at no multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes")
+                    raise Refusal(
+                        f"the buffer is not aligned to a multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes"
+                    )
                 panel = tile[order[1]] * swizzle
                 return cls(swizzle, k_major, 16 if k_major else panel, _ROWS * swizzle)
-        raise Refusal("the buffer's layout is no swizzle of wgmma's: 32, 64 or 128 bytes")
+        raise Refusal("the buffer's layout does not match a wgmma swizzle of 32, 64 or 128 bytes")
 
     @property
     def fixed(self) -> int:

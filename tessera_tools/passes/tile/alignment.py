@@ -12,7 +12,7 @@ DEFAULT_ALIGNMENT = 16
 
 
 def alignment_of(function: Any) -> int:
-    """The alignment of a function's tensors in bytes; an error where it is no power of two."""
+    """The alignment of a function's tensors in bytes; an error where it is not a power of two."""
     attribute = function.attributes.get(ALIGNMENT)
     if attribute is None:
         return DEFAULT_ALIGNMENT

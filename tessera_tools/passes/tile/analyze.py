@@ -32,14 +32,16 @@ class TileAnalyze(Pass):
     """Print the resources of kernels and a strategy, on stderr or to a file."""
 
     name: ClassVar = "tile-analyze"
-    summary: ClassVar = "print what kernels of the tile dialect take of a GPU, and a strategy with reasons"
+    summary: ClassVar = "report the GPU resources that tile kernels use, and recommend a strategy"
     anchor: ClassVar = "builtin.module"
-    ensures: ClassVar = "the IR is as it was"
+    ensures: ClassVar = "the IR is unchanged"
 
-    arch: str = option("", "the GPU architecture; tessera.target, or sm_80, unless given")
+    arch: str = option("", "the GPU architecture (default: tessera.target, else sm_80)")
     format: str = option("text", "how to print", choices=("text", "json"))
-    output: str = option("", "the file to write; stderr unless given")
-    compile: bool = option(True, "compile the kernels, for ptxas's registers; else they are estimated")
+    output: str = option("", "the output file (default: stderr)")
+    compile: bool = option(
+        True, "compile the kernels to get register counts from ptxas; if false, estimate them"
+    )
 
     def run(self, op: Operation, context: PassContext) -> bool:
         functions = [

@@ -34,7 +34,7 @@ class BarrierOptimization(Pass):
 
     name: ClassVar = "tile-barrier-optimization"
     summary: ClassVar = (
-        "remove barriers that order nothing, insert missing ones, wait for copies where they are used"
+        "remove redundant barriers, insert missing ones, and move waits for copies to their uses"
     )
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "kernels of the tile dialect with loops and branches of scf"
@@ -44,9 +44,9 @@ class BarrierOptimization(Pass):
     )
     statistics: ClassVar[Mapping[str, str]] = {
         "barriers": "barriers in kernels",
-        "barriers-before": "barriers that were there",
+        "barriers-before": "barriers in the input",
         "waits": "waits for copies in kernels",
-        "waits-before": "waits that were there",
+        "waits-before": "waits in the input",
     }
 
     def run(self, op: Operation, context: PassContext) -> bool:
@@ -86,14 +86,14 @@ def _check(function: Any) -> None:
     hazards = TileHazards(function)
     for op in (function, *function.walk()):
         if any(len(region.blocks) > 1 for region in op.regions):
-            raise op.error("has unstructured control flow; loops and branches of scf are supported")
+            raise op.error("has unstructured control flow; only scf loops and branches are supported")
         step = hazards.effects.get(op)
-        if step is None or not (hazards.synchronizes(op) or any(a.under_way for a in step.accesses)):
+        if step is None or not (hazards.synchronizes(op) or any(a.in_flight for a in step.accesses)):
             continue
         around = op.parent_op
         while around is not None and around is not function:
             if hazards.differs(around):
-                raise op.error("stands under a condition that differs by thread; all threads must come to it")
+                raise op.error("is under a thread-dependent condition; all threads must reach it")
             around = around.parent_op
 
 

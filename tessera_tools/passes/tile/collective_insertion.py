@@ -52,10 +52,10 @@ class CollectiveInsertion(Pass):
 
     name: ClassVar = "tile-collective-insertion"
     title: ClassVar = "CollectiveInsertion"
-    summary: ClassVar = "cut tensors along the axes of a mesh, and exchange what ranks need of each other"
+    summary: ClassVar = "shard tensors over a device mesh, and insert the collectives that this requires"
     anchor: ClassVar = "builtin.module"
-    requires: ClassVar = "types of whole tensors; arguments and results say how they are cut"
-    ensures: ClassVar = "functions of what one rank does (tile.per_rank), if anything is cut"
+    requires: ClassVar = "types of whole tensors; shardings on arguments and results"
+    ensures: ClassVar = "functions that run on one rank (tile.per_rank), if any tensor is sharded"
     statistics: ClassVar = {
         "allreduce": "tile.allreduce inserted",
         "allgather": "tile.allgather inserted",
@@ -65,7 +65,7 @@ class CollectiveInsertion(Pass):
     }
 
     mesh: str = option(
-        "", "the mesh, as in tensor_parallel=4, of a module that has none (one rank along each axis)"
+        "", "the mesh of a module without one, as in tensor_parallel=4 (default: one rank along each axis)"
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:
@@ -161,9 +161,7 @@ class Partition:
     def function(self, function: Func, given: Sequence[Sharding] | None) -> list[Sharding]:
         """Partition a function whose arguments are cut as given by a call, where they say nothing themselves."""
         if PER_RANK in function.attributes:
-            raise function.error(
-                "is called with tensors of all ranks, and is written for one rank (tile.per_rank)"
-            )
+            raise function.error("is called with whole tensors, but is written for one rank (tile.per_rank)")
         self.within.append(function)
         as_values(function)
         types = function.signature.inputs
@@ -201,7 +199,9 @@ class Partition:
         self.results[function] = [state or Sharding.whole(0) for state in wanted]
         if function.body.blocks:
             if len(function.body.blocks) > 1:
-                raise function.error("has unstructured control flow; loops and branches of scf are supported")
+                raise function.error(
+                    "has unstructured control flow; only scf loops and branches are supported"
+                )
             self.wanted = wanted
             self.block(function.body.entry)
             last = function.body.entry.terminator
@@ -227,7 +227,7 @@ class Partition:
         if spec is None:
             return None
         if not isinstance(type, MemRefType):
-            raise error(location, f"{what} has a sharding, and is no tensor but {type}")
+            raise error(location, f"{what} has a sharding, but is not a tensor: {type}")
         if isinstance(spec, StringAttr):
             self.axis(spec.value, what, location)
             dim = contraction_of(argument) if argument is not None else None
@@ -257,7 +257,7 @@ class Partition:
         if name not in self.extents:
             raise error(
                 location,
-                f"{what} is cut along the unknown mesh axis '{name}'; the mesh has {self.mesh.described()}",
+                f"{what} is sharded along the unknown mesh axis '{name}'; the mesh has {self.mesh.described()}",
             )
 
     def local(self, op: Operation, type: Any, state: Sharding, what: str) -> Any:
@@ -265,11 +265,11 @@ class Partition:
         if not isinstance(type, MemRefType) or not any(state.axes):
             return type
         if type.layout is not None:
-            raise op.error(f"has {what} of type {type}; contiguous tensors can be cut")
+            raise op.error(f"has {what} of type {type}; only contiguous tensors can be sharded")
         for dim, axis in enumerate(state.axes):
             if axis is not None and type.shape[dim] == DYNAMIC:
                 raise op.error(
-                    f"has {what} of type {type}; dimension {dim} is cut, and needs a static extent"
+                    f"has {what} of type {type}; sharded dimension {dim} must have a static extent"
                 )
         try:
             shape = local_shape(type.shape, state, self.extents)
@@ -382,8 +382,8 @@ class Partition:
             self.call(op, tensors)
         elif isinstance(op, exchange.Collective):
             raise op.error(
-                "stands in a program of whole tensors, where exchanges are inserted",
-                "mark a function that is written for one rank with tile.per_rank",
+                "is in a program on whole tensors, where collectives are inserted automatically",
+                "mark the function with tile.per_rank if it is written for one rank",
             )
         elif isinstance(op, FlashAttention):
             attention(self, op)
@@ -416,7 +416,7 @@ class Partition:
             self.function(callee, [Sharding(state.axes) for state in states])
             self.wanted, self.made = kept, memo
         elif callee in self.within:
-            raise op.error("calls a function that it stands in; functions without recursion are supported")
+            raise op.error("calls itself; recursion is not supported")
         for number in tensors:
             spec = callee.argument_attributes(number).get(SHARDING)
             axes = spec.axes if isinstance(spec, ShardingAttr) else (None,) * _rank(op.operand(number).type)
@@ -433,7 +433,7 @@ class Partition:
             return
         attribute = place.attributes.get("value") if isinstance(place, arith.Constant) else None
         if not isinstance(attribute, IntegerAttr):
-            raise op.error("asks for an extent of a tensor that is cut; expected a constant dimension")
+            raise op.error("asks for an extent of a sharded tensor; expected a constant dimension")
         axis = state.axes[attribute.value] if 0 <= attribute.value < len(state.axes) else None
         if axis is None:
             return
@@ -451,7 +451,7 @@ class Partition:
             fills = op.name == "tile.fill" and not next(iter(states)).partial
             if not fills:
                 raise op.error(
-                    "changes a tensor that is cut; products, launches, calls and elementwise ops are supported"
+                    "modifies a sharded tensor; only products, launches, calls and elementwise ops are supported"
                 )
         elif not writes or not op.regions:
             for number in tensors:
@@ -470,7 +470,7 @@ class Partition:
             op.res.type.shape != self._product_shape(op)
             and any(not self.state(v).is_whole for v in op.operands)
         ):
-            raise op.error("gives fragments of a tile; products that give the whole tile can be cut")
+            raise op.error("returns a fragment; only products that return a whole tile can be sharded")
         chosen = self.choose(op, rule)
         for name in sorted(rule.summed & set(chosen)):
             if not self.keeps(op, rule, chosen, name):

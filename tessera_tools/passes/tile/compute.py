@@ -138,12 +138,10 @@ def _operand(
     """The part of A or B for a step along K."""
     if is_fragment(value):
         if turned:
-            raise op.error(
-                "transposes a fragment; only what lies in shared memory can be read the other way round"
-            )
+            raise op.error("transposes a fragment; only operands in shared memory can be read transposed")
         return low.tile(op, value)
     if value not in low.shared:
-        raise op.error("multiplies what lies neither in shared memory nor in registers")
+        raise op.error("multiplies an operand that is neither in shared memory nor in registers")
     shared = low.stage(op, value)
     buffer: Any = shared.buffer.type
     in_memory, source_shape = layout, shape
@@ -177,7 +175,7 @@ _REDUCTIONS = {"tile.row_max": "max", "tile.row_min": "min", "tile.row_sum": "su
 def _floats(op: Any, type: Any) -> None:
     """An error where elements are integers, and the op is of floats alone."""
     if not isinstance(type.element, FloatType):
-        raise op.error(f"computes with {type.element}; floats are supported")
+        raise op.error(f"computes with {type.element}; only floating-point types are supported")
 
 
 def _combined(low: Lowering, kind: str, a: Value, b: Value) -> Value:
@@ -326,9 +324,7 @@ def cast(low: Lowering, op: tile.Cast) -> None:
 def _agreed(low: Lowering, op: Any, number: Value) -> None:
     """An error at a number on which threads do not agree."""
     if number in low.divergent:
-        raise op.error(
-            "takes a number that differs by thread; all threads of a block give the elements of a tile one number"
-        )
+        raise op.error("takes a thread-dependent number; it must be the same in all threads of a block")
 
 
 def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
@@ -346,7 +342,7 @@ def fill(low: Lowering, op: Any) -> None:
 def copy(low: Lowering, op: tile.Copy) -> None:
     if not is_fragment(op.dest):
         raise op.error(
-            "copies buffers that are not in registers; copy tiles by tile.cp_async or tile.store_global"
+            "copies buffers that are not in registers; copy tiles with tile.cp_async or tile.store_global"
         )
     low.tiles[op.dest] = low.tile(op, op.source)
 

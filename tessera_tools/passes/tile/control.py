@@ -17,9 +17,9 @@ def for_loop(low: Lowering, op: Any) -> None:
     """The loop carries its numbers, and the fragments that it changes."""
     by_thread = any(v in low.divergent for v in (op.lower, op.upper, op.step))
     if by_thread:
-        check_by_thread(op, "stands in a loop whose bounds differ by thread")
+        check_by_thread(op, "is in a loop with thread-dependent bounds")
     if any(isinstance(v.type, MemRefType) for v in op.inits):
-        raise op.error("carries buffers; change them in place instead")
+        raise op.error("carries buffers; modify them in place instead")
     # What holds nothing before the loop is written in each iteration before it is read, and nothing behind it.
     changed = [v for v in low.written(op) if v in low.tiles]
     tokens: list[Any] = [low.token] if low.ordered(op) else []
@@ -136,7 +136,7 @@ def check_by_thread(op: Any, where: str) -> None:
 def _by_thread(low: Lowering, op: Any, changed: list[Value]) -> None:
     """Each thread takes its way through accesses of single elements; of fragments, both sides are computed, and each
     thread takes the elements of the side that its condition names."""
-    check_by_thread(op, "stands under a condition that differs by thread")
+    check_by_thread(op, "is under a thread-dependent condition")
     if op.results or any(inner.name not in _UNCONDITIONAL for inner in op.walk() if not _is_plain(inner)):
         low.by_thread += 1
         _branch(low, op, [], _UNCONDITIONAL)
@@ -172,7 +172,7 @@ def _choose(low: Lowering, op: Any, changed: list[Value]) -> None:
         then, otherwise = sides[0].get(fragment), sides[1].get(fragment)
         if then is None or otherwise is None:
             raise op.error(
-                "writes a fragment for some threads that nothing has been written to; fill it first"
+                "writes an uninitialized fragment for some threads only; initialize it with tile.fill"
             )
         low.tiles[fragment] = low.insert(arith.Select(condition, then, otherwise)).result
 
@@ -190,7 +190,7 @@ def _needed(block: Block) -> set[Operation]:
                 continue
             if not _is_plain(maker):
                 raise op.error(
-                    f"takes what {maker.name} gives under a condition that differs by thread; move that out"
+                    f"takes what {maker.name} gives under a thread-dependent condition; move that op out"
                 )
             work.append(maker)
     return found
@@ -244,7 +244,7 @@ def extent(low: Lowering, op: memref.Dim) -> None:
     tensor = low.tensors.get(op.source)
     axis: Any = op.index.defining_op
     if tensor is None or not isinstance(axis, arith.Constant):
-        raise op.error("asks for an extent that is not that of a parameter along a constant dimension")
+        raise op.error("asks for an extent; expected a kernel parameter and a constant dimension")
     number = axis.value.value
     if not 0 <= number < op.source.type.rank:
         raise op.error(f"asks for dimension {number} of {op.source.type}")
@@ -256,9 +256,7 @@ def extent(low: Lowering, op: memref.Dim) -> None:
 def check(low: Lowering, op: cf.Assert) -> None:
     """A check at run time; all threads make it together."""
     if op.arg in low.divergent:
-        raise op.error(
-            "checks a condition that differs by thread; all threads of a block check one condition"
-        )
+        raise op.error("checks a thread-dependent condition; it must be the same in all threads of a block")
     low.insert(nv_tileaa.Assert(low.scalar(op, op.arg), op.msg))
 
 

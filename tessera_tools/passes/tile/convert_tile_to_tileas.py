@@ -46,7 +46,7 @@ class ConvertTileToTileAS(Pass):
     )
     statistics: ClassVar = {"kernels": "kernels lowered"}
 
-    gpu_name: str = option("", "the GPU architecture to compile for; tessera.target, or sm_80, unless given")
+    gpu_name: str = option("", "the GPU architecture to compile for (default: tessera.target, else sm_80)")
 
     def run(self, op: Operation, context: PassContext) -> None:
         functions = [f for f in op.regions[0].entry if isinstance(f, func.Func) and is_kernel(f)]
@@ -85,11 +85,11 @@ def is_kernel(function: Any) -> bool:
 def _convert(function: Any, target: Target) -> Any:
     fragments = fragments_of(function)
     if function.signature.results:
-        raise function.error("is a kernel, and returns values; expected a kernel to return nothing")
+        raise function.error("is a kernel that returns values; a kernel must return nothing")
     if not function.body.blocks:
-        raise function.error("is a kernel without a body")
+        raise function.error("is a kernel declaration; expected a body")
     if len(function.body.blocks) != 1:
-        raise function.error("has unstructured control flow; loops and branches of scf are supported")
+        raise function.error("has unstructured control flow; only scf loops and branches are supported")
     entry = Block()
     low = Lowering(Builder.at_end(entry, function.location), target, fragments, divergent_values(function))
     names: list[Type] = []
@@ -155,7 +155,7 @@ def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> 
     ):
         raise low.error(
             argument,
-            f"a parameter of type {type}; expected neighbours in a row to lie side by side (stride 1)",
+            f"a parameter of type {type}; expected unit stride in the last dimension",
         )
     pointer = entry.add_argument(PointerType(1), location)
     pointer.name_hint = argument.name_hint

@@ -44,7 +44,7 @@ def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
     bits = storage_bits(type.element)
     size, row = swizzle_bytes(op), type.shape[-1] * bits // 8
     if any(extent & (extent - 1) for extent in ring.tile):
-        raise op.error(f"has type {type}; extents that are powers of two are supported")
+        raise op.error(f"has type {type}; extents must be powers of two")
     if size and size not in (32, 64, 128):
         raise op.error(f"has rows of {row} bytes; a swizzle needs 32 or more")
     try:
@@ -65,9 +65,9 @@ def _cut_stage(low: Lowering, op: memref.SubView) -> None:
     """A stage of a buffer in shared memory."""
     whole = low.shared.get(op.source)
     if whole is None or not isinstance(op.source.defining_op, tile.AllocShared):
-        raise op.error("cuts what tile.alloc_shared does not give")
+        raise op.error("takes a view of memory that tile.alloc_shared did not allocate")
     if any(value in low.divergent for value in op.operands):
-        raise op.error("cuts at a place that differs by thread")
+        raise op.error("has a thread-dependent offset")
     ring = whole.ring or ring_of(op.source.defining_op)
     low.shared[op.result] = Shared(whole.buffer, stage_number(low, op, ring, stage_of(op, ring)))
 
@@ -104,7 +104,7 @@ def check_written(buffer: Value) -> None:
         return
     for user in users:
         if user.name.startswith(("tile.load_shared", "tile.mma", "tile.wgmma", "tile.wmma")):
-            raise user.error("reads a buffer in shared memory that nothing is written to")
+            raise user.error("reads a buffer in shared memory that is never written")
 
 
 @handles("tile.alloc_register")
@@ -123,13 +123,13 @@ def cut(low: Lowering, op: Any) -> None:
     found = slice_of(op.results[0])
     if found is None:
         raise op.error(
-            "is not a matrix of the last two dimensions, or a vector of the last one, with unit strides, which is what "
-            "is supported"
+            "is not supported; expected a matrix of the last two dimensions, or a vector of the last one, with unit "
+            "strides"
         )
     if found.tensor not in low.tensors:
-        raise op.error("cuts a tensor that is no parameter of the kernel")
+        raise op.error("takes a slice of a tensor that is not a kernel parameter")
     if any(value in low.divergent for value in op.operands):
-        raise op.error("cuts at a place that differs by thread")
+        raise op.error("has a thread-dependent offset")
     leading = [_number(low, op, n) for n in found.leading]
     if isinstance(op, tile.ComputeTensorSlice):
         leading = [block_coordinate(low, axis) for axis in {3: (1,), 4: (2, 1)}.get(op.source.type.rank, ())]
@@ -139,7 +139,7 @@ def cut(low: Lowering, op: Any) -> None:
         if isinstance(size, Value):
             if low.by_thread:
                 raise op.error(
-                    "cuts by a value, which is checked by all threads, where threads go different ways; move it out"
+                    "has a dynamic size in divergent control flow, where it cannot be checked; move it out"
                 )
             _check_inside(low, op, made, axis, low.narrow(low.scalar(op, size)))
     low.matrices[op.results[0]] = made
@@ -189,7 +189,7 @@ def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
     if found is None and value in low.tensors and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
         found = low.matrices[value] = low.matrix(value, [], [low.number(0) for _ in range(rank)], op.location)
     if found is None:
-        raise op.error("takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)")
+        raise op.error("takes a tensor where a matrix is expected; slice it with tile.compute_tensor_slice")
     return found
 
 
@@ -209,7 +209,7 @@ def copy_async(low: Lowering, op: Any) -> None:
     atom = access_atom("cp_async", matrix, type)
     if atom.bits < 32:
         raise op.error(
-            f"copies elements of {atom.bits} bits one by one, and cp.async moves 32 bits or more; state a greater "
+            f"copies single elements of {atom.bits} bits, but cp.async copies at least 32 bits; increase "
             "tessera.alignment"
         )
     if isinstance(op, tile.CpAsyncCg) and atom.bits != 128:

@@ -22,7 +22,7 @@ def _shared_place(low: Lowering, op: Any) -> tuple[Value, Value, list[Value]]:
     """The buffer, the stage and the place in it that an op accesses."""
     shared = low.shared.get(op.buffer)
     if shared is None:
-        raise op.error(f"takes {op.buffer.type}; expected what tile.alloc_shared gives, or a part of it")
+        raise op.error(f"takes {op.buffer.type}; expected the result of tile.alloc_shared, or a part of it")
     buffer: Any = shared.buffer.type
     indices = [low.narrow(low.scalar(op, v)) for v in op.indices]
     ring = shared.ring
@@ -38,14 +38,12 @@ def _shared_place(low: Lowering, op: Any) -> tuple[Value, Value, list[Value]]:
 def _whole_bytes(op: Any) -> None:
     element = op.buffer.type.element
     if storage_bits(element) % 8 or element is I1:
-        raise op.error(
-            f"accesses single elements of {element.width} bits; those of whole bytes are supported"
-        )
+        raise op.error(f"accesses single elements of {element.width} bits; only whole bytes are supported")
 
 
 @handles("tile.load_shared", "tile.load_shared_vector")
 def load_shared(low: Lowering, op: Any) -> None:
-    """One element, or neighbours, of a buffer."""
+    """One element, or neighbors, of a buffer."""
     _whole_bytes(op)
     low.values[op.res] = low.insert(nv_tileas.LoadElement(*_shared_place(low, op), res=op.res.type)).res
 
@@ -83,7 +81,7 @@ def _place(low: Lowering, op: Any) -> Value:
         base, _, dynamic, _ = low.tensors[op.buffer]
         strides = [*dynamic[:-1], 1] if dynamic else []
     else:
-        raise op.error("accesses a tensor that is neither a parameter of the kernel nor a matrix of one")
+        raise op.error("accesses a tensor that is neither a kernel parameter nor a matrix of one")
     total: Value | None = None
     for index, stride in zip(indices, strides, strict=True):
         part = _wide(low, index)
@@ -100,7 +98,7 @@ def _place(low: Lowering, op: Any) -> Value:
 
 @handles("tile.load_global", "tile.load_global_vector")
 def load_global(low: Lowering, op: Any) -> None:
-    """One element, or neighbours, of global memory."""
+    """One element, or neighbors, of global memory."""
     remark_ignored(op)
     place = _place(low, op)
     low.values[op.res] = low.insert(nv_tileas.LoadGlobal(place, load_operator(op), res=op.res.type)).res
@@ -127,7 +125,7 @@ def spill(low: Lowering, op: tile.Spill) -> None:
     for user in op.slot.users:
         kept = user.value if isinstance(user, tile.Spill) else getattr(user, "res", None)
         if not isinstance(user, tile.Spill | tile.Reload) or kept is None or kept.type is not op.value.type:
-            raise user.error("uses a slot of spilled fragments; only fragments of one type may be kept in it")
+            raise user.error("uses a spill slot; all fragments in a slot must have the same type")
     shared = low.stage(op, op.slot)
     low.insert(nv_tileas.Spill(low.tile(op, op.value), shared.buffer, shared.stage))
 
@@ -149,9 +147,7 @@ def extract(low: Lowering, op: vector.Extract) -> None:
     """One element, at a constant place."""
     position = op.static_position.values
     if len(position) != 1 or position[0] in (DYNAMIC_INDEX, -1) or isinstance(op.result.type, VectorType):
-        raise op.error(
-            "takes something else than one element at a constant place, which is what is supported"
-        )
+        raise op.error("is not supported; expected one element at a constant position")
     place = low.number(position[0], I32)
     low.values[op.result] = low.insert(
         llvm.ExtractElement(low.scalar(op, op.source), place, res=op.result.type)

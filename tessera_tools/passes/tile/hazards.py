@@ -101,7 +101,7 @@ class TileHazards(Hazards):
     def conflict(self, earlier: Access, later: Access) -> bool:
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
-        if not earlier.under_way and (
+        if not earlier.in_flight and (
             self._by_one_thread(earlier, later) or self._in_own_iterations(earlier, later)
         ):
             return False
@@ -163,7 +163,7 @@ class TileHazards(Hazards):
                     outer = outer.parent_op
                 if outer is not None:
                     last[access.buffer] = outer
-                    if access.under_way:
+                    if access.in_flight:
                         copied.add(access.buffer)
         for buffer, op in last.items():
             behind = op.next_op
@@ -193,7 +193,7 @@ class TileHazards(Hazards):
 
     def step(self, op: Operation, pending: Pending) -> Pending:
         ends = self.ending.get(op)
-        late = [a for a in pending if ends and a.under_way and not a.is_global and a.buffer in ends]
+        late = [a for a in pending if ends and a.in_flight and not a.is_global and a.buffer in ends]
         if late and not self.surveying:
             if not self.inserting:
                 raise Conflict
@@ -215,8 +215,8 @@ class TileHazards(Hazards):
                 # What an earlier iteration of a loop around did is before the branch, too.
                 if not all(_is_around(around, access.loops) for access in inside):
                     raise op.error(
-                        "meets an access by other threads under a condition that differs by thread, where no barrier "
-                        "may stand; move one of them out"
+                        "meets an access by other threads under a thread-dependent condition, where a barrier is "
+                        "not allowed; move one of them out"
                     )
                 place = super().place(around, reasons)
                 around = place
@@ -232,7 +232,7 @@ class TileHazards(Hazards):
     def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
         if self.surveying:
             return pending
-        late = [access for access in reasons if access.under_way]
+        late = [access for access in reasons if access.in_flight]
         if late:
             self._wait(op, late, len(late) < len(reasons))
         super().order_behind(op, reasons, pending)
@@ -262,7 +262,7 @@ class TileHazards(Hazards):
     def _groups(self, place: Operation, late: list[Access]) -> int:
         """How many groups have been committed since the latest of some copies, where a walk comes to `place`."""
         wanted = {(access.op, access.buffer) for access in late}
-        found = [a.groups for a in self.before[place] if a.under_way and (a.op, a.buffer) in wanted]
+        found = [a.groups for a in self.before[place] if a.in_flight and (a.op, a.buffer) in wanted]
         return min(found, default=0)
 
     def _barrier_between(self, op: Operation, late: list[Access]) -> Operation | None:
@@ -272,7 +272,7 @@ class TileHazards(Hazards):
             before = before.prev_op
         if before is None or before not in self.before:
             return None
-        here = {(a.op, a.buffer) for a in self.before[before] if a.under_way and a.groups > 0}
+        here = {(a.op, a.buffer) for a in self.before[before] if a.in_flight and a.groups > 0}
         return before if all((access.op, access.buffer) in here for access in late) else None
 
     def _leave(self, wait: Any, groups: int) -> None:
@@ -287,7 +287,7 @@ class TileHazards(Hazards):
                 self.remove(wait)
                 continue
             allowed = wait.pending.value
-            most = max((a.groups for a in self.before.get(wait, frozenset()) if a.under_way), default=allowed)
+            most = max((a.groups for a in self.before.get(wait, frozenset()) if a.in_flight), default=allowed)
             for groups in range(most - 1, allowed, -1):
                 self._leave(wait, groups)
                 if self.walk():

@@ -52,7 +52,7 @@ def prefetch(low: Lowering, op: Any, values: Sequence[Value], make: Callable[[li
         return
     loop = low.builder.point.block.parent_op
     if not isinstance(loop, scf.For):
-        raise op.error(f"has {PREFETCH}, and does not stand in the body of a loop")
+        raise op.error(f"has {PREFETCH}, but is not in the body of a loop")
     counter = loop.induction[0]
     following = low.insert(arith.AddI(counter, loop.step)).result
     less = "ult" if loop.unsigned_cmp else "slt"
@@ -73,7 +73,7 @@ def _at(low: Lowering, op: Any, value: Value, body: Block, mapping: dict[Value, 
         return mapping[value]
     maker = value.defining_op
     if maker is None and isinstance(value, Value) and getattr(value, "block", None) is body:
-        raise op.error(f"has {PREFETCH}, and a place that depends on what the loop carries")
+        raise op.error(f"has {PREFETCH}, but its address depends on a loop-carried value")
     if maker is None or maker.parent is not body:
         return value
     operands = [_at(low, op, v, body, mapping) for v in maker.operands]

@@ -44,22 +44,22 @@ def _ignored(op: Any, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     elif isinstance(op, tile.AllocRegister):
         for name in ("layout", "vector_width"):
             if name in op.attributes:
-                yield name, "which elements a thread holds follows from the ops that use the fragment"
+                yield name, "the ops that use the fragment determine which elements each thread holds"
     elif isinstance(op, tile.StoreGlobal | tile.LoadGlobalTile) and op.coalesce is not None:
-        yield "coalesce", "tiles are moved along rows, in pieces as wide as their alignment allows"
+        yield "coalesce", "tiles are copied along rows, with the widest access that their alignment allows"
     elif isinstance(op, _GLOBAL_BY_ELEMENT) and op.coalesce is FALSE:
-        yield "coalesce = false", "the hardware coalesces what the lanes of a warp access together"
+        yield "coalesce = false", "the hardware coalesces the accesses of a warp"
 
 
 def _of_copy(op: Any, bits: int) -> Iterator[tuple[str, str]]:
     if op.double_buffer is not None:
-        yield "double_buffer", "a kernel of this dialect has the buffers that it allocates; allocate two"
+        yield "double_buffer", "buffers are allocated explicitly; allocate two"
     if op.stages is not None:
-        yield "stages", "a copy is one stage; the program has as many as it allocates and waits for"
+        yield "stages", "stages are explicit; allocate and wait for each stage"
     if op.priority is not None:
         yield "priority", "cp.async has no priorities; copies complete in the order of their groups"
     if op.bypass_l1 is TRUE and bits < 128:
-        yield "bypass_l1", f"cp.async.cg moves 16 bytes, and this copy {bits // 8} at a time"
+        yield "bypass_l1", f"cp.async.cg moves 16 bytes, but this copy moves {bits // 8} at a time"
     if op.bypass_l1 is FALSE and bits == 128:
         yield "bypass_l1 = false", "copies of 16 bytes are cp.async.cg"
     if isinstance(op, tile.TmaLoad) and op.tile_size is not None:
@@ -70,10 +70,10 @@ def _of_product(op: Any, instruction: str | None) -> Iterator[tuple[str, str]]:
     if op.accumulate is TRUE and op.acc is None:
         yield (
             "accumulate",
-            "there is no third operand to add to; tile.accumulate adds a product to a fragment",
+            "there is no accumulator operand; use tile.accumulate to add a product to a fragment",
         )
     if op.precision is not None:
-        yield "precision", "the types of the operands and of the result say how a product is summed"
+        yield "precision", "the operand and result types determine the precision of the sum"
     if "intrinsic" in op.attributes and op.attributes["intrinsic"].value != instruction:
         made = instruction or "fused multiply-adds"
         yield "intrinsic", f"the product is compiled as {made}"

@@ -46,16 +46,14 @@ class TileIntrinsicLowering(Pass):
     """Name the instructions of a GPU architecture in a `tile` program."""
 
     name: ClassVar = "tile-intrinsic-lowering"
-    summary: ClassVar = (
-        "name the target's instructions for products, copies and reductions of the tile dialect"
-    )
+    summary: ClassVar = "select the target's instructions for matrix products, copies and reductions"
     ensures: ClassVar = (
         "every tile.wgmma, tile.wmma, tile.tma_load and tile.cp_async_cg is one that the target has"
     )
     statistics: ClassVar = {
-        "products": "products that an instruction serves",
-        "copies": "copies that an instruction serves",
-        "reductions": "reductions that became the warp's",
+        "products": "products mapped to an instruction",
+        "copies": "copies mapped to an instruction",
+        "reductions": "reductions mapped to warp instructions",
     }
 
     arch: str = option("sm_90", "the GPU architecture")

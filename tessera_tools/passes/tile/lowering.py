@@ -128,7 +128,7 @@ class Lowering:
         """The tile of a fragment as it is now; an error where nothing has been written to it."""
         found = self.tiles.get(fragment)
         if found is None:
-            raise op.error("reads a fragment that nothing has been written to; fill it first (tile.fill)")
+            raise op.error("reads a fragment before it is written; initialize it with tile.fill")
         return found
 
     def scalar(self, op: Operation, value: Value) -> Value:
@@ -144,14 +144,12 @@ class Lowering:
         """The one stage that a buffer in shared memory is; an error where it has several."""
         found = self.shared.get(buffer)
         if found is None:
-            raise op.error(f"takes {buffer.type}; expected what tile.alloc_shared gives, or a part of it")
+            raise op.error(f"takes {buffer.type}; expected the result of tile.alloc_shared, or a part of it")
         if found.ring is not None:
-            raise op.error(
-                "takes all stages of a buffer that memref.subview cuts; cut the stage that is meant"
-            )
+            raise op.error("uses all stages of a multi-stage buffer; select one stage with memref.subview")
         own: Any = found.buffer.type
         if own.tile != buffer.type.shape:  # type: ignore[attr-defined]
-            raise op.error(f"takes {buffer.type}, which keeps dimensions of extent 1; leave them out")
+            raise op.error(f"takes {buffer.type}, which has dimensions of extent 1; drop them")
         return found
 
     def error(self, value: Value, message: str) -> DiagnosticError:
@@ -209,7 +207,8 @@ class Lowering:
         bytes = storage_bits(element) // 8
         if storage_bits(element) % 8 or element is I1:
             raise error(
-                location, f"a matrix of {element} in global memory; elements of whole bytes are supported"
+                location,
+                f"a matrix of {element} in global memory; only elements of whole bytes are supported",
             )
         base = self.insert(nv_tileaa.Assume(pointer, divisor=i64(alignment), res=pointer.type)).res
         for index, stride in zip(leading, strides, strict=False):
@@ -242,7 +241,7 @@ class Lowering:
     def view(
         self, base: Value, shape: Sequence[Value | int], strides: Sequence[Value], element: Any
     ) -> Value:
-        """A matrix of rows that lie a stride apart, or a vector; neighbours lie side by side."""
+        """A matrix of rows that lie a stride apart, or a vector; neighbors lie side by side."""
         static = tuple(n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape)
         return self.insert(
             nv_tileaa.MakeMemRef(

@@ -1,7 +1,7 @@
 """tile-memory-management: where the buffers of a `tile` program lie best.
 
     shared memory    for each buffer the swizzle with the fewest wavefronts, counted; predictions on its accesses
-    global memory    coalesce = true where the lanes of a warp provably touch neighbours
+    global memory    coalesce = true where the lanes of a warp provably touch neighbors
     registers        fragments of which no two are needed at once share one; too many are spilled to shared memory
 
 A buffer with an access that cannot be told is left as it is, and a remark says so.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbours
+from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbors
 from tessera_tools.analysis.divergence import divergent_values
 from tessera_tools.analysis.fragments import fragments_of
 from tessera_tools.analysis.lane_values import trips
@@ -44,21 +44,23 @@ class TileMemoryManagement(Pass):
     """Choose swizzles without bank conflicts, mark coalesced accesses, and keep fragments within the registers."""
 
     name: ClassVar = "tile-memory-management"
-    summary: ClassVar = "swizzles, coalescing hints and registers of the tile dialect"
+    summary: ClassVar = "choose swizzles, mark coalesced accesses and spill fragments in the tile dialect"
     anchor: ClassVar = "builtin.module"
-    ensures: ClassVar = "no swizzle has fewer bank conflicts, where accesses are known; coalesced ones say so"
+    ensures: ClassVar = (
+        "where accesses are known, no other swizzle has fewer bank conflicts; coalesced accesses are marked"
+    )
     statistics: ClassVar = {
         "swizzled": "buffers whose swizzle was changed",
-        "unknown": "buffers with accesses that cannot be told",
+        "unknown": "buffers with unknown accesses",
         "coalesced": "global accesses marked as coalesced",
-        "shared": "fragments that took the registers of another",
+        "shared": "fragments that reuse the registers of another",
         "spilled": "fragments spilled to shared memory",
     }
 
-    gpu_name: str = option("", "the GPU architecture to count for; tessera.target, or sm_80, unless given")
-    swizzle: bool = option(True, "choose swizzles; else only predict what there is")
+    gpu_name: str = option("", "the GPU architecture (default: tessera.target, else sm_80)")
+    swizzle: bool = option(True, "choose swizzles; if false, only predict bank conflicts")
     compile: bool = option(
-        True, "compile a kernel that was spilled or is near the limit, and see if that is enough"
+        True, "compile kernels that were spilled or are near the register limit, to check the result"
     )
 
     def run(self, op: Operation, context: PassContext) -> None:
@@ -70,7 +72,9 @@ class TileMemoryManagement(Pass):
             if not function.body.blocks:
                 continue
             if len(function.body.blocks) != 1:
-                raise function.error("has unstructured control flow; loops and branches of scf are supported")
+                raise function.error(
+                    "has unstructured control flow; only scf loops and branches are supported"
+                )
             accesses = Accesses(
                 function, fragments_of(function, partly=True), divergent_values(function), target
             )
@@ -104,7 +108,7 @@ class TileMemoryManagement(Pass):
             context.remark(
                 place.location,
                 f"{still}fragments and operands take {peak} registers of each thread here, and {spiller.limit} are "
-                "left for them; none that this does not use can be spilled to shared memory",
+                "left for them; no other fragment can be spilled to shared memory",
                 source=self.name, rule="registers", category="missed", function=name,
             )  # fmt: skip
 
@@ -118,7 +122,7 @@ class TileMemoryManagement(Pass):
                 context.count("unknown")
                 context.remark(
                     unknown.op.location,
-                    f"the bank conflicts of this access are not known, so that the swizzle of {alloc.res.type} stays",
+                    f"the bank conflicts of this access are not known; keeping the swizzle of {alloc.res.type}",
                     source=self.name, rule="unknown-access", category="analysis", function=function.sym_name.value,
                 )  # fmt: skip
             elif self.swizzle and found:
@@ -187,6 +191,6 @@ def _choose(
 
 def _coalesce(function: Any, accesses: Accesses, context: PassContext) -> None:
     for op in function.walk():
-        if isinstance(op, _BY_ELEMENT) and op.coalesce is None and touches_neighbours(op, accesses.lanes):
+        if isinstance(op, _BY_ELEMENT) and op.coalesce is None and touches_neighbors(op, accesses.lanes):
             op.attributes["coalesce"] = TRUE
             context.count("coalesced")

@@ -52,15 +52,15 @@ class TilePerformanceAnnotation(Pass):
     """Annotate hot loops, expensive ops, and accesses to global memory of `tile` programs."""
 
     name: ClassVar = "tile-performance-annotation"
-    summary: ClassVar = "annotate hot loops, caching and prefetching of the tile dialect; markers on request"
-    ensures: ClassVar = "no op is changed but by hints; with markers, every kernel has some"
+    summary: ClassVar = "add loop, cache and prefetch hints to the tile dialect, and optional profile markers"
+    ensures: ClassVar = "only hints are added; with markers, every kernel has some"
     statistics: ClassVar = {
         "loops": "innermost loops",
         "prefetches": "accesses to prefetch",
         "markers": "profile markers added",
     }
 
-    markers: bool = option(False, "add profile markers: at a kernel's entry and exit, around products")
+    markers: bool = option(False, "add profile markers at kernel entry and exit, and around products")
 
     def run(self, op: Operation, context: PassContext) -> None:
         for function in [f for f in op.walk() if isinstance(f, func.Func)]:

@@ -32,14 +32,12 @@ class TileRegisterCoalescing(Pass):
     """Coalesce fragments, remove dead ones, and vectorize accesses of `tile` programs."""
 
     name: ClassVar = "tile-register-coalescing"
-    summary: ClassVar = "merge and remove fragments of the tile dialect, widen its accesses to global memory"
-    ensures: ClassVar = (
-        "no fragment is copied to one that could be the same; none is written that nobody reads"
-    )
+    summary: ClassVar = "merge and remove fragments of the tile dialect, and vectorize its global accesses"
+    ensures: ClassVar = "no redundant copy between fragments, and no fragment that is never read"
     statistics: ClassVar = {
         "copies": "copies of fragments removed",
-        "dead": "ops removed whose fragment nobody reads",
-        "vectors": "vector accesses made of single ones",
+        "dead": "ops removed because their fragment is never read",
+        "vectors": "vector accesses formed from scalar accesses",
     }
 
     def run(self, op: Operation, context: PassContext) -> bool:

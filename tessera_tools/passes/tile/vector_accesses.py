@@ -1,8 +1,8 @@
-"""Accesses of single elements of global memory that are neighbours, as one access of a vector.
+"""Accesses of single elements of global memory that are neighbors, as one access of a vector.
 
     %A[%i + 4], … %A[%i + 7]     i a multiple of 4, rows and addresses of 16 bytes: vector_width = 4
 
-Neighbours are proven by their indices (equal but for the last, which differ by constants), alignment by divisors of the
+Neighbors are proven by their indices (equal but for the last, which differ by constants), alignment by divisors of the
 index and by tessera.alignment.  A vector takes exactly the elements that the program does, so that none lies outside.
 Loads go to the place of the first, stores to that of the last; between them nothing else accesses global memory in a
 way that matters, and no thread waits for others.
@@ -58,7 +58,7 @@ def _in_block(block: Block, alignment: int) -> int:
             _add(runs, found, op)
         elif isinstance(op, tile.StoreGlobalElement):
             close((tile.LoadGlobal,))
-            # Other stores may be to the same place: only neighbours of one run are known not to be.
+            # Other stores may be to the same place: only neighbors of one run are known not to be.
             mine = _key(op)
             for key in [k for k in runs if k != mine]:
                 found.append(runs.pop(key))
@@ -175,7 +175,7 @@ def _widest(op: Any, base: Value | None, facts: Facts, alignment: int) -> int:
 
 
 def _replace(members: Sequence[Any]) -> bool:
-    """One access for those of neighbours, in the order of their places; not where an index comes too late."""
+    """One access for those of neighbors, in the order of their places; not where an index comes too late."""
     first = members[0]
     width = len(members)
     attributes = {k: v for k, v in first.attributes.items() if k in _KEPT or k.startswith("tessera.")}

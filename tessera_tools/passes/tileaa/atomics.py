@@ -46,7 +46,8 @@ def _changed(op: Any, pointers: Value, value: Value, mask: Value | None, to: Low
     mode = aa.AtomicModeAttr(ATOMIC_MODE.text(op.mode))
     if element_type(value.type) is BF16 and not to.target.has(Feature.ATOMIC_ADD_BF16):
         raise to.refuse(
-            op, f"atomic addition of bf16, which {to.target.name} does not have; sm_90 and later have it"
+            op,
+            f"atomic addition of bf16, which {to.target.name} does not support; it requires sm_90 or later",
         )
     ordering, scope = ordering_of(op)
     return to.emit(aa.AtomicRmw(mode, ordering, scope, pointers, value, mask, token_of(op, to)))

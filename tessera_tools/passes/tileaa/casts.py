@@ -71,9 +71,7 @@ def _check_signed(op: ct.FToF | ct.IToF, target: FloatType, to: Lowering) -> Non
     """f8E8M0FNU takes magnitudes; what another format without a sign does is not said."""
     form = floats.FORMATS[target.keyword]
     if form.has_zero and not form.signed:
-        raise to.refuse(
-            op, f"rounding to '{target}', which has no negative numbers; the other formats are supported"
-        )
+        raise to.refuse(op, f"rounding to '{target}', which has no negative numbers; use another format")
 
 
 def _float_to_float(op: ct.FToF, to: Lowering) -> None:

@@ -106,7 +106,7 @@ def _members(module: Operation) -> Iterator[ct.Entry | ct.Global]:
                         raise refusal(inner)
                 if isinstance(module, ct.Module):
                     raise op.error(
-                        "may not stand in a cuda_tile.module here; expected 'cuda_tile.entry' or 'cuda_tile.global'"
+                        "is not allowed in a cuda_tile.module; expected 'cuda_tile.entry' or 'cuda_tile.global'"
                     )
 
 
@@ -122,9 +122,9 @@ def _check_names(module: Operation, members: list[ct.Entry | ct.Global]) -> None
         other = taken.setdefault(name, member)
         if other is not member:
             failure = member.error(
-                f"cannot move up into the module, where the name @{name} is taken; rename one of them"
+                f"cannot be moved to the module, which already defines @{name}; rename one of them"
             )
-            failure.diagnostics[0].note("the other one is here", other.location)
+            failure.diagnostics[0].note("other definition is here", other.location)
             raise failure
 
 

@@ -52,7 +52,7 @@ def _print(op: ct.PrintTko, to: Lowering) -> None:
         raise to.refuse(op, str(problem)) from None
     for conversion, value in zip(conversions, op.args, strict=False):
         if conversion.kind == "s" and to[value].type is not GLOBAL_POINTER:
-            raise to.refuse(op, f"prints {to[value].type} by '%s', which is for the address of a text")
+            raise to.refuse(op, f"prints {to[value].type} with '%s', which expects the address of a string")
     arguments = [_printable(to[value], to) for value in op.args[: len(conversions)]]
     to.replace(op, to.emit(aa.Print(StringAttr(text), arguments, token_of(op, to))).out_token)
 

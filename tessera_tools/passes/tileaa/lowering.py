@@ -141,7 +141,9 @@ class Lowering:
         elif op.name.startswith("cuda_tile."):
             raise self.refuse(op)
         elif op.regions or any(isinstance(t, ct.CudaTileType) for t in (*op.operand_types, *op.result_types)):
-            raise self.refuse(op, "only cuda_tile ops and plain ops without regions may stand in an entry")
+            raise self.refuse(
+                op, "only cuda_tile ops and builtin-dialect ops without regions are allowed in an entry"
+            )
         else:
             copy = self.emit(op.clone())
             for use in copy.op_operands:

@@ -29,7 +29,7 @@ def populate_multimem(handlers: Handlers) -> None:
 def _places(op: Any, to: Lowering) -> tuple[Value, Value | None]:
     if not to.target.has(Feature.MULTIMEM):
         raise to.refuse(
-            op, f"multicast memory, which {to.target.name} cannot access; sm_90 and later have multimem"
+            op, f"multicast memory, which {to.target.name} cannot access; multimem requires sm_90 or later"
         )
     return pointers_of_view(op, view_of(op, op.view, to), to)
 
@@ -59,7 +59,7 @@ def _store(op: ct.MultimemStoreViewTko, to: Lowering) -> None:
     if bit_width(element) == 16:
         raise to.refuse(
             op,
-            f"stores of '{element}' to multicast memory, of which multimem.st writes two at a time; 32 and 64 bits are "
+            f"stores of '{element}' to multicast memory, but multimem.st writes two at a time; 32 and 64 bits are "
             "supported, and so are loads and reductions of 16",
         )
     pointers, mask = _places(op, to)

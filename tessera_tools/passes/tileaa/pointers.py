@@ -116,7 +116,7 @@ def _whole_bytes(op: Operation, to: Lowering) -> Type:
     if storage_bits(moved.element) % 8:
         raise to.refuse(
             op,
-            f"no elements of less than a byte ('{moved.element}') one by one; weak accesses through partition and "
+            f"no sub-byte elements ('{moved.element}') one by one; weak accesses through partition and "
             "strided views along whose last axis they lie side by side are supported",
         )
     return moved.element

@@ -72,7 +72,7 @@ def _rewrite(
     if isinstance(op, aa.TiledLoad):
         if op.padding.value not in ("undef", "zero"):
             raise refusal(
-                op, f"no padding with {op.padding.value} of elements of less than a byte; zero is supported"
+                op, f"no padding with {op.padding.value} for sub-byte elements; only zero is supported"
             )
         load = builder.insert(
             aa.TiledLoad(
@@ -111,7 +111,7 @@ def _packed_axis(memref: aa.MakeMemRef, tile: RankedTensorType) -> int | None:
 def _refused(op: Operation) -> DiagnosticError:
     return refusal(
         op,
-        "elements of less than a byte are supported where they lie side by side along an axis of static stride 1, with "
+        "sub-byte elements are supported only where they are contiguous along an axis of static stride 1, with "
         "an even number in the tile, between tiles, and between lines",
     )
 

@@ -130,12 +130,12 @@ def _source(op: Operation, memref: Value, to: Lowering) -> aa.MakeMemRef:
     """The op that made a view, and knows its extents and strides."""
     source = memref.defining_op
     if not isinstance(source, aa.MakeMemRef):
-        raise to.refuse(op, "its make_tensor_view must stand in the same part of the program")
+        raise to.refuse(op, "its make_tensor_view must be in the same region")
     return source
 
 
 def _distances(view: ct.TileViewType) -> tuple[int, ...]:
-    """How many elements apart neighbouring tiles start, along each axis; gathers and scatters name elements."""
+    """How many elements apart neighboring tiles start, along each axis; gathers and scatters name elements."""
     if isinstance(view, ct.StridedViewType):
         return view.traversal_strides
     if isinstance(view, ct.GatherScatterViewType):
@@ -151,7 +151,9 @@ def view_of(op: Operation, value: Value, to: Lowering) -> TileView:
     """What stands for a view of tiles, the operand of an op."""
     view = to.views.get(value)
     if view is None:
-        raise to.refuse(op, f"no view of type '{value.type}' from elsewhere; make it in the same entry")
+        raise to.refuse(
+            op, f"no view of type '{value.type}' that is created elsewhere; create it in the same entry"
+        )
     return view
 
 

@@ -59,7 +59,7 @@ class AssignLayouts(Pass):
     """Give every tensor a layout."""
 
     name: ClassVar = "tileas-assign-layouts"
-    summary: ClassVar = "give every tensor a layout"
+    summary: ClassVar = "assign a layout to every tensor"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops and a kernel_spec on each kernel"
     ensures: ClassVar = "every ranked tensor in a kernel carries a #nv_tileas.linear encoding"
@@ -200,11 +200,11 @@ class Assignment:
 
     def choose(self, ops: list[Operation], tiles: list[Value]) -> None:
         """Give every class a layout."""
-        neighbours: dict[Value, list[Copy]] = {}
+        neighbors: dict[Value, list[Copy]] = {}
         for op in ops:
             for copy in copies(op):
-                neighbours.setdefault(self.find(copy.source), []).append(copy)
-                neighbours.setdefault(self.find(copy.result), []).append(copy)
+                neighbors.setdefault(self.find(copy.source), []).append(copy)
+                neighbors.setdefault(self.find(copy.result), []).append(copy)
         anchors = [
             (-strength, position, self.find(value), layout, Reason(op))
             for position, (op, (value, strength, layout)) in enumerate(
@@ -215,21 +215,21 @@ class Assignment:
                 if anchor[0].type.encoding is None  # type: ignore[attr-defined]
             )
         ]
-        self.spread(anchors, neighbours)
+        self.spread(anchors, neighbors)
         # Of what nothing decides, the largest tiles decide: the others follow from them.
         free = sorted((v for v in tiles if v.type.encoding is None), key=lambda v: -v.type.num_elements)  # type: ignore[attr-defined]
         for value in free:
             root = self.find(value)
             if root not in self.layouts:
                 default = default_layout(value.type, self.unit(_place(value)).warps)  # type: ignore[arg-type]
-                self.spread([(0, 0, root, default, Reason(None))], neighbours)
+                self.spread([(0, 0, root, default, Reason(None))], neighbors)
 
     def spread(
         self,
         anchors: list[tuple[int, int, Value, LinearLayout, Reason]],
-        neighbours: dict[Value, list[Copy]],
+        neighbors: dict[Value, list[Copy]],
     ) -> None:
-        """Give classes the layouts of their anchors, and their neighbours those that move nothing: what is near a
+        """Give classes the layouts of their anchors, and their neighbors those that move nothing: what is near a
         strong anchor follows it."""
         heapq.heapify(anchors)
         count = len(anchors)
@@ -241,7 +241,7 @@ class Assignment:
                 continue
             self.layouts[root] = layout
             self.reasons[root] = reason
-            for copy in neighbours.get(root, ()):
+            for copy in neighbors.get(root, ()):
                 for value, map_layout in ((copy.result, copy.forward), (copy.source, copy.backward)):
                     other = self.find(value)
                     if other is root or other in self.layouts:

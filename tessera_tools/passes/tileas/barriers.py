@@ -73,7 +73,7 @@ class _Analysis(Hazards):
             return None
         buffer = value.defining_op
         if buffer not in self.allocation.offsets:
-            raise op.error("uses shared memory that no nv_tileas.alloc_tensor gives")
+            raise op.error("uses shared memory that is not allocated by an nv_tileas.alloc_tensor")
         assert buffer is not None
         first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
         barrier = getattr(op, effect.through).defining_op if effect.through is not None else None
@@ -129,7 +129,7 @@ class _Analysis(Hazards):
             return False
         if self._only_by_thread(earlier, later):
             return False
-        if not earlier.under_way:
+        if not earlier.in_flight:
             if earlier.buffer is not later.buffer:
                 return True
             # Of a slot for spilled tiles, each thread has its own part; an mbarrier is what threads meet at.
@@ -139,7 +139,7 @@ class _Analysis(Hazards):
             # The stages of a pipeline: what is read was waited for, what is filled was read before the last barrier.
             return False
         raise later.op.error(
-            "uses shared memory that a copy under way may still fill; an nv_tileas.async.wait_group must stand before"
+            "uses shared memory that a pending copy may still write; insert an nv_tileas.async.wait_group before it"
         )
 
 

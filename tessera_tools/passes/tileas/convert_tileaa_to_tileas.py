@@ -35,7 +35,7 @@ class ConvertTileAAToTileAS(Pass):
     requires: ClassVar = "nv_tileaa functions and a target on the module"
     ensures: ClassVar = "tiled accesses and dots are nv_tileas ops; kernels have a kernel_spec"
 
-    num_warps: int = option(0, "warps of a kernel; 0 chooses from the tiles")
+    num_warps: int = option(0, "number of warps per kernel; 0 chooses from the tiles")
 
     def run(self, op: Operation, context: PassContext) -> None:
         target = target_of(op)

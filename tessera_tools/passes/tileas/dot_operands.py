@@ -127,8 +127,8 @@ class DotOperand:
         )
 
     def copied_axis(self, target: Target) -> int | None:
-        """The axis along which a cp.async moves several elements at once: neighbours in global memory must be
-        neighbours in the buffer.  None if any order will do."""
+        """The axis along which a cp.async moves several elements at once: neighbors in global memory must be
+        neighbors in the buffer.  None if any order will do."""
         if not self.copies_alone(target) or self.load.atom.bits <= self.bits:
             return None
         view = self.load.view.defining_op

@@ -26,12 +26,12 @@ class InsertBarriers(Pass):
     """Place buffers in shared memory, and barriers where threads would meet."""
 
     name: ClassVar = "tileas-insert-barriers"
-    summary: ClassVar = "place buffers in shared memory, and barriers where threads would meet"
+    summary: ClassVar = "allocate shared memory, and insert barriers between conflicting accesses"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "layouts, buffers and copies explicit"
     ensures: ClassVar = (
-        "every buffer and scratch area has an nv_tileas.offset; barriers stand where tokens or shared bytes ask for "
-        "one, and nowhere else"
+        "every buffer and scratch area has an nv_tileas.offset; barriers stand exactly where tokens or "
+        "shared bytes require them"
     )
     statistics: ClassVar = {
         "inserted": "barriers inserted",
@@ -82,17 +82,15 @@ class _Placed:
         for op, offset in now.offsets.items():
             old = self.offsets.get(op)
             if old is not offset:
-                was = "that the input lacks" if old is None else f"where the input has {old}"
+                was = "that the input lacks" if old is None else f"replacing {old}"
                 context.remark(
                     op.location, f"'{op.name}' gets {OFFSET} = {offset}, {was}", source=InsertBarriers.name
                 )
         for barrier, behind in now.barriers.items():
             if barrier not in self.barriers:
                 place = (behind or barrier).location
-                context.remark(
-                    place, "a barrier is inserted here that the input lacks", source=InsertBarriers.name
-                )
+                context.remark(place, "inserted a missing barrier", source=InsertBarriers.name)
         for barrier in self.barriers:
             if barrier not in now.barriers:
-                message = "the barrier that the input has here orders no accesses; it is removed"
+                message = "removed a barrier that orders no accesses"
                 context.remark(barrier.location, message, source=InsertBarriers.name)

@@ -43,7 +43,7 @@ class MaterializePipeline(Pass):
     """Make the buffers and copies of dot operands explicit."""
 
     name: ClassVar = "tileas-materialize-pipeline"
-    summary: ClassVar = "turn loads in loops into multi-buffered asynchronous copies"
+    summary: ClassVar = "convert loads in loops to multi-buffered asynchronous copies"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "layouts on every tensor"
     ensures: ClassVar = (
@@ -54,7 +54,7 @@ class MaterializePipeline(Pass):
         "staged": "loads staged through registers",
     }
 
-    num_stages: int = option(0, "stages of a loop's buffers; 0 chooses what fits")
+    num_stages: int = option(0, "number of pipeline stages per loop; 0 chooses as many as fit")
 
     def run(self, op: Operation, context: PassContext) -> None:
         if self.num_stages < 0:

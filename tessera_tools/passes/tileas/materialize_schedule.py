@@ -44,11 +44,11 @@ class MaterializeSchedule(Pass):
     """Turn kernels of products into agents with pipelines."""
 
     name: ClassVar = "tileas-materialize-schedule"
-    summary: ClassVar = "turn kernels of products into agents: TMA in a producer, wgmma in a consumer"
+    summary: ClassVar = "specialize warps of matrix product kernels: a TMA producer and wgmma consumers"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
     ensures: ClassVar = (
-        "kernels whose products are all of wgmma's are an agent_switch; others are as they were"
+        "kernels whose products all map to wgmma are an agent_switch; other kernels are unchanged"
     )
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 
@@ -66,7 +66,7 @@ class MaterializeSchedule(Pass):
                 if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
                     context.remark(
                         refusal.op.location,
-                        f"no TMA and wgmma: {refusal.op.name} {refusal.why}",
+                        f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}",
                         source=self.name,
                         rule="agents",
                         category="missed",
@@ -131,7 +131,7 @@ class _Kernel:
         stages = min(MOST_STAGES, room // each) if each else 1
         if stages < 1 or (each and stages < 2):
             dot = found[0].product.dot
-            raise Refusal(dot, f"has stages of {each} bytes, of which there is no room for two")
+            raise Refusal(dot, f"has stages of {each} bytes; two of them do not fit in shared memory")
         for pipeline in looped:
             pipeline.stages = stages
         return found
@@ -139,7 +139,9 @@ class _Kernel:
     def run(self) -> None:
         """Rewrite the kernel."""
         if "nv_tileaa.occupancy" in self.function.attributes:
-            raise Refusal(self.function, "asks for an occupancy, which fixes the registers of all threads")
+            raise Refusal(
+                self.function, "has an occupancy hint, which fixes the register count of all threads"
+            )
         end = self.top.last_op
         assert end is not None
         own = self.split()
@@ -463,7 +465,8 @@ class _Slice:
             outer = outer.parent_op
         if not isinstance(outer, nv_tileaa.Func):
             raise Refusal(
-                load, "has an index that follows from a branch, in which no producer follows in this version"
+                load,
+                "has an index that follows from a branch, which a producer cannot execute in this version",
             )
 
     def need(self, value: Value, load: Operation) -> None:
@@ -486,7 +489,8 @@ class _Slice:
             return
         if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
             raise Refusal(
-                load, f"has an index or a bound that follows from '{op.name}', which only the consumer runs"
+                load,
+                f"has an index or a bound that follows from '{op.name}', which only the consumer executes",
             )
         self.around(op, load)
         self.ops.add(op)

@@ -28,7 +28,7 @@ def is_ordered(op: Operation) -> bool:
 def is_access(op: Operation) -> bool:
     """Whether an op in a chain of tokens accesses memory, or keeps its place among those that do.
 
-    An op that does not say what it does is taken to.
+    An op that has no summary is taken to.
     """
     effects = op.effects()
     return is_ordered(op) and (effects is None or bool(effects.own))

@@ -52,7 +52,7 @@ class BoxLoad:
     steps: list[Operation]
     """The ops between the load and the product, in order: nothing of them is left."""
     order: tuple[int, ...]
-    """The axes of the view as the tensor map has them: the one whose neighbours lie side by side last."""
+    """The axes of the view as the tensor map has them: the one whose neighbors lie side by side last."""
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ def choose(function: nv_tileaa.Func) -> Choice:
         raise Refusal(function, "has no product")
     for op in function.walk():
         if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
-            raise Refusal(op, "leaves the kernel early, which an agent cannot do")
+            raise Refusal(op, "exits the kernel early, which an agent cannot do")
     facts, order = Facts(), MemoryOrder()
     choice = Choice()
     found = [_operands(dot, facts, order) for dot in dots]
@@ -139,16 +139,21 @@ def _operands(dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder) -> tuple[Box
     """A, if it comes from memory, and B.  Refusal unless the product is one of wgmma's."""
     types = [v.type.element for v in (dot.a, dot.b, dot.c)]
     if dot.scales:
-        raise Refusal(dot, "has scales, which wgmma has not")
+        raise Refusal(dot, "has scales, which wgmma does not support")
     if dot.c.type.rank != 2:
-        raise Refusal(dot, "multiplies batches of matrices, which wgmma does not")
+        raise Refusal(dot, "multiplies batches of matrices, which wgmma does not support")
     rows = [r for r in PRODUCTS if r.primitive == WGMMA and types[0] in r.operands and types[1] in r.operands]
     if dot.atom.primitive != MMA or not any(types[2] in r.accumulators for r in rows):
-        raise Refusal(dot, f"multiplies {types[0]} by {types[1]} into {types[2]}, which wgmma does not")
+        raise Refusal(
+            dot,
+            f"multiplies {types[0]} by {types[1]} into {types[2]}, which wgmma does not support",
+        )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For):
-            raise Refusal(dot, f"stands in a '{around.name}', in which no consumer follows in this version")
+            raise Refusal(
+                dot, f"stands in a '{around.name}', which the consumer does not support in this version"
+            )
         around = around.parent_op
     (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
     if m % 64 or n < 8 or k % rows[0].k:
@@ -160,10 +165,12 @@ def _operands(dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder) -> tuple[Box
     if isinstance(traced, tuple):
         a = _box_load(dot, 0, *traced, facts, order)
     elif element_bytes(types[0]) != 2:
-        raise Refusal(dot, f"has a left operand of {types[0]} that is computed; of f16 and bf16 it may be")
+        raise Refusal(
+            dot, f"has a left operand of {types[0]} that is computed; only f16 and bf16 are supported there"
+        )
     traced = _trace(dot, 1)
     if not isinstance(traced, tuple):
-        raise Refusal(dot, "has a right operand that is not loaded as it is")
+        raise Refusal(dot, "has a right operand that is not loaded directly from memory")
     return a, _box_load(dot, 1, *traced, facts, order)
 
 
@@ -197,8 +204,11 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> int:
         if wanted in (None, 4 * groups) and all(_fits(dot, groups, chained, most) for dot in dots):
             return groups
     if wanted is not None:
-        raise Refusal(function, f"asks for {wanted} worker warps, which no warpgroups of its products are")
-    raise Refusal(dots[0], f"has sums that take more than {MOST_ACCUMULATOR} registers of a thread")
+        raise Refusal(
+            function,
+            f"asks for {wanted} worker warps, which cannot be divided into warpgroups for its products",
+        )
+    raise Refusal(dots[0], f"has accumulators of more than {MOST_ACCUMULATOR} registers per thread")
 
 
 def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int) -> bool:
@@ -232,18 +242,18 @@ def _box_load(
     """Refusal unless TMA can copy the tile of a load to where wgmma reads it."""
     view = load.view.defining_op
     if not isinstance(view, nv_tileaa.MakeMemRef):
-        raise Refusal(load, "reads a view that is not made in the kernel")
+        raise Refusal(load, "reads a view that is not created in the kernel")
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     if not 1 <= type.rank <= 5 or element_word(type.element) is None:
-        raise Refusal(load, f"reads a tile of {type}, which TMA does not copy")
+        raise Refusal(load, f"reads a tile of {type}, which TMA does not support")
     if load.padding.value not in ("undef", "zero"):
-        raise Refusal(load, f"reads {load.padding.value} outside of its view, where TMA writes zeros")
+        raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
     if load.cache is not None:
         raise Refusal(load, "names a cache operator, which TMA does not have")
     fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]
     if not fast:
-        raise Refusal(load, "reads a view of which no dimension is known to have a stride of 1")
+        raise Refusal(load, "reads a view without a dimension of known unit stride")
     last = fast[-1]
     axes = (*(axis for axis in range(type.rank) if axis != last), last)
     size = element_bytes(type.element)
@@ -264,7 +274,7 @@ def _box_load(
     width = type.shape[last] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
-        raise Refusal(load, f"reads rows of {width} bytes; the swizzles of wgmma have at least 32")
+        raise Refusal(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
     stage = type.num_elements * size
     if stage % SWIZZLE_ALIGNMENT[swizzle]:
         raise Refusal(
@@ -282,7 +292,9 @@ def _box_load(
     around = load.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For):
-            raise Refusal(load, f"stands in a '{around.name}', in which no producer follows in this version")
+            raise Refusal(
+                load, f"stands in a '{around.name}', which a producer cannot execute in this version"
+            )
         around = around.parent_op
     return made
 
@@ -325,7 +337,7 @@ def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) ->
     if first[f"dim{k_axis}"] != 1 and size != 2:
         raise Refusal(
             made.load,
-            "reads an operand whose neighbours do not lie along K; of elements of other than 16 bits wgmma wants that",
+            "reads an operand whose neighbors do not lie along K; wgmma requires that unless elements have 16 bits",
         )
 
 
@@ -335,7 +347,7 @@ def _check_order(load: nv_tileas.TiledLoad, dot: nv_tileas.Dot, order: MemoryOrd
     A write behind the product comes after the load by itself: the consumer has waited for the tile.
     """
     if any(not isinstance(op, nv_tileas.TiledLoad) for op in order.before(load)):
-        raise Refusal(load, "comes after a write of memory, or after an op that is no load of a tile, by its token")
+        raise Refusal(load, "is ordered by its token after an op that is not a load of a tile")
     function: Any = dot.parent_op
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op
@@ -346,4 +358,6 @@ def _check_order(load: nv_tileas.TiledLoad, dot: nv_tileas.Dot, order: MemoryOrd
         while outer is not None and not follows(dot, outer):
             outer = outer.parent_op
         if outer is None:
-            raise Refusal(load, f"comes before '{op.name}' by its token, which does not follow the product")
+            raise Refusal(
+                load, f"is ordered by its token before '{op.name}', which does not follow the product"
+            )

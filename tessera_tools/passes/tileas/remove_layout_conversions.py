@@ -28,7 +28,7 @@ from tessera_tools.planning.layout_rules import FREE, copies, is_tile
 
 MOST_REMATERIALIZED = 8
 """Ops that are done once more, at most, in place of one conversion."""
-_DEAR = ("arith.divf", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.remf")
+_EXPENSIVE = ("arith.divf", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.remf")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RemoveLayoutConversions(Pass):
     """Remove and propagate layout conversions."""
 
     name: ClassVar = "tileas-remove-layout-conversions"
-    summary: ClassVar = "propagate layouts so that fewer conversions remain"
+    summary: ClassVar = "propagate layouts to remove conversions"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "layouts on every tensor"
     ensures: ClassVar = "no conversion between equal layouts, of a conversion, or of a constant"
@@ -142,7 +142,7 @@ def _operand_layouts(op: Any, layout: LinearLayout) -> list[tuple[Value, LinearL
     if op.name in FREE:
         return []
     tiles = [v for v in op.operands if is_tile(v)]
-    if op.name.startswith("arith.") and op.name not in _DEAR:
+    if op.name.startswith("arith.") and op.name not in _EXPENSIVE:
         return [(v, layout) for v in tiles]
     try:
         needed = [(c.source, c.backward(layout)) for c in copies(op)]

@@ -44,14 +44,14 @@ class ScheduleLoops(Pass):
     """Schedule each innermost loop by iterative modulo scheduling."""
 
     name: ClassVar = "tileas-schedule"
-    summary: ClassVar = "find a modulo schedule of each innermost loop"
+    summary: ClassVar = "compute a modulo schedule for each innermost loop"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops with atoms, before copies and buffers are made explicit"
     ensures: ClassVar = "each op of an innermost loop that works on tiles has a stage, a cycle and an agent"
     statistics: ClassVar = {"scheduled": "loops scheduled"}
 
     chart: bool = option(False, "print each schedule as a chart, on stderr")
-    num_stages: int = option(0, "the most iterations of a load in flight; 0 for what fits shared memory")
+    num_stages: int = option(0, "maximum iterations of a load in flight; 0 for as many as fit shared memory")
 
     def run(self, op: Operation, context: PassContext) -> None:
         if self.num_stages < 0:

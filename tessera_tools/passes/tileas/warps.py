@@ -47,7 +47,7 @@ def hint(function: Operation, name: str) -> int | None:
 def choose_warps(function: Operation, target: Target) -> int:
     """The warps of a kernel, from the author's hint or from its tiles; see the module's docstring.
 
-    A hint that is no power of two, or more than a CTA may have, is not followed.
+    A hint that is not a power of two, or more than a CTA may have, is not followed.
     """
     most = target.max_threads_per_block // LANES
     hinted = hint(function, "num_worker_warps_per_cta")

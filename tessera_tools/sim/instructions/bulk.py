@@ -44,7 +44,7 @@ def shared_bytes(warp: Warp, mask: Mask, space: str, address: int, size: int, al
     found = resolve(warp, space, address)
     if found is None:
         warp.report(
-            "out-of-bounds", f"{what}: {address:#x} is no address of the cluster's shared memory", mask
+            "out-of-bounds", f"{what}: {address:#x} is not an address of the cluster's shared memory", mask
         )
         return None
     cta, offset = found
@@ -106,7 +106,9 @@ def destinations(
     cta, offset = found
     signal = resolve(warp, space, barrier)
     if signal is None:
-        warp.report("mbarrier", f"{what}: {barrier:#x} is no address of the cluster's shared memory", mask)
+        warp.report(
+            "mbarrier", f"{what}: {barrier:#x} is not an address of the cluster's shared memory", mask
+        )
         return []
     if ctas is None and signal[0] is not cta:
         warp.report("mbarrier", f"{what}: its mbarrier is not in the CTA that it writes to", mask)
@@ -121,9 +123,9 @@ def destinations(
         target = warp.cta.cluster.ctas[rank]
         check_remote(warp, mask, target)
         where = (rank + 1) << REMOTE_SHIFT | signal[1]
-        signalled = lookup(warp, mask, "shared::cluster", where, engine=True)
-        if signalled is not None:
-            result.append(Destination(target, offset, signalled))
+        signaled = lookup(warp, mask, "shared::cluster", where, engine=True)
+        if signaled is not None:
+            result.append(Destination(target, offset, signaled))
     return result
 
 

@@ -126,7 +126,7 @@ def _indirect(
             if body is None:
                 warp.report(
                     "illegal",
-                    f"an indirect call of {int(value):#x}, which is no function of this type",
+                    f"an indirect call of {int(value):#x}, which is not a function of this type",
                     lanes,
                 )
                 raise StopLaunch

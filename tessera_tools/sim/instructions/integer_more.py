@@ -175,7 +175,7 @@ def dp4a(ctx: Context) -> Execute:
 
 
 def count_ones(x: Array) -> Array:
-    """The set bits of each unsigned integer: sums of neighbours, ever wider."""
+    """The set bits of each unsigned integer: sums of neighbors, ever wider."""
     x = x.astype(np.uint64)
     for shift, keep in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F)):
         x = (x & np.uint64(keep)) + (x >> np.uint64(shift) & np.uint64(keep))

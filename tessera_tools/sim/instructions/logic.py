@@ -132,7 +132,7 @@ def lop3(ctx: Context) -> Execute:
     if not combine:
         return computed(function, d, *sources)
     if result is None:
-        raise ctx.error("needs a predicate behind its destination")
+        raise ctx.error("needs a predicate after its destination")
     p = ctx.write(result, TYPES["pred"])
     q, negated = ctx.predicate(operands[5])
     either = combine == "or"

@@ -86,7 +86,9 @@ def ldmatrix(ctx: Context) -> Execute:
     valid = {"m8n8": kind == "b16", "m16n16": kind != "b16" and transposed and count < 4,
              "m8n16": kind == "b8x16" and not transposed}[shape]  # fmt: skip
     if not valid or (kind == "b8x16") != bool(source):
-        raise ctx.error(f"has .{shape}.x{count}{'.trans' * transposed}.{kind}, which is no form of it")
+        raise ctx.error(
+            f"has .{shape}.x{count}{'.trans' * transposed}.{kind}, which is not a form of this instruction"
+        )
     tall = 16 if shape == "m16n16" else 8
     registers = count * tall // 8
     target, place = ctx.operands(2)
@@ -139,7 +141,9 @@ def stmatrix(ctx: Context) -> Execute:
     space = _space(ctx)
     kind = ctx.choose("b16", "b8")
     if (shape == "m8n8") != (kind == "b16") or (shape == "m16n8" and not transposed):
-        raise ctx.error(f"has .{shape}{'.trans' * transposed}.{kind}, which is no form of it")
+        raise ctx.error(
+            f"has .{shape}{'.trans' * transposed}.{kind}, which is not a form of this instruction"
+        )
     place, values = ctx.operands(2)
     ports = list(enumerate(ports_of(ctx, values, "the matrices", count, 32, write=False)))
     address = ctx.address(place)

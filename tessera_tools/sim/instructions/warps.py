@@ -218,7 +218,7 @@ def elect(ctx: Context) -> Execute:
     operands = ctx.operands(2)
     target, predicate = ctx.pair(operands[0])
     if predicate is None:
-        raise ctx.error("needs a predicate behind its destination")
+        raise ctx.error("needs a predicate after its destination")
     d, p = ctx.write(target, TYPES["b32"]), ctx.write(predicate, TYPES["pred"])
     members = _members(ctx, operands[1])
 

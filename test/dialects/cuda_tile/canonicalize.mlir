@@ -51,7 +51,7 @@ cuda_tile.testing$func @known_false_without_else(%a: tile<i32>) -> tile<i32> {
   return %a : tile<i32>
 }
 
-// Select takes no elements of less than a byte.
+// Select takes no sub-byte elements.
 // CHECK-LABEL: @branch_of_half_bytes
 cuda_tile.testing$func @branch_of_half_bytes(%c: tile<i1>, %a: tile<2x4xf4E2M1FN>, %b: tile<2x4xf4E2M1FN>) -> tile<2x4xf4E2M1FN> {
   // CHECK: if %{{.*}} -> (tile<2x4xf4E2M1FN>)

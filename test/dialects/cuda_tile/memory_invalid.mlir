@@ -199,3 +199,17 @@ entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
   // expected-error @below {{expected number of values in 'cuda_tile.same_elements' (1) to match rank of constrained tile (0)}}
   %u = assume same_elements<[1]>, %n : tile<i32>
 }
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>) {
+  // expected-error @below {{operand #1 must be variadic of 0D tile of i1 or i8 or i16 or i32 or i64 values, but got '!cuda_tile.tile<ptr<f32>>'}}
+  %v = make_tensor_view %p, shape = [%p], strides = [1] : tile<ptr<f32>> -> tensor_view<?xf32, strides=[1]>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>) {
+  // expected-error @below {{expected the type of the dynamic values, 'type -> tensor_view<…>'}}
+  %v = make_tensor_view %p, shape = [%n], strides = [1] : tensor_view<?xf32, strides=[1]>
+}

@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%x: f32) {
-  // expected-error @below {{neither flushes to zero nor rounds by a mode of its own; use the op of arith or math}}
+  // expected-error @below {{neither flushes to zero nor sets a rounding mode; use the arith or math op}}
   %0 = nv_tileaa.addf %x, %x : f32
   return
 }
@@ -25,7 +25,7 @@ func.func @f(%x: f32) {
 // -----
 
 func.func @f(%x: tensor<8xf16>) {
-  // expected-error @below {{flushes f16 to zero; only f32 is flushed}}
+  // expected-error @below {{flushes f16 to zero; only f32 can be flushed}}
   %0 = nv_tileaa.maxf %x, %x flush_to_zero : tensor<8xf16>
   return
 }

@@ -17,7 +17,7 @@ func.func @odd() {
 // -----
 
 func.func @not_from_the_heap(%p: !llvm.ptr<1>) {
-  // expected-error @below {{gives back what is not the result of an nv_tileaa.heap_alloc}}
+  // expected-error @below {{frees a pointer that is not the result of an nv_tileaa.heap_alloc}}
   nv_tileaa.heap_free %p : !llvm.ptr<1>
   return
 }
@@ -33,7 +33,7 @@ func.func @too_few(%x: i32, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @star(%x: i32, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{'%*d' is no conversion that kernels print by}}
+  // expected-error @below {{'%*d' is not a supported printf conversion}}
   %0 = nv_tileaa.print "%*d", %x token %t : i32 -> !nv_tileaa.mem_token
   return
 }
@@ -41,7 +41,7 @@ func.func @star(%x: i32, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @narrow(%x: f16, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{prints f16; integers, pointers, f32 and f64 are printed}}
+  // expected-error @below {{prints f16; expected an integer, a pointer, f32 or f64}}
   %0 = nv_tileaa.print "%f", %x token %t : f16 -> !nv_tileaa.mem_token
   return
 }

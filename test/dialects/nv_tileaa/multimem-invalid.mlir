@@ -9,7 +9,7 @@ func.func @narrow(%p: !llvm.ptr<1>, %x: i8, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @scope(%p: !llvm.ptr<1>, %x: i32, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{is weak and has no scope, or has both another ordering and a scope}}
+  // expected-error @below {{must be either weak without a scope, or have another ordering and a scope}}
   %u = nv_tileaa.multimem_store relaxed %p, %x, %t : !llvm.ptr<1>, i32, !nv_tileaa.mem_token
   return
 }

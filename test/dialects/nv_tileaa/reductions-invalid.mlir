@@ -91,7 +91,7 @@ func.func @f(%x: tensor<8xi32>) {
 func.func @f(%x: tensor<8xi32>) {
   %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
   ^bb0(%a: i32, %b: i32):
-    // expected-error @below {{may not stand in the region of 'nv_tileaa.reduce', which computes with single numbers}}
+    // expected-error @below {{is not allowed in the region of 'nv_tileaa.reduce', which computes with scalars}}
     %t = nv_tileaa.splat %a : i32 -> tensor<4xi32>
     nv_tileaa.yield %a : i32
   }
@@ -103,7 +103,7 @@ func.func @f(%x: tensor<8xi32>) {
 func.func @f(%x: tensor<8xi32>, %p: !llvm.ptr<1>) {
   %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
   ^bb0(%a: i32, %b: i32):
-    // expected-error @below {{may not stand in the region of 'nv_tileaa.reduce', which has no effects}}
+    // expected-error @below {{is not allowed in the region of 'nv_tileaa.reduce', which must be free of side effects}}
     llvm.store %a, %p : i32, !llvm.ptr<1>
     nv_tileaa.yield %a : i32
   }

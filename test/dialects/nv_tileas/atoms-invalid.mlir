@@ -58,7 +58,7 @@ func.func @to_shared(%b: !nv_tileas.smem<1x64xf16>, %x: tensor<64xf16>, %i: i32)
 // -----
 
 func.func @pointers(%p: tensor<64x!llvm.ptr<1>>, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{'nv_tileaa.load' op moves several elements at a time by its atom #cute.copy_atom<sm80_ldg_64_f32>; expected 'axis', along which they lie}}
+  // expected-error @below {{'nv_tileaa.load' op moves several elements per access with its atom #cute.copy_atom<sm80_ldg_64_f32>; expected an 'axis'}}
   %x, %r = nv_tileaa.load %p, %t {copy_atom = #cute.copy_atom<sm80_ldg_64_f32>} : tensor<64x!llvm.ptr<1>> -> tensor<64xf32>, !nv_tileaa.mem_token
   return
 }

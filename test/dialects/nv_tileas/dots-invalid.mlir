@@ -33,7 +33,7 @@ func.func @rank(%a: tensor<16x16xf16>) {
 // -----
 
 func.func @elements(%a: tensor<16x16xf16>) {
-  // expected-error @below {{the element types must agree}}
+  // expected-error @below {{the element types must match}}
   %0 = nv_tileas.slice %a offsets = [0, 0] : tensor<16x16xf16> -> tensor<16x8xf32>
   return
 }

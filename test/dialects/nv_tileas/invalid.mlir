@@ -25,7 +25,7 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>, %b: !nv_tileas.smem<2x8x8xf32>, %w: !nv_tileaa.memref<8xf32>) {
-  // expected-error @below {{the element types and ranks must agree}}
+  // expected-error @below {{the element types and ranks must match}}
   nv_tileas.async.tiled_copy %w[%i], %b[%i] {atom = #cute.copy_atom<sm80_cp_async_32_f32>} : !nv_tileaa.memref<8xf32>, !nv_tileas.smem<2x8x8xf32>
   return
 }

@@ -107,9 +107,9 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
-  // expected-error @below {{advances an iterator that is advanced already}}
+  // expected-error @below {{advances an iterator that has already been advanced}}
   %j = nv_tileas.async.pipeline.inc_iter %i : !nv_tileas.pipeline_iter<i32>
-  // expected-error @below {{advances an iterator that is advanced already}}
+  // expected-error @below {{advances an iterator that has already been advanced}}
   %k = nv_tileas.async.pipeline.inc_iter %i : !nv_tileas.pipeline_iter<i32>
   return
 }
@@ -128,7 +128,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   nv_tileas.async.pipeline.agent_switch num_warps = [1, 1] warp_id = [0, 4] {
     %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
-    // expected-error @below {{fills a pipeline that another agent fills}}
+    // expected-error @below {{writes a pipeline that another agent writes}}
     %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
     %w = nv_tileas.async.pipeline.producer_write %a, %i {
     }
@@ -212,7 +212,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
-  // expected-error @below {{stands in no nv_tileas.async.pipeline.producer_write}}
+  // expected-error @below {{is not in an nv_tileas.async.pipeline.producer_write}}
   nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %i : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
   return
 }

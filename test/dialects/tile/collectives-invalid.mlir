@@ -10,12 +10,12 @@ module attributes {tile.mesh = #tile.mesh<x = 0>} {}
 
 // -----
 
-// expected-error@+1 {{two dimensions are cut along 'x'; expected one at most}}
+// expected-error@+1 {{two dimensions are sharded along 'x'; expected at most one}}
 func.func private @f(memref<4x4xf32> {sharding = #tile.sharding<[{x}, {x}]>})
 
 // -----
 
-// expected-error@+1 {{a dimension is cut along one mesh axis at most, found 2}}
+// expected-error@+1 {{a dimension is sharded along at most one mesh axis, found 2}}
 func.func private @f(memref<4xf32> {sharding = #tile.sharding<[{x, y}]>})
 
 // -----
@@ -76,7 +76,7 @@ func.func @g(%a: memref<8xf32>) {
   return
 }
 func.func @f(%a: memref<8xf32>) {
-  // expected-error@+1 {{launches @g, which is no kernel; mark it tessera.kernel}}
+  // expected-error@+1 {{launches @g, which is not a kernel; mark it tessera.kernel}}
   tile.launch @g grid [1] (%a) : (memref<8xf32>) -> ()
   return
 }

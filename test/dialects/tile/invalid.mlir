@@ -281,7 +281,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x12xf16>, %i: index) {
-  // expected-error @below {{'tile.load_global_vector' op moves 8 neighbours, which do not divide rows of 12 elements}}
+  // expected-error @below {{'tile.load_global_vector' op moves 8 neighbors, which do not divide rows of 12 elements}}
   %0 = tile.load_global_vector %t[%i, %i] {vector_width = 8} : memref<?x12xf16>
   return
 }
@@ -289,7 +289,7 @@ func.func @f(%t: memref<?x12xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<f16>) {
-  // expected-error @below {{'tile.load_global_vector' op moves neighbours of a buffer of one element}}
+  // expected-error @below {{'tile.load_global_vector' op moves neighbors of a buffer of one element}}
   %0 = tile.load_global_vector %t[] {vector_width = 8} : memref<f16>
   return
 }
@@ -321,7 +321,7 @@ func.func @f(%s: memref<32x32xf16, 3>, %i: index) {
 // -----
 
 func.func @f(%f: memref<4x8xf16, 5>, %m: memref<32x?xf32>) {
-  // expected-error @below {{'tile.store_global' op stores memref<4x8xf16, 5> to memref<32x?xf32>: ranks and element types must agree}}
+  // expected-error @below {{'tile.store_global' op stores memref<4x8xf16, 5> to memref<32x?xf32>: ranks and element types must match}}
   tile.store_global %f, %m : memref<4x8xf16, 5>, memref<32x?xf32>
   return
 }
@@ -345,7 +345,7 @@ func.func @f(%f: memref<4xf16, 5>, %m: memref<?x?xf16>) {
 // -----
 
 func.func @f(%m: memref<32x?xf32>, %s: memref<32x32xf16, 3>) {
-  // expected-error @below {{'tile.cp_async' op copies memref<32x?xf32> to memref<32x32xf16, 3>: ranks and element types must agree}}
+  // expected-error @below {{'tile.cp_async' op copies memref<32x?xf32> to memref<32x32xf16, 3>: ranks and element types must match}}
   tile.cp_async %m, %s : memref<32x?xf32>, memref<32x32xf16, 3>
   return
 }
@@ -353,7 +353,7 @@ func.func @f(%m: memref<32x?xf32>, %s: memref<32x32xf16, 3>) {
 // -----
 
 func.func @f(%m: memref<32x?xf16>, %s: memref<32xf16, 3>) {
-  // expected-error @below {{'tile.cp_async' op copies memref<32x?xf16> to memref<32xf16, 3>: ranks and element types must agree}}
+  // expected-error @below {{'tile.cp_async' op copies memref<32x?xf16> to memref<32xf16, 3>: ranks and element types must match}}
   tile.cp_async %m, %s : memref<32x?xf16>, memref<32xf16, 3>
   return
 }
@@ -593,7 +593,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %r: memref<4xf32, 5>) {
 // -----
 
 func.func @f(%f: memref<4x8xf32, 5>) {
-  // expected-error @below {{'tile.cast' op casts memref<4x8xf32, 5> to memref<8x4xf16, 5>: the shapes must agree}}
+  // expected-error @below {{'tile.cast' op casts memref<4x8xf32, 5> to memref<8x4xf16, 5>: the shapes must match}}
   %0 = tile.cast %f : memref<4x8xf32, 5> to memref<8x4xf16, 5>
   return
 }

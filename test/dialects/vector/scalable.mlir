@@ -27,8 +27,8 @@ func.func @spellings(%v: vector<4 x [4] x i32>, %m: memref<2 x i32>, %a: i32, %w
   return
 }
 
-// CHECK-LABEL: func.func @labelled
-func.func @labelled(i32) -> i32 {
+// CHECK-LABEL: func.func @labeled
+func.func @labeled(i32) -> i32 {
 ^bb0(%a: i32):
   // CHECK: return %arg0
   return %a : i32

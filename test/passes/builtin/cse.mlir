@@ -202,3 +202,22 @@ llvm.func @ordered_loads(%p: !llvm.ptr, %q: !llvm.ptr) -> !llvm.struct<(i32, i32
   %s3 = llvm.insertvalue %5, %s2[3] : !llvm.struct<(i32, i32, i32, i32)>
   llvm.return %s3 : !llvm.struct<(i32, i32, i32, i32)>
 }
+
+// A value keeps the name of the one merged into it, which a nested function may have too: the names differ.
+// CHECK-LABEL: func.func @names
+func.func @names() -> (i32, i32) {
+  // CHECK-NEXT: %[[FOO:foo]] = arith.constant 1 : i32
+  %0 = arith.constant 1 : i32
+  builtin.module {
+    // CHECK: func.func @nested
+    func.func @nested() -> i32 {
+      // CHECK-NEXT: %[[OTHER:foo_[0-9]+]] = arith.constant 1 : i32
+      %foo = arith.constant 1 : i32
+      // CHECK-NEXT: return %[[OTHER]]
+      return %foo : i32
+    }
+  }
+  %foo = arith.constant 1 : i32
+  // CHECK: return %[[FOO]], %[[FOO]]
+  return %0, %foo : i32, i32
+}

@@ -192,7 +192,7 @@ def test_what_a_target_has_decides(tmp_path: Path) -> None:
 def test_an_unknown_rule_is_refused() -> None:
     done = run(["-", "--cuda-tile-lint=disable=nothing"], stdin=b"")
     assert done.exit_code == 1
-    assert b"no rule is called 'nothing'" in done.stderr
+    assert b"unknown rule 'nothing'" in done.stderr
 
 
 def test_an_unknown_target_is_refused() -> None:

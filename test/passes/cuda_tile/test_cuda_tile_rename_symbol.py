@@ -49,7 +49,7 @@ def test_uses_follow_on_request() -> None:
     ("options", "message"),
     [
         ("symbol-to-rename=m::x new-name=y", "could not find symbol op with name 'm::x'"),
-        ("symbol-to-rename=m::k new-name=g", "a symbol named 'g' stands beside it already"),
+        ("symbol-to-rename=m::k new-name=g", "a symbol named 'g' already exists in the same symbol table"),
         (
             "symbol-to-rename=m::k scope=m::other new-name=z",
             "in a scope that did not enclose the symbol itself",

@@ -40,7 +40,7 @@ module {
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @helper() {
-    // expected-error @below {{failed to legalize operation: it is in no kernel}}
+    // expected-error @below {{failed to legalize operation: it is not in a kernel}}
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
     nv_tileaa.return
   }
@@ -49,7 +49,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // expected-error @below {{is a kernel without its threads: expected nvvm.reqntid = array<i32: N>, whole warps}}
+  // expected-error @below {{is a kernel without a block size: expected nvvm.reqntid = array<i32: N>, whole warps}}
   func.func @kernel() attributes {cute.kernel} {
     return
   }
@@ -94,7 +94,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @too_wide(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
     %v = nv_tileaa.make_memref %p, shape = [64], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<64xf32>
-    // expected-error @below {{moves 4 elements at a time by its atom #cute.copy_atom<sm80_ldg_128_f32>, but a thread holds 1 neighbours}}
+    // expected-error @below {{moves 4 elements per access with its atom #cute.copy_atom<sm80_ldg_128_f32>, but each thread holds 1 contiguous elements}}
     %x, %l = nv_tileas.tiled_load %v[%i], %t {atom = #cute.copy_atom<sm80_ldg_128_f32>} : !nv_tileaa.memref<64xf32> -> tensor<32xf32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileaa.mem_token
     nv_tileaa.return
   }
@@ -106,7 +106,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   nv_tileaa.func @padded_integers(%p: !llvm.ptr<1>, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
     %v = nv_tileaa.make_memref %p, shape = [64], stride = [1], space = #nv_tileaa.global : !nv_tileaa.memref<64xi32>
-    // expected-error @below {{no padding with nan of elements that have none ('i32')}}
+    // expected-error @below {{cannot pad 'i32' elements with nan}}
     %x, %l = nv_tileas.tiled_load %v[%i], %t padding nan {atom = #cute.copy_atom<sm80_ldg_32_i32>} : !nv_tileaa.memref<64xi32> -> tensor<32xi32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileaa.mem_token
     nv_tileaa.return
   }
@@ -117,7 +117,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @tf32(%y: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %x = arith.truncf %y : f32 to tf32
-    // expected-error @below {{computes with tf32, which has no arithmetic in this version; f16, bf16, f32 and f64 have}}
+    // expected-error @below {{computes with tf32, which is not supported; f16, bf16, f32 and f64 are}}
     %0 = arith.addf %x, %x : tf32
     nv_tileaa.return
   }
@@ -179,8 +179,29 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     %b = nv_tileaa.splat %p : !llvm.ptr<1> -> tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
     %i = nv_tileaa.iota : tensor<128xi32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
     %q = nv_tileaa.offset %b, %i, f32 : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, tensor<128xi32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
-    // expected-error @below {{moves 4 elements at a time by its atom #cute.copy_atom<sm80_ldg_128_f32>, but a thread holds 2 neighbours in its layout; choose a narrower atom}}
+    // expected-error @below {{moves 4 elements per access with its atom #cute.copy_atom<sm80_ldg_128_f32>, but each thread holds 2 contiguous elements; choose a narrower atom}}
     %v, %l = nv_tileaa.load %q, %t {axis = 0 : i64, copy_atom = #cute.copy_atom<sm80_ldg_128_f32>} : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>> -> tensor<128xf32, #nv_tileas.linear<{register = [[1], [64]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, !nv_tileaa.mem_token
     nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  func.func @lost(%x: i32) -> i32 attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+    // expected-error @below {{Kernel functions do not support return with operands}}
+    return %x : i32
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  func.func @lost_early(%x: i32, %c: i1) attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
+    nv_tileaa.if %c {
+      // expected-error @below {{Kernel functions do not support return with operands}}
+      nv_tileaa.return %x : i32
+    }
+    return
   }
 }

@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --convert-nv-tile-func-to-llvm --convert-tileas-to-llvm | filecheck %s
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // Four neighbours under the mask of the first; the padding elsewhere.
+  // Four neighbors under the mask of the first; the padding elsewhere.
   // CHECK-LABEL: llvm.func @wide(
   // CHECK: llvm.cond_br %{{.*}}, ^[[THEN:.*]], ^[[AFTER:.*]](
   // CHECK: ^[[THEN]]:
@@ -20,7 +20,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 
-  // A thread holds four elements, two of them neighbours, which one instruction moves.
+  // A thread holds four elements, two of them neighbors, which one instruction moves.
   // CHECK-LABEL: llvm.func @held(
   // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xf32>
   // CHECK-NOT: llvm.load

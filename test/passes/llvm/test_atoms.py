@@ -83,7 +83,7 @@ BEFORE = moved(ptx(STAGE))
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("old", sorted(set(re.findall(r"#cute\.copy_atom<(\w+)>", STAGE))))
-def test_an_atom_is_honoured_or_refused(old: str, spelling: str):
+def test_an_atom_is_honored_or_refused(old: str, spelling: str):
     text = STAGE.replace(f"copy_atom<{old}>", f"copy_atom<{spelling}>")
     assert text != STAGE or spelling == old
     word = re.sub(r"sm\d+_(\w+)_f16", r"\1", spelling)

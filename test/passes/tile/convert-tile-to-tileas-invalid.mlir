@@ -19,7 +19,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %w = tile.alloc_register : memref<4x8xf32, 5>
-  // expected-error @below {{'tile.accumulate' op reads a fragment that nothing has been written to; fill it first (tile.fill)}}
+  // expected-error @below {{'tile.accumulate' op reads a fragment before it is written; initialize it with tile.fill}}
   tile.accumulate %p, %w : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   return
 }
@@ -44,7 +44,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.alloc_register' op gives a fragment of a tile that nothing decides; expected it to meet the result of a tile.mma, or what is loaded from or stored to a matrix of static extents}}
+  // expected-error @below {{'tile.alloc_register' op gives a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
   %u = tile.alloc_register : memref<2x2xf32, 5>
   tile.fill %u, %x : memref<2x2xf32, 5>
   return
@@ -70,7 +70,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'scf.for' op gives a fragment; fragments are changed in place, and passed on by nothing}}
+  // expected-error @below {{'scf.for' op returns a fragment; fragments are modified in place and cannot be results}}
   %r = scf.for %i = %c0 to %c64 step %c1 iter_args(%q = %p) -> (memref<4x8xf32, 5>) {
    scf.yield %q : memref<4x8xf32, 5>
   }
@@ -98,7 +98,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %cond = arith.cmpi slt, %n, %c1 : index
-  // expected-error @below {{'scf.if' op gives a fragment; fragments are changed in place, and passed on by nothing}}
+  // expected-error @below {{'scf.if' op returns a fragment; fragments are modified in place and cannot be results}}
   %r = scf.if %cond -> (memref<4x8xf32, 5>) {
    scf.yield %p : memref<4x8xf32, 5>
   } else {
@@ -128,7 +128,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   scf.for %i = %c0 to %t step %c1 {
-   // expected-error @below {{'tile.barrier' op stands in a loop whose bounds differ by thread; accesses of single elements, and fragments changed in a branch's own block, are supported there}}
+   // expected-error @below {{'tile.barrier' op is in a loop with thread-dependent bounds; accesses of single elements, and fragments changed in a branch's own block, are supported there}}
    tile.barrier
   }
   return
@@ -156,7 +156,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %cond = arith.cmpi slt, %t, %c1 : index
   scf.if %cond {
-   // expected-error @below {{'tile.barrier' op stands under a condition that differs by thread; accesses of single elements, and fragments changed in a branch's own block, are supported there}}
+   // expected-error @below {{'tile.barrier' op is under a thread-dependent condition; accesses of single elements, and fragments changed in a branch's own block, are supported there}}
    tile.barrier
   }
   return
@@ -185,7 +185,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %cond = arith.cmpi slt, %t, %c1 : index
   scf.if %cond {
    scf.if %cond {
-   // expected-error @below {{'tile.fill' op stands under a condition that differs by thread; accesses of single elements, and fragments changed in a branch's own block, are supported there}}
+   // expected-error @below {{'tile.fill' op is under a thread-dependent condition; accesses of single elements, and fragments changed in a branch's own block, are supported there}}
      tile.fill %p, %x : memref<4x8xf32, 5>
    }
   }
@@ -216,7 +216,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %b = tile.alloc_register : memref<4x8xf32, 5>
   %cond = arith.cmpi slt, %t, %c1 : index
-  // expected-error @below {{'scf.if' op writes a fragment for some threads that nothing has been written to; fill it first}}
+  // expected-error @below {{'scf.if' op writes an uninitialized fragment for some threads only; initialize it with tile.fill}}
   scf.if %cond {
    tile.fill %b, %x : memref<4x8xf32, 5>
   }
@@ -244,7 +244,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.dim' op asks for an extent that is not that of a parameter along a constant dimension}}
+  // expected-error @below {{'memref.dim' op asks for an extent; expected a kernel parameter and a constant dimension}}
   %r = memref.dim %m, %c0 : memref<64x?xf16>
   return
 }
@@ -299,7 +299,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %z8 = arith.constant 0 : i8
   tile.store_shared %z8, %b[%c0, %c0] : memref<64x64xi8, 3>
   %q = tile.mma %b, %b {transpose_b = true}  : memref<64x64xi8, 3>, memref<64x64xi8, 3> -> memref<4x8xi32, 5>
-  // expected-error @below {{'tile.exp_diff' op computes with i32; floats are supported}}
+  // expected-error @below {{'tile.exp_diff' op computes with i32; only floating-point types are supported}}
   %r = tile.exp_diff %q, %q : memref<4x8xi32, 5>, memref<4x8xi32, 5> -> memref<4x8xi32, 5>
   return
 }
@@ -331,7 +331,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %r = tile.alloc_register : memref<4xi32, 5>
   %z = arith.constant 1 : i32
   tile.fill %r, %z : memref<4xi32, 5>
-  // expected-error @below {{'tile.div_broadcast' op computes with i32; floats are supported}}
+  // expected-error @below {{'tile.div_broadcast' op computes with i32; only floating-point types are supported}}
   %e = tile.div_broadcast %q, %r : memref<4x8xi32, 5>, memref<4xi32, 5> -> memref<4x8xi32, 5>
   return
 }
@@ -434,7 +434,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.alloc_shared' op has type memref<96x48xf16, 3>; extents that are powers of two are supported}}
+  // expected-error @below {{'tile.alloc_shared' op has type memref<96x48xf16, 3>; extents must be powers of two}}
   %b = tile.alloc_shared : memref<96x48xf16, 3>
   %q = tile.mma %b, %b {transpose_b = true} : memref<96x48xf16, 3>, memref<96x48xf16, 3> -> memref<12x6xf32, 5>
   return
@@ -460,7 +460,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.mma' op multiplies memref<64x?xf16>; expected what lies in shared memory or registers}}
+  // expected-error @below {{'tile.mma' op multiplies memref<64x?xf16>; expected an operand in shared memory or registers}}
   %q = tile.mma %m, %a : memref<64x?xf16>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   return
 }
@@ -486,7 +486,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %h = tile.cast %p : memref<4x8xf32, 5> to memref<4x8xf16, 5>
-  // expected-error @below {{'tile.mma' op transposes a fragment; only what lies in shared memory can be read the other way round}}
+  // expected-error @below {{'tile.mma' op transposes a fragment; only operands in shared memory can be read transposed}}
   %q = tile.mma %h, %a {transpose_a = true} : memref<4x8xf16, 5>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   return
 }
@@ -502,14 +502,14 @@ func.func @f(%n: index) attributes {tessera.kernel} {
 
 // -----
 
-// expected-error @below {{'func.func' op is a kernel, and returns values; expected a kernel to return nothing}}
+// expected-error @below {{'func.func' op is a kernel that returns values; a kernel must return nothing}}
 func.func @f(%n: index) -> index attributes {tessera.kernel} {
   return %n : index
 }
 
 // -----
 
-// expected-error @below {{'func.func' op has unstructured control flow; loops and branches of scf are supported}}
+// expected-error @below {{'func.func' op has unstructured control flow; only scf loops and branches are supported}}
 func.func @f(%n: index) attributes {tessera.kernel} {
   cf.br ^a
 ^a:
@@ -518,7 +518,7 @@ func.func @f(%n: index) attributes {tessera.kernel} {
 
 // -----
 
-// expected-error @below {{'func.func' op is a kernel without a body}}
+// expected-error @below {{'func.func' op is a kernel declaration; expected a body}}
 module { func.func private @f(%n: index) attributes {tessera.kernel} }
 
 // -----
@@ -551,7 +551,7 @@ func.func @f(%a: memref<?xindex>) attributes {tessera.kernel} {
 
 // -----
 
-// expected-error @below {{a parameter of type memref<?x?xf32, strided<[?, 2]>>; expected neighbours in a row to lie side by side (stride 1)}}
+// expected-error @below {{a parameter of type memref<?x?xf32, strided<[?, 2]>>; expected unit stride in the last dimension}}
 func.func @f(%a: memref<?x?xf32, strided<[?, 2]>>) attributes {tessera.kernel, tessera.threads = 32 : i64} {
   %t = tile.thread_id : index
   %v = tile.load_global %a[%t, %t] : memref<?x?xf32, strided<[?, 2]>>
@@ -562,7 +562,7 @@ func.func @f(%a: memref<?x?xf32, strided<[?, 2]>>) attributes {tessera.kernel, t
 
 func.func @f(%a: memref<?x?xi1>) attributes {tessera.kernel} {
   %s = tile.alloc_shared : memref<64x64xi1, 3>
-  // expected-error @below {{a matrix of i1 in global memory; elements of whole bytes are supported}}
+  // expected-error @below {{a matrix of i1 in global memory; only elements of whole bytes are supported}}
   tile.cp_async %a, %s : memref<?x?xi1>, memref<64x64xi1, 3>
   return
 }
@@ -571,7 +571,7 @@ func.func @f(%a: memref<?x?xi1>) attributes {tessera.kernel} {
 
 func.func @f(%a: memref<?x?x?xf16>) attributes {tessera.kernel} {
   %s = tile.alloc_shared : memref<8x64x64xf16, 3>
-  // expected-error @below {{'tile.cp_async' op takes a tensor where a matrix is expected; cut it first (tile.compute_tensor_slice)}}
+  // expected-error @below {{'tile.cp_async' op takes a tensor where a matrix is expected; slice it with tile.compute_tensor_slice}}
   tile.cp_async %a, %s : memref<?x?x?xf16>, memref<8x64x64xf16, 3>
   return
 }
@@ -596,7 +596,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.subview' op is not a matrix of the last two dimensions, or a vector of the last one, with unit strides, which is what is supported}}
+  // expected-error @below {{'memref.subview' op is not supported; expected a matrix of the last two dimensions, or a vector of the last one, with unit strides}}
   %q = memref.subview %A[0, 0] [64, 64] [1, 2] : memref<?x?xf16> to memref<64x64xf16, strided<[?, 2]>>
   return
 }
@@ -621,7 +621,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.subview' op cuts a tensor that is no parameter of the kernel}}
+  // expected-error @below {{'memref.subview' op takes a slice of a tensor that is not a kernel parameter}}
   %q = memref.subview %m[0, 0] [64, 64] [1, 1] : memref<64x?xf16> to memref<64x64xf16, strided<[?, 1]>>
   return
 }
@@ -671,7 +671,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.compute_tensor_slice' op cuts at a place that differs by thread}}
+  // expected-error @below {{'tile.compute_tensor_slice' op has a thread-dependent offset}}
   %q = tile.compute_tensor_slice %A, %t : memref<?x?xf16>, index -> memref<64x?xf16>
   return
 }
@@ -750,7 +750,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.alloc_register' op gives a fragment of a tile that nothing decides; expected it to meet the result of a tile.mma, or what is loaded from or stored to a matrix of static extents}}
+  // expected-error @below {{'tile.alloc_register' op gives a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
   %r = tile.alloc_register : memref<4xf32, 5>
   tile.fill %r, %x : memref<4xf32, 5>
   %u = tile.broadcast %r : memref<4xf32, 5> -> memref<4x8xf32, 5>
@@ -794,7 +794,7 @@ func.func @f(%a: memref<?x?xf16>, %i: index) attributes {tessera.kernel, tessera
 func.func @f(%a: memref<?x?xf16>, %i: index) attributes {tessera.kernel, tessera.alignment = 2 : i64} {
   %m = tile.compute_tensor_slice %a, %i : memref<?x?xf16>, index -> memref<64x?xf16>
   %s = tile.alloc_shared : memref<64x64xf16, 3>
-  // expected-error @below {{'tile.cp_async' op copies elements of 16 bits one by one, and cp.async moves 32 bits or more; state a greater tessera.alignment}}
+  // expected-error @below {{'tile.cp_async' op copies single elements of 16 bits, but cp.async copies at least 32 bits; increase tessera.alignment}}
   tile.cp_async %m, %s : memref<64x?xf16>, memref<64x64xf16, 3>
   return
 }
@@ -819,7 +819,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.alloc_shared' op has type memref<64x24xf16, 3>; extents that are powers of two are supported}}
+  // expected-error @below {{'tile.alloc_shared' op has type memref<64x24xf16, 3>; extents must be powers of two}}
   %b = tile.alloc_shared {swizzle = "xor"} : memref<64x24xf16, 3>
   return
 }
@@ -869,7 +869,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.alloc_shared' op has type memref<10x10xf16, 3>; extents that are powers of two are supported}}
+  // expected-error @below {{'tile.alloc_shared' op has type memref<10x10xf16, 3>; extents must be powers of two}}
   %b = tile.alloc_shared : memref<10x10xf16, 3>
   %y = tile.load_shared %b[%c0, %c0] : memref<10x10xf16, 3>
   return
@@ -922,7 +922,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
-  // expected-error @below {{'tile.copy' op copies buffers that are not in registers; copy tiles by tile.cp_async or tile.store_global}}
+  // expected-error @below {{'tile.copy' op copies buffers that are not in registers; copy tiles with tile.cp_async or tile.store_global}}
   tile.copy %a, %b : memref<64x64xf16, 3>
   return
 }
@@ -1006,7 +1006,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %v = arith.index_cast %t : index to i32
   %w = arith.sitofp %v : i32 to f32
-  // expected-error @below {{'tile.scale_tensor' op takes a number that differs by thread; all threads of a block give the elements of a tile one number}}
+  // expected-error @below {{'tile.scale_tensor' op takes a thread-dependent number; it must be the same in all threads of a block}}
   tile.scale_tensor %p, %w : memref<4x8xf32, 5>, f32
   return
 }
@@ -1032,7 +1032,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %q = memref.subview %A[0, 0] [64, %n] [1, 1] : memref<?x?xf16> to memref<64x?xf16, strided<[?, 1]>>
-  // expected-error @below {{'tile.cp_async' op copies elements of 16 bits one by one, and cp.async moves 32 bits or more; state a greater tessera.alignment}}
+  // expected-error @below {{'tile.cp_async' op copies single elements of 16 bits, but cp.async copies at least 32 bits; increase tessera.alignment}}
   tile.cp_async %q, %a : memref<64x?xf16, strided<[?, 1]>>, memref<64x64xf16, 3>
   return
 }
@@ -1058,7 +1058,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %b = tile.alloc_shared : memref<64x64xf16, 3>
-  // expected-error @below {{'tile.mma' op reads a buffer in shared memory that nothing is written to}}
+  // expected-error @below {{'tile.mma' op reads a buffer in shared memory that is never written}}
   %q = tile.mma %a, %b : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   return
 }
@@ -1068,7 +1068,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
 func.func @f(%A: memref<?x?xf16>) attributes {tessera.kernel} {
   %t = tile.thread_id : index
   %odd = arith.index_cast %t : index to i1
-  // expected-error @below {{'cf.assert' op checks a condition that differs by thread; all threads of a block check one condition}}
+  // expected-error @below {{'cf.assert' op checks a thread-dependent condition; it must be the same in all threads of a block}}
   cf.assert %odd, "odd"
   return
 }
@@ -1123,7 +1123,7 @@ func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
 
 func.func @f(%A: memref<?xf32>) attributes {tessera.kernel, tessera.threads = 64} {
   %m = memref.subview %A[0] [1024] [1] : memref<?xf32> to memref<1024xf32, strided<[1]>>
-  // expected-error @below {{'tile.alloc_register' op gives fragments of 4 of a tile of 1024, which 64 threads do not hold evenly; choose other fragments, or another tessera.threads}}
+  // expected-error @below {{'tile.alloc_register' op gives fragments of 4 of a tile of 1024, which cannot be distributed evenly over 64 threads; choose other fragments, or another tessera.threads}}
   %f = tile.alloc_register : memref<4xf32, 5>
   tile.load_global_tile %m, %f : memref<1024xf32, strided<[1]>>, memref<4xf32, 5>
   return
@@ -1132,7 +1132,7 @@ func.func @f(%A: memref<?xf32>) attributes {tessera.kernel, tessera.threads = 64
 // -----
 
 func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
-  // expected-error @below {{'tile.alloc_register' op gives a fragment of a tile that nothing decides; expected it to meet the result of a tile.mma, or what is loaded from or stored to a matrix of static extents}}
+  // expected-error @below {{'tile.alloc_register' op gives a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
   %f = tile.alloc_register : memref<4x4xf32, 5>
   tile.load_global_tile %A, %f : memref<?x?xf32>, memref<4x4xf32, 5>
   return

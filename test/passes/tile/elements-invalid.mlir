@@ -3,7 +3,7 @@
 func.func @vectors() attributes {tessera.kernel, tessera.threads = 32} {
   %c0 = arith.constant 0 : index
   %s = tile.alloc_shared : memref<6xf32, 3>
-  // expected-error @below {{moves 4 neighbours, which do not divide rows of 6 elements}}
+  // expected-error @below {{moves 4 neighbors, which do not divide rows of 6 elements}}
   %x = tile.load_shared_vector %s[%c0] {vector_width = 4} : memref<6xf32, 3>
   return
 }
@@ -13,7 +13,7 @@ func.func @vectors() attributes {tessera.kernel, tessera.threads = 32} {
 func.func @bits() attributes {tessera.kernel, tessera.threads = 32} {
   %c0 = arith.constant 0 : index
   %s = tile.alloc_shared : memref<64xi1, 3>
-  // expected-error @below {{accesses single elements of 1 bits; those of whole bytes are supported}}
+  // expected-error @below {{accesses single elements of 1 bits; only whole bytes are supported}}
   %x = tile.load_shared %s[%c0] : memref<64xi1, 3>
   return
 }
@@ -24,7 +24,7 @@ func.func @rows(%A: memref<?x?xf32>) attributes {tessera.kernel, tessera.threads
   %c0 = arith.constant 0 : index
   %t = tile.thread_id : index
   %x = tile.load_global_vector %A[%t, %c0] {vector_width = 4} : memref<?x?xf32>
-  // expected-error @below {{takes something else than one element at a constant place}}
+  // expected-error @below {{is not supported; expected one element at a constant position}}
   %y = vector.extract %x[%t] : f32 from vector<4xf32>
   return
 }
@@ -50,7 +50,7 @@ func.func @slot_by_element() attributes {tessera.kernel} {
   %slot = tile.alloc_shared : memref<4096xf32, 3>
   %s = tile.mma %a, %b : memref<64x16xbf16, 3>, memref<16x64xbf16, 3> -> memref<4x8xf32, 5>
   tile.spill %s, %slot : memref<4x8xf32, 5>, memref<4096xf32, 3>
-  // expected-error @below {{uses a slot of spilled fragments; only fragments of one type may be kept in it}}
+  // expected-error @below {{uses a spill slot; all fragments in a slot must have the same type}}
   %x = tile.load_shared %slot[%c0] : memref<4096xf32, 3>
   return
 }

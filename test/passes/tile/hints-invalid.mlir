@@ -2,7 +2,7 @@
 
 func.func @not_in_a_loop(%A: memref<?xf32>) attributes {tessera.kernel} {
   %t = tile.thread_id : index
-  // expected-error@+1 {{has tessera.prefetch, and does not stand in the body of a loop}}
+  // expected-error@+1 {{has tessera.prefetch, but is not in the body of a loop}}
   %0 = tile.load_global %A[%t] {tessera.prefetch = true} : memref<?xf32>
   return
 }
@@ -13,7 +13,7 @@ func.func @carried(%A: memref<?xf32>, %n: index) attributes {tessera.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %c0) -> (index) {
-    // expected-error@+1 {{has tessera.prefetch, and a place that depends on what the loop carries}}
+    // expected-error@+1 {{has tessera.prefetch, but its address depends on a loop-carried value}}
     %0 = tile.load_global %A[%p] {tessera.prefetch = true} : memref<?xf32>
     %next = arith.addi %p, %i : index
     scf.yield %next : index

@@ -193,7 +193,7 @@ def test_examples_are_compiled_to_the_same(name: str) -> None:
     assert compiled(example(name), "sm_80").ptx == compiled(example(name), "sm_80", COALESCE).ptx
 
 
-NEIGHBOURS = """
+NEIGHBORS = """
 func.func @reverse(%A: memref<?x?x{element}>, %B: memref<?x?x{element}>)
     attributes {{tessera.kernel, tessera.threads = 32}} {{
   %row = tile.block_id : index
@@ -208,7 +208,7 @@ func.func @reverse(%A: memref<?x?x{element}>, %B: memref<?x?x{element}>)
 
 
 @pytest.mark.parametrize(("element", "width"), [("f32", 4), ("bf16", 8), ("i64", 2), ("i8", 16), ("f16", 2)])
-def test_neighbours_move_together(element: str, width: int) -> None:
+def test_neighbors_move_together(element: str, width: int) -> None:
     """Each thread turns its elements round."""
     rng = np.random.default_rng(fresh_seed())
     order = [int(k) for k in rng.permutation(width)]
@@ -220,7 +220,7 @@ def test_neighbours_move_together(element: str, width: int) -> None:
         stores.append(
             f"  tile.store_global_element %v{width - 1 - k}, %B[%row, %i{k}] : memref<?x?x{element}>"
         )
-    text = NEIGHBOURS.format(element=element, width=width, loads="\n".join(loads), stores="\n".join(stores))
+    text = NEIGHBORS.format(element=element, width=width, loads="\n".join(loads), stores="\n".join(stores))
     bits = {"f32": 32, "bf16": 16, "i64": 64, "i8": 8, "f16": 16}[element]
     a = rng.integers(0, 1 << (bits - 1), (3, 32 * width), dtype=np.uint64).astype(f"u{bits // 8}")
     target = str(rng.choice(TARGETS))

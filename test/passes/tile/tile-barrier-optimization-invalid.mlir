@@ -4,7 +4,7 @@ func.func @barrier(%j: index) attributes {tessera.kernel} {
   %t = tile.thread_id : index
   %some = arith.cmpi ult, %t, %j : index
   scf.if %some {
-    // expected-error@+1 {{stands under a condition that differs by thread; all threads must come to it}}
+    // expected-error@+1 {{is under a thread-dependent condition; all threads must reach it}}
     tile.barrier
   }
   return
@@ -17,7 +17,7 @@ func.func @copy(%A: memref<64x64xf32>, %n: index) attributes {tessera.kernel} {
   %t = tile.thread_id : index
   %a = tile.alloc_shared : memref<64x64xf32, 3>
   scf.for %i = %t to %n step %c1 {
-    // expected-error@+1 {{stands under a condition that differs by thread}}
+    // expected-error@+1 {{is under a thread-dependent condition}}
     tile.cp_async %A, %a : memref<64x64xf32>, memref<64x64xf32, 3>
   }
   return
@@ -31,7 +31,7 @@ func.func @within(%v: f32, %i: index, %j: index) attributes {tessera.kernel} {
   %some = arith.cmpi ult, %t, %j : index
   scf.if %some {
     tile.store_shared %v, %s[%i] : memref<128xf32, 3>
-    // expected-error@+1 {{meets an access by other threads under a condition that differs by thread, where no barrier may stand; move one of them out}}
+    // expected-error@+1 {{meets an access by other threads under a thread-dependent condition, where a barrier is not allowed; move one of them out}}
     %w = tile.load_shared %s[%j] : memref<128xf32, 3>
   }
   return
@@ -39,7 +39,7 @@ func.func @within(%v: f32, %i: index, %j: index) attributes {tessera.kernel} {
 
 // -----
 
-// expected-error@+1 {{has unstructured control flow; loops and branches of scf are supported}}
+// expected-error@+1 {{has unstructured control flow; only scf loops and branches are supported}}
 func.func @blocks() attributes {tessera.kernel} {
   tile.barrier
   cf.br ^bb1
@@ -55,7 +55,7 @@ func.func @as_long_as(%some: i1, %j: index) attributes {tessera.kernel} {
     %mine = arith.cmpi ult, %t, %j : index
     scf.condition(%mine)
   } do {
-    // expected-error@+1 {{stands under a condition that differs by thread; all threads must come to it}}
+    // expected-error@+1 {{is under a thread-dependent condition; all threads must reach it}}
     tile.barrier
     scf.yield
   }

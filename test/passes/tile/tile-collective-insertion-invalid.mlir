@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --split-input-file --verify-diagnostics --tile-collective-insertion
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
-  // expected-error@+1 {{argument 0 of @f is cut along the unknown mesh axis 'y'; the mesh has x = 4}}
+  // expected-error@+1 {{argument 0 of @f is sharded along the unknown mesh axis 'y'; the mesh has x = 4}}
   func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {y}]>}) {
     return
   }
@@ -10,7 +10,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 // -----
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
-  // expected-error@+1 {{has argument 0 of @f of type memref<128x66xf16>, of which dimension 1 has 66 elements, which 4 ranks of 'x' do not divide}}
+  // expected-error@+1 {{has argument 0 of @f of type memref<128x66xf16>, of which dimension 1 has 66 elements, which is not divisible by the 4 ranks of 'x'}}
   func.func @f(%A: memref<128x66xf16> {sharding = #tile.sharding<[{}, {x}]>}) {
     return
   }
@@ -38,7 +38,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 // -----
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
-  // expected-error@+1 {{argument 0 of @f has a sharding, and is no tensor but f32}}
+  // expected-error@+1 {{argument 0 of @f has a sharding, but is not a tensor: f32}}
   func.func @f(%a: f32 {sharding = #tile.sharding<[{x}]>}) {
     return
   }
@@ -56,7 +56,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 // -----
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
-  // expected-error@+1 {{dimension 0 is cut, and needs a static extent}}
+  // expected-error@+1 {{sharded dimension 0 must have a static extent}}
   func.func @f(%A: memref<?x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
     return
   }
@@ -67,7 +67,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {x}]>}, %B: memref<64x32xf16>)
       -> (memref<128x30xf32, 5> {sharding = #tile.sharding<[{}, {x}]>}) {
-    // expected-error@+1 {{has a buffer of type memref<128x30xf32, 5>, of which dimension 1 has 30 elements, which 4 ranks of 'x' do not divide}}
+    // expected-error@+1 {{has a buffer of type memref<128x30xf32, 5>, of which dimension 1 has 30 elements, which is not divisible by the 4 ranks of 'x'}}
     %c = tile.alloc_register : memref<128x30xf32, 5>
     return %c : memref<128x30xf32, 5>
   }
@@ -77,8 +77,8 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
-    // expected-error@+2 {{stands in a program of whole tensors, where exchanges are inserted}}
-    // expected-note@+1 {{mark a function that is written for one rank with tile.per_rank}}
+    // expected-error@+2 {{is in a program on whole tensors, where collectives are inserted automatically}}
+    // expected-note@+1 {{mark the function with tile.per_rank if it is written for one rank}}
     %b = tile.allgather %A {dim = 0 : i64, mesh_axis = "x"} : memref<128x64xf16> -> memref<512x64xf16>
     return
   }
@@ -88,7 +88,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}, %B: memref<128x64xf16>) {
-    // expected-error@+1 {{changes a tensor that is cut; products, launches, calls and elementwise ops are supported}}
+    // expected-error@+1 {{modifies a sharded tensor; only products, launches, calls and elementwise ops are supported}}
     tile.copy %B, %A : memref<128x64xf16>
     return
   }
@@ -98,7 +98,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{x}, {}]>}) {
-    // expected-error@+1 {{calls a function that it stands in; functions without recursion are supported}}
+    // expected-error@+1 {{calls itself; recursion is not supported}}
     func.call @f(%A) : (memref<128x64xf16>) -> ()
     return
   }

@@ -6,7 +6,7 @@ func.func @unknown(%A: memref<?xi32>) attributes {tessera.threads = 32} {
   %l = tile.lane_id : index
   %i = tile.load_global %A[%l] : memref<?xi32>
   %j = arith.index_cast %i : i32 to index
-  // expected-remark @below {{the bank conflicts of this access are not known, so that the swizzle of memref<32x32xf32, 3> stays}}
+  // expected-remark @below {{the bank conflicts of this access are not known; keeping the swizzle of memref<32x32xf32, 3>}}
   %x = tile.load_shared %s[%j, %c0] : memref<32x32xf32, 3>
   return
 }
@@ -18,7 +18,7 @@ func.func private @declared() attributes {tessera.kernel}
 
 // -----
 
-// expected-error @below {{has unstructured control flow; loops and branches of scf are supported}}
+// expected-error @below {{has unstructured control flow; only scf loops and branches are supported}}
 func.func @jumps() attributes {tessera.kernel} {
   cf.br ^bb1
 ^bb1:

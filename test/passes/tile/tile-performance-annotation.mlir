@@ -73,7 +73,7 @@ func.func @heavy(%A: memref<?x?xf16>, %D: memref<128x128xf32>, %start: index, %n
   return
 }
 
-// One look at A; two at B; the neighbour each time in C, whose line is there already; the next line of D, which is
+// One look at A; two at B; the neighbor each time in C, whose line is there already; the next line of D, which is
 // fetched ahead; E's place comes from memory, and cannot be told.
 // CHECK-LABEL: @reuse(
 // CHECK: tile.load_global %A{{.*}}tessera.cache_hint = "streaming", tessera.performance_critical}

@@ -172,8 +172,8 @@ func.func @threads(%A: memref<64x64xf16, 3>) {
   return
 }
 
-// Four neighbours from a multiple of 4 on; the fifth is alone.
-// CHECK-LABEL: @neighbours(
+// Four neighbors from a multiple of 4 on; the fifth is alone.
+// CHECK-LABEL: @neighbors(
 // CHECK: %[[V:.*]] = tile.load_global_vector %A[%r, %i] {cache_policy = "streaming", vector_width = 4 : i64} : memref<?x?xf32>
 // CHECK-DAG: %a = vector.extract %[[V]][0]
 // CHECK-DAG: %b = vector.extract %[[V]][1]
@@ -183,7 +183,7 @@ func.func @threads(%A: memref<64x64xf16, 3>) {
 // CHECK: %[[W:.*]] = vector.from_elements %d, %c, %b, %a : vector<4xf32>
 // CHECK-NEXT: tile.store_global_vector %[[W]], %B[%r, %i] {vector_width = 4 : i64}
 // CHECK-NEXT: tile.store_global_element %e
-func.func @neighbours(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %r: index) {
+func.func @neighbors(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %r: index) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %c3 = arith.constant 3 : index
@@ -207,7 +207,7 @@ func.func @neighbours(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %r: index) {
   return
 }
 
-// Not neighbours: other rows, a gap.  Not aligned: an odd index, a tensor of 4 bytes' alignment, rows of 6 elements.
+// Not neighbors: other rows, a gap.  Not aligned: an odd index, a tensor of 4 bytes' alignment, rows of 6 elements.
 // Not together: a store or a barrier between.
 // CHECK-LABEL: @apart(
 // CHECK-NOT: vector

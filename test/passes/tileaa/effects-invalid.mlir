@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --convert-cuda-tile-to-tileaa --split-input-file --verify-diagnostics
 
 entry @star(%x: tile<i32>) {
-  // expected-error @below {{'cuda_tile.print_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: '%*d' is no conversion that kernels print by; expected % with flags, numbers for width and precision, a length, and one of the letters d i o u x X e E f F g G a A c s p}}
+  // expected-error @below {{'cuda_tile.print_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: '%*d' is not a supported printf conversion; expected '%' with optional flags, width, precision and length, and one of the letters d i o u x X e E f F g G a A c s p}}
   %t = print_tko "%*d", %x : tile<i32> -> token
   return
 }
@@ -9,7 +9,7 @@ entry @star(%x: tile<i32>) {
 // -----
 
 entry @count(%x: tile<i32>) {
-  // expected-error @below {{'%n' is no conversion that kernels print by}}
+  // expected-error @below {{'%n' is not a supported printf conversion}}
   %t = print_tko "%n", %x : tile<i32> -> token
   return
 }
@@ -17,7 +17,7 @@ entry @count(%x: tile<i32>) {
 // -----
 
 entry @no_text(%x: tile<f32>) {
-  // expected-error @below {{prints f32 by '%s', which is for the address of a text}}
+  // expected-error @below {{prints f32 with '%s', which expects the address of a string}}
   %t = print_tko "%s", %x : tile<f32> -> token
   return
 }
@@ -26,7 +26,7 @@ entry @no_text(%x: tile<f32>) {
 
 entry @texts(%x: tile<ptr<i8>>) {
   %a = reshape %x : tile<ptr<i8>> -> tile<1xptr<i8>>
-  // expected-error @below {{by '%s', which is for the address of a text}}
+  // expected-error @below {{with '%s', which expects the address of a string}}
   %t = print_tko "%s", %a : tile<1xptr<i8>> -> token
   return
 }

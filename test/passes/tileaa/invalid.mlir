@@ -3,7 +3,7 @@
 entry @nibbles(%q: tile<ptr<f4E2M1FN>>) {
   %r = reshape %q : tile<ptr<f4E2M1FN>> -> tile<1xptr<f4E2M1FN>>
   %p = broadcast %r : tile<1xptr<f4E2M1FN>> -> tile<2xptr<f4E2M1FN>>
-  // expected-error @+1 {{'cuda_tile.load_ptr_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no elements of less than a byte ('f4E2M1FN') one by one; weak accesses through partition and strided views along whose last axis they lie side by side are supported}}
+  // expected-error @+1 {{'cuda_tile.load_ptr_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no sub-byte elements ('f4E2M1FN') one by one; weak accesses through partition and strided views along whose last axis they lie side by side are supported}}
   %0, %1 = load_ptr_tko weak %p : tile<2xptr<f4E2M1FN>> -> tile<2xf4E2M1FN>, token
   return
 }
@@ -13,7 +13,7 @@ entry @nibbles(%q: tile<ptr<f4E2M1FN>>) {
 entry @no_zero(%p: tile<ptr<f8E8M0FNU>>, %i: tile<i32>) {
   %v = make_tensor_view %p, shape = [60], strides = [1] : tensor_view<60xf8E8M0FNU, strides=[1]>
   %w = make_partition_view %v : partition_view<tile=(16), padding_value = neg_zero, tensor_view<60xf8E8M0FNU, strides=[1]>>
-  // expected-error @+1 {{'cuda_tile.load_view_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no padding with neg_zero of elements that have none ('f8E8M0FNU')}}
+  // expected-error @+1 {{'cuda_tile.load_view_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: cannot pad 'f8E8M0FNU' elements with neg_zero}}
   %t, %tok = load_view_tko weak %w[%i] : partition_view<tile=(16), padding_value = neg_zero, tensor_view<60xf8E8M0FNU, strides=[1]>>, tile<i32> -> tile<16xf8E8M0FNU>, token
   return
 }
@@ -21,7 +21,7 @@ entry @no_zero(%p: tile<ptr<f8E8M0FNU>>, %i: tile<i32>) {
 // -----
 
 entry @unsigned_floats(%x: tile<f32>) {
-  // expected-error @+1 {{'cuda_tile.ftof' op is not supported by convert-cuda-tile-to-tileaa in this version: rounding to 'fnv8E5M3FNU', which has no negative numbers; the other formats are supported}}
+  // expected-error @+1 {{'cuda_tile.ftof' op is not supported by convert-cuda-tile-to-tileaa in this version: rounding to 'fnv8E5M3FNU', which has no negative numbers; use another format}}
   %0 = ftof %x : tile<f32> -> tile<fnv8E5M3FNU>
   return
 }
@@ -29,13 +29,13 @@ entry @unsigned_floats(%x: tile<f32>) {
 // -----
 
 cuda_tile.module @first {
-  // expected-note @+1 {{the other one is here}}
+  // expected-note @+1 {{other definition is here}}
   entry @same() {
     return
   }
 }
 cuda_tile.module @second {
-  // expected-error @+1 {{'cuda_tile.entry' op cannot move up into the module, where the name @same is taken; rename one of them}}
+  // expected-error @+1 {{'cuda_tile.entry' op cannot be moved to the module, which already defines @same; rename one of them}}
   entry @same() {
     return
   }

@@ -27,7 +27,7 @@ entry @wide(%p: tile<ptr<f16>>, %n: tile<i32>) {
   return
 }
 
-// A mask that is always true goes; one element at a time, but neighbours by neighbouring threads.
+// A mask that is always true goes; one element at a time, but neighbors by neighboring threads.
 // CHECK-LABEL: nv_tileaa.func @certain(
 entry @certain(%p: tile<ptr<f16>>) {
   %l = iota : tile<256xi32>

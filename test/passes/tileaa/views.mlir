@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --convert-cuda-tile-to-tileaa=gpu-name=sm_90a | filecheck %s
 
-// Rows that an index tile names: one pointer a row, four neighbours of a row at a time, and a mask along each axis.
+// Rows that an index tile names: one pointer a row, four neighbors of a row at a time, and a mask along each axis.
 // CHECK-LABEL: nv_tileaa.func @gathered(
 // CHECK-SAME: %[[P:.*]]: !llvm.ptr<1>, %[[M:.*]]: i32, %[[J:.*]]: i32)
 entry @gathered(%p: tile<ptr<f32>>, %m: tile<i32>, %j: tile<i32>) {

@@ -81,7 +81,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @three(%x: i32) {
-    // expected-error @below {{makes a tile of type tensor<3xi32>; extents that are powers of two are supported}}
+    // expected-error @below {{makes a tile of type tensor<3xi32>; extents must be powers of two}}
     %a = nv_tileaa.splat %x : i32 -> tensor<3xi32>
     nv_tileaa.return
   }
@@ -91,7 +91,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @dynamic(%x: i32) {
-    // expected-error @below {{makes a tile of type tensor<?xi32>; extents that are powers of two are supported}}
+    // expected-error @below {{makes a tile of type tensor<?xi32>; extents must be powers of two}}
     %a = nv_tileaa.splat %x : i32 -> tensor<?xi32>
     nv_tileaa.return
   }

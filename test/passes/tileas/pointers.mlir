@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --convert-cuda-tile-to-tileaa=gpu-name=sm_80 --convert-tileaa-to-tileas --tileas-assign-layouts | filecheck %s
 
-// Lanes lie along the axis of the rows, each with the four neighbours that it loads; pointers, mask and result share a
+// Lanes lie along the axis of the rows, each with the four neighbors that it loads; pointers, mask and result share a
 // layout, and what they are made of is made in it.
 // CHECK-LABEL: nv_tileaa.func @columns(
 entry @columns(%p: tile<ptr<f32>>, %o: tile<ptr<f32>>) {

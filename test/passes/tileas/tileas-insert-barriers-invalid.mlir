@@ -18,7 +18,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     %a = nv_tileas.alloc_tensor : !nv_tileas.smem<1x1024xf32>
     nv_tileas.async.tiled_copy %v[%zero], %a[%zero] {atom = #cute.copy_atom<sm80_cp_async_32_f32>} : !nv_tileaa.memref<1024xf32>, !nv_tileas.smem<1x1024xf32>
     nv_tileas.async.commit_group
-    // expected-error @below {{uses shared memory that a copy under way may still fill; an nv_tileas.async.wait_group must stand before}}
+    // expected-error @below {{uses shared memory that a pending copy may still write; insert an nv_tileas.async.wait_group before it}}
     nv_tileas.store %x, %a[%zero] {atom = #cute.copy_atom<sm80_sts_32_f32>} : tensor<1024xf32, #nv_tileas.linear<{register = [[32], [64], [128], [256], [512]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileas.smem<1x1024xf32>
     nv_tileaa.return
   }

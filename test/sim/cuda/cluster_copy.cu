@@ -1,4 +1,4 @@
-// Bulk copies from CTA to CTA: each sends its row to its neighbour's shared memory and signals the mbarrier there.
+// Bulk copies from CTA to CTA: each sends its row to its neighbor's shared memory and signals the mbarrier there.
 #include "hopper.cuh"
 
 extern "C" __global__ void __cluster_dims__(4, 1, 1) cluster_copy(const int *in, int *out) {

@@ -8,7 +8,7 @@ from sim.kernels import kernel, run
 
 SHARED = ".shared .align 8 .b32 cell;"
 BARRIER = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
-NEIGHBOUR = """
+NEIGHBOR = """
   mov.u32 %r0, %cluster_ctarank; mov.u32 %r1, cell; add.u32 %r2, %r0, 10; st.shared.u32 [%r1], %r2;
   {before}
   xor.b32 %r3, %r0, 1; mapa.shared::cluster.u32 %r4, %r1, %r3; ld.shared::cluster.u32 %r5, [%r4];
@@ -17,30 +17,30 @@ NEIGHBOUR = """
 """
 
 
-def neighbours(before: str, after: str, seed: int = 0) -> tuple[set[str], list[int]]:
-    text = kernel(NEIGHBOUR.format(before=before, after=after), module=SHARED)
+def neighbors(before: str, after: str, seed: int = 0) -> tuple[set[str], list[int]]:
+    text = kernel(NEIGHBOR.format(before=before, after=after), module=SHARED)
     result, (out,) = run(text, np.zeros(2, np.uint32), grid=(2,), block=(1,), cluster=(2, 1, 1), seed=seed)
     return result.findings.kinds(), out.tolist()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_cta_reads_its_neighbours_shared_memory(seed: int) -> None:
-    assert neighbours(BARRIER, BARRIER, seed) == (set(), [11, 10])
+def test_a_cta_reads_its_neighbors_shared_memory(seed: int) -> None:
+    assert neighbors(BARRIER, BARRIER, seed) == (set(), [11, 10])
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_barrier_before_it_is_a_race(seed: int) -> None:
-    assert "race" in neighbours("", BARRIER, seed)[0]
+    assert "race" in neighbors("", BARRIER, seed)[0]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_barrier_after_the_other_cta_may_be_gone(seed: int) -> None:
-    assert "race" in neighbours(BARRIER, "", seed)[0]
+    assert "race" in neighbors(BARRIER, "", seed)[0]
 
 
 def test_a_relaxed_arrive_orders_nothing() -> None:
     relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"
-    assert "race" in neighbours(relaxed, BARRIER)[0]
+    assert "race" in neighbors(relaxed, BARRIER)[0]
 
 
 def test_a_barrier_that_one_cta_skips_is_a_deadlock_that_names_it() -> None:

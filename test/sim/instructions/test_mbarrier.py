@@ -111,7 +111,7 @@ AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
         "expect_tx announced 0 bytes" in mismatch.message
         and "brought 32: the phase cannot end" in mismatch.message
     )
-    assert "32 bytes came that no expect_tx announced" in deadlock.notes[0]
+    assert "32 bytes arrived without an expect_tx" in deadlock.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_only_what_malloc_gave_is_freed() -> None:
     result, _ = run(kernel(f"  mov.u64 %rd1, %rd0; {_FREE}", module=HEAP), np.zeros(1, np.uint32), block=(1,))
     (finding,) = result.findings
     assert finding.kind == "illegal"
-    assert "which malloc did not give" in finding.message
+    assert "which was not allocated by malloc" in finding.message
 
 
 def test_free_of_null_does_nothing() -> None:

@@ -1,4 +1,4 @@
-// Neighbouring accesses by element, more fragments than there are registers, swizzles that are not the best.
+// Neighboring accesses by element, more fragments than there are registers, swizzles that are not the best.
 func.func @k(%A: memref<?x?xf32>, %B: memref<?x?xf16>, %D: memref<?x?xf32>) attributes {tessera.kernel, tessera.alignment = 16 : i64} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

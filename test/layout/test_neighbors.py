@@ -62,5 +62,5 @@ def test_parts_in_other_lanes() -> None:
 
 def test_fewer_elements_than_parts() -> None:
     layout = LinearLayout({"register": [(1,)]}, [("dim0", 2)])
-    with pytest.raises(LayoutError, match="2 elements are no multiple of 4"):
+    with pytest.raises(LayoutError, match="2 elements are not a multiple of 4"):
         coarsened(layout, 4)

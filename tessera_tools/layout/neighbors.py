@@ -1,4 +1,4 @@
-"""Tiles of rank 1 whose elements are cut into equal parts, or joined with their neighbours.
+"""Tiles of rank 1 whose elements are cut into equal parts, or joined with their neighbors.
 
 source   0   1   2   3            coordinates of `refined(layout, 2)`
 parts   0 1 2 3 4 5 6 7           a thread that holds source element 2 holds parts 4 and 5, in registers
@@ -22,7 +22,7 @@ def coarsened(layout: LinearLayout, parts: int) -> LinearLayout:
     """What each coordinate is a part of: f'(…) = f(…) // parts.  `parts` is a power of two."""
     ((name, size),) = layout.outs
     if size % parts:
-        raise LayoutError(f"{size} elements are no multiple of {parts}: {layout}")
+        raise LayoutError(f"{size} elements are not a multiple of {parts}: {layout}")
     bases = {key: [(basis[0] // parts,) for basis in vectors] for key, vectors in layout.bases.items()}
     return LinearLayout(bases, [(name, size // parts)])
 
