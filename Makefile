@@ -4,6 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 FUZZ_SECONDS ?= 600
+# What `make test-fast` runs: the IR, the dialects, the text and the layouts, without the simulated GPU and ptxas.
+FAST := test/test_architecture.py test/test_diagnostics.py test/analysis test/ir test/parser test/layout test/dialects \
+  test/target test/harness
 MUTANTS ?= 200
 # Peers that `make bench` compares with, where they are not on PATH: make bench XDSL_OPT=… TILEIRAS=… BYTECODE=…
 XDSL_OPT ?=

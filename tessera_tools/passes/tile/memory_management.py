@@ -116,6 +116,18 @@ class TileMemoryManagement(Pass):
         """Choose the swizzle of each buffer, and write what the accesses cost with it."""
         predictions: dict[Operation, Wavefronts | None] = {}
         for alloc in [op for op in function.walk() if isinstance(op, tile.AllocShared)]:
+            size = alloc.res.type.num_elements * storage_bits(alloc.res.type.element) // 8
+            if size > accesses.target.max_shared_per_block:
+                # What is counted is bounded by what fits; the program is refused where shared memory is laid out.
+                context.count("unknown")
+                context.remark(
+                    alloc.location,
+                    f"the bank conflicts of its accesses are not counted: {alloc.res.type} takes {size} bytes, and "
+                    f"{accesses.target.name} has {accesses.target.max_shared_per_block} bytes of shared memory a CTA",
+                    source=self.name, rule="too-large", category="analysis", function=function.sym_name.value,
+                )  # fmt: skip
+                predictions |= dict.fromkeys(use.owner for use in alloc.res.uses)
+                continue
             found = accesses.of(alloc.res)
             unknown = next((access for access in found if access.cost is None), None)
             if unknown is not None:

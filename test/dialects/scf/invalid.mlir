@@ -103,14 +103,3 @@ func.func @reduction(%a: index, %x: f32) {
   }
   return
 }
-
-// -----
-
-func.func @switch_arguments(%i: index) {
-  // expected-error @below {{'scf.index_switch' op expects regions without arguments}}
-  "scf.index_switch"(%i) <{cases = array<i64>}> ({
-  ^bb0(%x: i32):
-    scf.yield
-  }) : (index) -> ()
-  return
-}
