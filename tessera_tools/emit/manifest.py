@@ -61,7 +61,8 @@ class TensorMap:
     `parameter` is the index of the `tensormap` parameter it goes to; `base` that of the pointer it describes.
     Each entry of `shape` and `strides` is a number, or what follows from an integer parameter:
     `{"parameter": n, "times": 2, "plus": 0}`, where 1 and 0 may be left out. Dimensions stand innermost first, as the
-    driver takes them; strides are in bytes and leave out the innermost.
+    driver takes them; strides are in bytes and leave out the innermost. The driver encodes no extent of 0: where one
+    is, the launcher describes a tensor of one zero instead, so that every box is zeros.
     """
 
     parameter: int

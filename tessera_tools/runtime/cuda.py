@@ -112,6 +112,9 @@ class CudaKernel(interface.Kernel):
         self.driver = driver
         self.function = function
 
+    def allocate(self, array: Array, name: str) -> interface.Buffer:
+        return CudaBuffer(self.driver, name, array, None)
+
     def encode(self, tensor_map: dict[str, Any]) -> bytes:
         api, given = self.driver.api, tensor_map
         name = _ELEMENTS.get(given["element"])

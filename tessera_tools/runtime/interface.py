@@ -76,11 +76,17 @@ class Buffer(ABC):
         return self.type.decode(self.array()) if self.type is not None else self.array()
 
 
+_EMPTY_BYTES = 16
+"""Bytes of the tensor map of an empty tensor: the least that a stride may be."""
+
+
 class Kernel(ABC):
     """An entry that can be launched."""
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
+        self._zeros: Buffer | None = None
+        """What the tensor maps of empty tensors point to."""
 
     @property
     def name(self) -> str:
@@ -126,7 +132,10 @@ class Kernel(ABC):
         for parameter, value in zip(wanted, args, strict=True):
             found[signature.parameters.index(parameter)] = self._argument(parameter, value)
         for tensor_map in signature.tensor_maps:
-            found[tensor_map.parameter] = self.encode(self._resolved(tensor_map, found))
+            resolved = self._resolved(tensor_map, found)
+            found[tensor_map.parameter] = self.encode(
+                resolved if all(resolved["dims"]) else self._empty(resolved)
+            )
         return [found[number] for number in range(len(signature.parameters))]
 
     def _argument(self, parameter: Parameter, value: Any) -> bytes:
@@ -166,6 +175,29 @@ class Kernel(ABC):
             "interleave": tensor_map.interleave,
             "l2_promotion": tensor_map.l2_promotion,
         }
+
+    def _empty(self, tensor_map: dict[str, Any]) -> dict[str, Any]:
+        """The tensor map of a tensor without elements, which the driver does not encode: of one element that is zero,
+        so that every box is zeros, inside of it and outside."""
+        if tensor_map["fill"] != "zeros":
+            extents = ", ".join(map(str, tensor_map["dims"]))
+            raise error(
+                None,
+                f"'{self.name}': a tensor map has dimensions ({extents}) and fills with {tensor_map['fill']}; "
+                "expected at least 1 in each",
+            )
+        if self._zeros is None:
+            self._zeros = self.allocate(np.zeros(_EMPTY_BYTES, np.uint8), "zeros of an empty tensor")
+        return {
+            **tensor_map,
+            "address": self._zeros.address,
+            "dims": (1,) * len(tensor_map["dims"]),
+            "strides": (_EMPTY_BYTES,) * len(tensor_map["strides"]),
+        }
+
+    @abstractmethod
+    def allocate(self, array: Array, name: str) -> Buffer:
+        """A buffer on this kernel's device with the bytes of an array."""
 
     @abstractmethod
     def encode(self, tensor_map: dict[str, Any]) -> bytes:

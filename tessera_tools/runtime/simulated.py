@@ -55,6 +55,9 @@ class SimulatedKernel(interface.Kernel):
         super().__init__(signature)
         self.owner = owner
 
+    def allocate(self, array: Array, name: str) -> interface.Buffer:
+        return self.owner.device.buffer(array, name)
+
     def encode(self, tensor_map: dict[str, Any]) -> bytes:
         from tessera_tools.sim.tensor_map import TensorMapError
         from tessera_tools.sim.tensor_map import tensor_map as make

@@ -129,6 +129,26 @@ def test_tensor_maps_of_the_manifest_are_encoded_by_the_driver(monkeypatch: pyte
     assert not simulated.load(ptx, manifest).kernel().launch((1,), [b, 16]).findings
 
 
+def test_the_tensor_map_of_a_tensor_without_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver encodes no extent of 0: the map is of one element, which is zero."""
+    driver = install(monkeypatch)
+    ptx = HEADER.replace("sm_80", "sm_90") + (
+        ".visible .entry k(.param .u64 a, .param .u32 m, .param .align 64 .b8 t[128])\n.reqntid 1\n{\n  ret;\n}\n"
+    )
+    parameters = (
+        Parameter("a", "ptr", 8, 0),
+        Parameter("m", "i32", 4, 8),
+        Parameter("t", "tensormap", 128, 64),
+    )
+    described = TensorMap(2, 0, "bf16", (64, {"parameter": 1}), (128,), (64, 8), (1, 1), "128B")
+    manifest = Manifest("sm_90a", "8.0", (Kernel("k", parameters, (1, 1, 1), tensor_maps=(described,)),))
+    gpu = device("cuda")
+    a = gpu.buffer(np.zeros((16, 64), np.uint16), "a", "bf16")
+    gpu.load(ptx, manifest).kernel().launch((1,), [a, 0])
+    _, _, address, dims, strides, box, *_ = driver.encoded[0]
+    assert (dims, strides, box) == ([1, 1], [16], [64, 8]) and address != a.address
+
+
 def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, devices=0)
     with pytest.raises(DiagnosticError, match="no usable GPU: cuInit failed: CUDA_ERROR_NO_DEVICE"):

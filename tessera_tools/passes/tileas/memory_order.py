@@ -36,7 +36,7 @@ def is_access(op: Operation) -> bool:
 
 def writes_memory(op: Operation) -> bool:
     """Whether an op in a chain of tokens, or one inside it, does more to global memory than read it."""
-    return any(_writes(inner) for inner in op.walk() if is_ordered(inner))
+    return any(_writes(inner) for inner in (op, *op.walk()) if is_ordered(inner))
 
 
 def _writes(op: Operation) -> bool:

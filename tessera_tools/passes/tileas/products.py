@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tensor_maps import describe, element_word
@@ -147,6 +148,13 @@ def _operands(dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder) -> tuple[Box
             dot,
             f"multiplies {types[0]} by {types[1]} into {types[2]}, which wgmma does not support",
         )
+    around = dot.parent_op
+    while around is not None and not isinstance(around, nv_tileaa.Func):
+        if not isinstance(around, scf.For):
+            raise Refusal(
+                dot, f"stands in a '{around.name}', which the consumer does not support in this version"
+            )
+        around = around.parent_op
     (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
     if m % 64 or n < 8 or k % rows[0].k:
         raise Refusal(
@@ -334,9 +342,22 @@ def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) ->
 
 
 def _check_order(load: nv_tileas.TiledLoad, dot: nv_tileas.Dot, order: MemoryOrder) -> None:
-    """Refusal where tokens order a load and a write, which a producer that runs ahead would not keep."""
-    if any(writes_memory(op) for op in order.before(load)):
-        raise Refusal(load, "is ordered after a memory write by its token")
-    for user in load.out_token.users:
-        if writes_memory(user) and user.parent is load.parent:
-            raise Refusal(load, "is ordered before a memory write by its token")
+    """Refusal where tokens order a load and a write, which a producer that runs ahead would not keep.
+
+    A write behind the product comes after the load by itself: the consumer has waited for the tile.
+    """
+    if any(not isinstance(op, nv_tileas.TiledLoad) for op in order.before(load)):
+        raise Refusal(load, "is ordered by its token after an op that is not a load of a tile")
+    function: Any = dot.parent_op
+    while not isinstance(function, nv_tileaa.Func):
+        function = function.parent_op
+    for op in function.walk():
+        if op.regions or not writes_memory(op) or load not in order.before(op):
+            continue
+        outer: Operation | None = op
+        while outer is not None and not follows(dot, outer):
+            outer = outer.parent_op
+        if outer is None:
+            raise Refusal(
+                load, f"is ordered by its token before '{op.name}', which does not follow the product"
+            )

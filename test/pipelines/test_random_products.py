@@ -1,0 +1,37 @@
+"""Random kernels of products give the same with TMA and wgmma and without, and what NumPy gives."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from programs import fresh_seed
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+from random_products import Case, check
+
+CASES = 4
+
+
+@pytest.mark.parametrize("number", range(CASES))
+def test_random_product(number: int) -> None:
+    seed = fresh_seed(f"kernel {number}: tools/random_products.py --count 1 --seed")
+    case = Case.random(np.random.default_rng(seed))
+    problem, _ = check(case, seed)
+    assert problem is None, f"{case}\n{problem}"
+
+
+@pytest.mark.parametrize("extents", [(0, 32, 64), (64, 0, 64), (64, 32, 0)])
+def test_extents_of_zero(extents: tuple[int, int, int]) -> None:
+    """A tensor map has no extent of zero; the launch makes one of an element that is zero."""
+    case = Case.of("f16", "f32", (64, 32, 32), extents, loop="none")
+    assert check(case, fresh_seed()) == (None, True)
+
+
+@pytest.mark.parametrize("extra", ["branch", "load in branch", "ordered", "joined"])
+def test_what_stays_as_it_is(extra: str) -> None:
+    case = Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra=extra)
+    assert check(case, fresh_seed()) == (None, False)
