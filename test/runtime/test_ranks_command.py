@@ -118,7 +118,7 @@ module attributes {tile.mesh = #tile.mesh<x = 2>} {
     made = run([str(path), "--ranks=2", "--arg=rand:f32:8", *COMMON])
     assert made.exit_code == 1
     assert (
-        "host.mlir:5:10: error: 'tile.alloc_shared' op is not supported in a function on the host"
+        "host.mlir:5:10: error: 'tile.alloc_shared' op is not supported in a host function"
         in made.stderr.decode()
     )
 

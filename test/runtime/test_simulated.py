@@ -129,5 +129,5 @@ def test_a_typed_scalar_must_match() -> None:
 def test_an_unknown_device_or_option() -> None:
     with pytest.raises(DiagnosticError, match="unknown device 'tpu'; expected sim or cuda"):
         device("tpu")
-    with pytest.raises(TypeError, match="no option 'sed'"):
+    with pytest.raises(TypeError, match="does not support the option 'sed'"):
         device("sim", sed=1)
