@@ -121,7 +121,7 @@ AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
         ("mbarrier.arrive.noComplete.shared::cta.b64 %rd1, [%r0], 1;", "mbarrier", "completes its phase"),
         ("mbarrier.init.shared::cta.b64 [%r0], 1;", "mbarrier", "live object"),
         ("mbarrier.arrive.shared::cta.b64 %rd1, [%r0+4];", "misaligned", "multiple of 8"),
-        ("mbarrier.inval.shared::cta.b64 [%r0]; mbarrier.arrive.shared::cta.b64 %rd1, [%r0];", "mbarrier", "has no initialized mbarrier"),
+        ("mbarrier.inval.shared::cta.b64 [%r0]; mbarrier.arrive.shared::cta.b64 %rd1, [%r0];", "mbarrier", "has no"),
         ("st.shared.u32 [%r0], 7; mbarrier.arrive.shared::cta.b64 %rd1, [%r0];", "mbarrier", "overwritten"),
         ("mbarrier.test_wait.parity.shared::cta.b64 %p0, [%r0], 2;", "mbarrier", "parity is 2"),
         (
