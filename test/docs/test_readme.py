@@ -59,5 +59,5 @@ def test_every_file_of_examples_is_told_of() -> None:
 def test_the_versions_agree() -> None:
     from tessera_tools import __version__
 
-    newest = re.search(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    newest = re.search(r"(?m)^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text("utf-8"))
     assert newest is not None and newest[1] == __version__
