@@ -19,7 +19,7 @@ def test_without_a_gpu_it_says_so_and_stops(
     install(monkeypatch, devices=0)
     monkeypatch.setattr(sys, "argv", ["compare_gpu.py"])
     assert compare_gpu.main() == 0
-    assert "nothing is compared: there is no GPU to use" in capsys.readouterr().out
+    assert "nothing is compared: no usable GPU" in capsys.readouterr().out
 
 
 def test_the_examples_are_compared_on_both(
