@@ -55,7 +55,10 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
         ("[" * 100000, "the manifest is not JSON"),
         (broken("schema", value=1), "the manifest has schema 1; expected 2"),
         (broken("schema", value=True), "the field 'schema' is true; expected a number of 0 or more"),
-        (broken("target", value=...), "the manifest: the field 'target' is missing; expected a non-empty string"),
+        (
+            broken("target", value=...),
+            "the manifest: the field 'target' is missing; expected a non-empty string",
+        ),
         (broken("target", value=""), "the field 'target' is \"\"; expected a non-empty string"),
         (broken("extra", value=1), "the manifest: unknown field 'extra'; expected only kernels, "),
         (broken("kernels", value={}), "the field 'kernels' is an object; expected a list"),
