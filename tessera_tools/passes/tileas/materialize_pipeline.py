@@ -253,7 +253,7 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
             iteration, exists = following_iteration(before, iteration, exists)
     zero = constant(before, 0)
     slots = [zero] if stages == 1 else [zero, constant(before, ahead)]
-    body = _with_carried(loop, slots if stages > 1 else [])
+    body = with_carried(loop, slots if stages > 1 else [])
     block = body.body.entry
     at = Builder.at_start(block, loop.location)
     induction = block.arguments[0]
@@ -313,7 +313,7 @@ def _issue(
     builder.insert(nv_tileas.AsyncCommitGroup())
 
 
-def _with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
+def with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
     """The loop carrying more values (their yields are the caller's to add); the body moves over."""
     if not extra:
         return loop

@@ -24,6 +24,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.products import AsyncProduct, BoxLoad, Choice, Refusal, choose
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import ALIGN
@@ -353,7 +354,7 @@ class _Kernel:
         moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
         inner = dict(state)
         if moving:
-            loop = _carrying(loop, [state[p] for p in moving])
+            loop = with_carried(loop, [state[p] for p in moving])
             for p, argument, result in zip(
                 moving, loop.iter_args[-len(moving) :], loop.results[-len(moving) :], strict=True
             ):
@@ -518,24 +519,6 @@ def _iterator() -> Any:
     from tessera_tools.ir.types import I32
 
     return _ITERATOR(I32)
-
-
-def _carrying(loop: scf.For, extra: list[Value]) -> scf.For:
-    """The loop carrying more values (their yields are the caller's to add); the body moves over."""
-    new = scf.For(
-        loop.lower, loop.upper, loop.step, [*loop.inits, *extra],
-        results=[*loop.result_types, *(v.type for v in extra)], location=loop.location,
-    )  # fmt: skip
-    new.attributes.update({k: v for k, v in loop.attributes.items() if k not in new.attributes})
-    new.body.take_blocks(loop.body)
-    for value in extra:
-        new.body.entry.add_argument(value.type, loop.location)
-    Builder.before(loop).insert(new)
-    for old, fresh in zip(loop.results, new.results, strict=False):
-        fresh.name_hint = old.name_hint
-        old.replace_all_uses_with(fresh)
-    loop.erase()
-    return new
 
 
 def _with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa.MakeMemRef:
