@@ -3,7 +3,7 @@
     Diagnostic(severity, location, message, notes)  ──emit()──▶  the current sink  ──render()──▶  text
 
 A location is anything with a `start()` that yields a `(file, line, column)` triple (lines and columns
-count from 1) or None.  Errors that stop the work travel as `DiagnosticError`; whoever owns the
+count from 1) or None.  Errors that stop the work travel as `DiagnosticError`; the owner of the
 outermost loop catches it, prints, and exits with status 1.
 """
 
@@ -48,19 +48,25 @@ class Diagnostic:
     notes: list[Diagnostic] = field(default_factory=list["Diagnostic"])
 
     def note(self, message: str, location: HasStart | None = None) -> Diagnostic:
-        """Attach a note (at this diagnostic's own place unless told) and return self."""
+        """Attach a note (at this diagnostic's own place unless given) and return self."""
         self.notes.append(Diagnostic("note", location if location is not None else self.location, message))
         return self
 
 
 @dataclass(slots=True)
 class Remark(Diagnostic):
-    """A remark with what a program that reads it sorts by: who makes it, by which rule, of what kind and function."""
+    """A remark with what a program that reads it sorts by.
+
+    source: the pass or tool that makes it; rule: the decision that it is about; category: its topic; function: the
+    kernel that it is in.
+    kind: "passed" (done), "missed" (not done, and why) or "analysis" (a fact), as in LLVM.
+    """
 
     source: str = ""
     rule: str = ""
     category: str = ""
     function: str = ""
+    kind: str = "analysis"
 
 
 class DiagnosticError(Exception):
@@ -69,6 +75,10 @@ class DiagnosticError(Exception):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__(diagnostics[0].message if diagnostics else "failed")
         self.diagnostics = list(diagnostics)
+
+    def __str__(self) -> str:
+        """Every diagnostic with its position and notes, as the commands print it without the source line."""
+        return "".join(map(render, self.diagnostics)).replace("<unknown>:0: ", "").rstrip("\n")
 
 
 class InternalFault(DiagnosticError):
@@ -175,11 +185,18 @@ def visible(text: str) -> str:
 def render(diagnostic: Diagnostic, sources: Sources | None = None, *, color: bool = False) -> str:
     """`file:line:col: error: message`, the source line and a caret, then the notes; ends with a newline."""
     place = diagnostic.location.start() if diagnostic.location is not None else None
+    if place is not None:
+        # The position of a module that is not spelled is 0:0.
+        place = (place[0], max(place[1], 1), max(place[2], 1))
     where = f"{visible(place[0].replace(chr(10), ' '))}:{place[1]}:{place[2]}: " if place else "<unknown>:0: "
     severity = diagnostic.severity + ":"
+    if isinstance(diagnostic, Remark) and diagnostic.kind != "analysis":
+        severity = f"{diagnostic.severity}[{diagnostic.kind}]:"
     if color:
         severity = f"\x1b[{_STYLES[diagnostic.severity]}m{severity}\x1b[0m"
-    rule = f" [{diagnostic.rule}]" if isinstance(diagnostic, Remark) and diagnostic.rule else ""
+    rule = ""
+    if isinstance(diagnostic, Remark):
+        rule = f" [{diagnostic.rule}]" if diagnostic.rule else ""
     text = f"{where}{severity} {visible(diagnostic.message)}{rule}\n"
     if place and sources is not None:
         line = sources.line(place[0], place[1])

@@ -16,18 +16,20 @@ import os
 import select
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = [
     "Finished",
+    "at_end",
     "end",
     "end_all",
     "end_with_parent",
     "forget",
     "fork",
+    "leave",
     "leave_nothing",
     "reap",
     "run",
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 OUTPUT_LIMIT = 16 << 20
-"""Bytes of each stream that `run` keeps unless it is told otherwise: far more than any compiler has to say."""
+"""Bytes of each stream that `run` keeps by default: far more than any compiler has to say."""
 
 _SIGKILL = 9  # signal.SIGKILL, without the import of `signal`
 _CHUNK = 1 << 16
@@ -44,6 +46,7 @@ _PR_SET_PDEATHSIG = 1
 
 _children: dict[int, bool] = {}
 """Process id of each child that has not been reaped → whether it leads a process group of its own."""
+_at_end: list[Callable[[int], None]] = []
 _leftovers: set[str] = set()
 """Files and folders that exist only while this process runs."""
 
@@ -105,6 +108,18 @@ def end_all() -> None:
                     os.unlink(os.path.join(path, name))
             (os.rmdir if os.path.isdir(path) else os.unlink)(path)
     _leftovers.clear()
+
+
+def at_end(function: Callable[[int], None]) -> None:
+    """Call the function with this process's exit status just before a command ends the process."""
+    _at_end.append(function)
+
+
+def leave(status: int) -> NoReturn:
+    """End this process at once, after the functions of `at_end`."""
+    for function in _at_end:
+        function(status)
+    os._exit(status)
 
 
 def end_with_parent(parent: int) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from run_cache import make_folder, remove_folder
 
 from harness.pytest_plugin import RunFileCollector
 from oracles import HINTS, find_tool
@@ -23,6 +24,12 @@ INPUT_FOLDERS = {"inputs", "Inputs"}
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--run-lines=shell` runs every RUN line in bash, to see whether a failure is the harness's own."""
     parser.addoption("--run-lines", choices=("auto", "shell"), default="auto", help="how RUN lines are run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder of results that the workers of this run share."""
+    if (folder := make_folder()) is not None:
+        config.add_cleanup(lambda: remove_folder(folder))
 
 
 def pytest_report_header() -> str:

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from run_cache import once_in_a_run
 
 from oracles import require_tool
+from tessera_tools.emit.driver import Compiled as Assembled
 from tessera_tools.emit.driver import Options, compile_module, compile_text
 from tessera_tools.emit.kernels import kernels_of_module
 from tessera_tools.emit.manifest import Manifest
@@ -56,7 +58,7 @@ def worker() -> Worker:
     return worker
 
 
-@functools.cache
+@once_in_a_run
 def compiled(text: str, target: str = "sm_80", level: int = 3) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
     module = parse_module(text, "program.mlir")
@@ -112,11 +114,22 @@ def run(text: str, *args: Any, **options: Any) -> list[Array]:
 def check_tools(text: str, target: str) -> None:
     """Assert that mlir-opt takes the llvm stage of a program, and ptxas its PTX. Skips where either is missing."""
     made = compiled(text, target)
-    done = subprocess.run(
-        [require_tool("mlir-opt-22")], input=made.llvm, capture_output=True, text=True, timeout=60
-    )
+    read_by_mlir_opt(made.llvm)
+    assembled(made.ptx, target)
+
+
+@once_in_a_run
+def read_by_mlir_opt(text: str) -> None:
+    """Assert that mlir-opt takes a text. Skips if mlir-opt is missing."""
+    tool = require_tool("mlir-opt-22")
+    done = subprocess.run([tool], input=text, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    compile_text(made.ptx, "ptx", Options(lookup(target), ptxas=require_tool("ptxas")))
+
+
+@once_in_a_run
+def assembled(ptx: str, target: str) -> Assembled:
+    """The cubin of PTX, with ptxas's report and warnings. Raises ToolError. Skips if ptxas is missing."""
+    return compile_text(ptx, "ptx", Options(lookup(target), until="cubin", ptxas=require_tool("ptxas")))
 
 
 # -- texts

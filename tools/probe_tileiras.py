@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the reference's verifier accepts, beside what ours does: programs of one cuda_tile op each, by the thousand.
+"""What the reference's verifier accepts, beside what ours does: programs of one op or module, by the thousand.
 
     test/dialects/cuda_tile/probes.py ──▶ program ──▶ our verifier:      accepted or an error
                                              └──▶ bytecode, unverified ──tileirdisasm──▶ accepted or an error
@@ -71,6 +71,11 @@ def sample(filter_text: str, most: int | None, seed: int) -> list[Probe]:
     """At most `most` programs of each template."""
     rng = random.Random(seed)
     return [p for t in probes.templates() if filter_text in t for p in sample_of(t, most, rng)]
+
+
+def title_of(probe: Probe) -> str:
+    """What stands for the probe's template in the list: where its last line begins."""
+    return probe.template.splitlines()[-1][:90]
 
 
 def first_error(failure: DiagnosticError) -> str:
@@ -145,9 +150,13 @@ def ask_theirs(found: list[Probe], jobs: int, compile_on: str) -> None:
         list(pool.map(lambda pair: ask(*pair), ((p, d) for p in found if (d := encoded(p)) is not None)))
 
 
-def record(found: list[Probe]) -> None:
-    """Write accepted.json: {template with its choices made: [element types accepted, separated by commas]}."""
-    accepted: dict[str, list[str]] = {}
+def record(found: list[Probe], filter_text: str) -> None:
+    """Write accepted.json: {template with its choices made: [element types accepted, separated by commas]}.
+
+    With a filter, what it leaves out stays as it was.
+    """
+    before = json.loads(RECORD.read_text())["accepted"] if filter_text else {}
+    accepted: dict[str, list[str]] = {k: v for k, v in before.items() if filter_text not in k}
     for probe in found:
         if probe.theirs == "":
             accepted.setdefault(probe.chosen, []).append(",".join(probe.elements))
@@ -187,14 +196,15 @@ def main() -> int:
         ("accepted here, refused there", [p for p in asked if not p.ours and p.theirs]),
     ):
         print(f"\n{title}: {len(group)}")
-        causes = Counter((p.template[:90], p.ours or p.theirs) for p in group)
+        causes = Counter((title_of(p), p.ours or p.theirs) for p in group)
         for (template, message), count in causes.most_common():
-            example = next(p for p in group if (p.template[:90], p.ours or p.theirs) == (template, message))
-            print(f"  {count} × {template}\n      {message}\n      {example.chosen[:200]} {example.elements}")
+            example = next(p for p in group if (title_of(p), p.ours or p.theirs) == (template, message))
+            chosen = example.chosen[-300:]
+            print(f"  {count} × {template}\n      {message}\n      {chosen} {example.elements}")
             if example.compiled is not None:
                 print(f"      tileiras: {example.compiled or 'compiles'}")
     if options.record:
-        record(found)
+        record(found, options.filter)
     return int(any(p.ours and not p.theirs for p in asked))
 
 

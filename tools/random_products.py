@@ -35,10 +35,12 @@ over the tiles of the output; in no loop; in two loops one after the other; with
 that carries the index of its tile."""
 EXTRAS = (
     *[""] * 6, "chain", "chain", "scaled", "two", "branch", "load in branch", "self", "same load", "ordered", "joined",
+    "added", "half",
 )  # fmt: skip
 """What else there is: a product of a product; an A that is computed; two products in one loop; the product in a branch;
 a load in one; B is A's tensor; one tile as both; loads after a store by their token; a store that a load's token is
-before, ahead of the product."""
+before, ahead of the product; a B that is the sum of two tiles; a product of a product by a tensor of which nothing is
+known."""
 EPILOGUES = ("bias", "bias", "relu", "relu", "cast", "in place", "sum", "assert", "print", "return")
 
 
@@ -76,7 +78,7 @@ class Case:
         loop, extra = pick(*LOOPS), pick(*EXTRAS)
         if loop in ("none", "before", "persistent", "twice") and extra not in ("", "scaled", "self"):
             extra = ""
-        if extra in ("self", "same load", "chain"):
+        if extra in ("self", "same load", "chain", "half"):
             n = k
         if extra == "same load":
             m = n = k = pick(64, 32, 128)
@@ -131,15 +133,18 @@ class Case:
         def tensor(name: str, e: str, extents: tuple[int, int], tile: tuple[int, int], t: str = "") -> Tensor:
             return Tensor(name, e, extents, tile, t, batches, assumed, True, slack)
 
-        second = (n, n) if extra == "chain" else (k, n)
-        e_extents = (N, N) if extra == "chain" else (K, N)
+        chain = extra in ("chain", "half")
+        second = (n, n) if chain else (k, n)
+        e_extents = (N, N) if chain else (K, N)
         out = "f16" if "cast" in epilogue and accumulator == "f32" else accumulator
         d = tensor("d", out, (M, N), (m, n))
         d.padding = "in place" in epilogue
+        e = tensor("e", element, e_extents, second, transposed[2])
+        e.assumed = e.assumed and extra != "half"
         return Case(
             element, accumulator, tile, extents, loop, extra, epilogue,
             tensor("a", element, (M, K), (m, k), transposed[0]), tensor("b", element, (K, N), (k, n), transposed[1]),
-            tensor("e", element, e_extents, second, transposed[2]), d, Tensor("v", "f32", (1, N), (1, n)),
+            e, d, Tensor("v", "f32", (1, N), (1, n)),
             signs, batches,
         )  # fmt: skip
 
@@ -168,7 +173,7 @@ class Case:
         used = [self.a]
         if self.extra not in ("self", "same load"):
             used.append(self.b)
-        if self.extra in ("chain", "two"):
+        if self.extra in ("chain", "half", "two", "added"):
             used.append(self.e)
         if "bias" in self.epilogue:
             used.append(self.bias)
@@ -209,6 +214,12 @@ class Case:
                 *self.d.store(f"%clean{tag}", "%x", "%y", f"%cleaned{tag}", f"%both{tag}"),
             ]
         left = a
+        if extra == "added" and self.element in ("f16", "bf16", "i8"):
+            lines += [
+                *self.e.load(f"%e{tag}", k, "%y"),
+                f"{b}plus = add{'i' if self.element == 'i8' else 'f'} {b}, %e{tag} : {self.b.type}",
+            ]
+            b = f"{b}plus"
         if extra == "scaled":
             left = f"{a}x"
             if self.element == "i8":
@@ -294,7 +305,7 @@ class Case:
     def end(self) -> list[str]:
         lines: list[str] = []
         value, acc, type = "%sum", self.accumulator, self.sum
-        if self.extra == "chain":
+        if self.extra in ("chain", "half"):
             (m, n, _), e = self.tile, self.element
             kind = f"tile<{m}x{n}x{e}>"
             if acc == "i32":

@@ -1,1 +1,1 @@
-"""What is known of a program without running it."""
+"""Static analyses of programs."""

@@ -1,4 +1,4 @@
-"""Tiled accesses to global memory: how wide one access may be, and what provably lies inside the view.
+"""Tiled accesses to global memory: their vector width, and the axes along which they are provably in bounds.
 
 make_memref %base, shape = [%m, %k], stride = [%s, 1]     contiguous_axis = 1
 addptr [%i, %j], tile 64x32 of f16                        vector_elements = 8: 16 bytes at a time
@@ -7,7 +7,7 @@ addptr [%i, %j], tile 64x32 of f16                        vector_elements = 8: 1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
@@ -21,13 +21,13 @@ WIDEST_ACCESS = 128
 
 
 def contiguous_axis(view: MakeMemRef) -> int | None:
-    """The axis along which neighbors lie side by side: the last whose stride is the constant 1."""
+    """Returns the axis along which elements are adjacent in memory: the last axis whose stride is the constant 1."""
     strides = view.strides()
     return next((axis for axis in reversed(range(len(strides))) if strides[axis] == 1), None)
 
 
 def divisor_of(item: int | Value, facts: Facts) -> int:
-    """The divisor of an extent, a stride or an offset, each a number or a value."""
+    """Returns the divisor of an extent, a stride or an offset. Each is a number or a value."""
     return facts.divisor(item) if isinstance(item, Value) else abs(item) or ZERO_DIVISOR
 
 
@@ -50,32 +50,64 @@ def vector_elements(
     divides the extent and the offset of that axis (the extent not where the tile lies inside anyway), all other
     strides, and V elements divide the base address.  V is at most the tile's extent, and 128 bits.
     """
+    return min(limit.elements for limit in vector_limits(view, offsets, tile, facts))
+
+
+class VectorLimit(NamedTuple):
+    """The limit that one fact sets on the number of elements of an access, a power of two."""
+
+    elements: int
+    why: str
+    """The fact, as a clause: "the base is not known to be a multiple of 16 bytes: add an assume"."""
+
+
+def vector_limits(
+    view: MakeMemRef, offsets: Sequence[int | Value], tile: RankedTensorType, facts: Facts
+) -> list[VectorLimit]:
+    """Everything that limits `vector_elements`, in the order in which a reader would look: the type, then facts."""
     axis = contiguous_axis(view)
     bits = storage_bits(tile.element)
-    if axis is None or bits % 8:
-        return 1
-    inside = in_bounds(view, offsets, tile.shape, facts)[axis]
-    divisors = [divisor_of(stride, facts) for i, stride in enumerate(view.strides()) if i != axis]
-    divisors.append(divisor_of(offsets[axis], facts))
-    if not inside:
-        divisors.append(divisor_of(view.extents()[axis], facts))
-    size = bits // 8
+    if bits % 8:
+        return [VectorLimit(1, f"elements have {bits} bits, less than a byte")]
+    if axis is None:
+        return [VectorLimit(1, "no dimension of the view is known to have stride 1")]
+    extent, size = tile.shape[axis], bits // 8
+    most = max(1, WIDEST_ACCESS // bits)
+    limits = [
+        VectorLimit(most, f"no access moves more than {WIDEST_ACCESS} bits"),
+        VectorLimit(
+            1 << extent.bit_length() - 1,
+            f"the tile has {extent} element{'s' if extent != 1 else ''} along dimension {axis}",
+        ),
+    ]
+
     base = facts.divisor(view.base)
-    count = 1
-    while (
-        2 * count * bits <= WIDEST_ACCESS
-        and 2 * count <= tile.shape[axis]
-        and base % (2 * count * size) == 0
-        and all(divisor % (2 * count) == 0 for divisor in divisors)
-    ):
-        count *= 2
-    return count
+    why = f"the base is not known to be a multiple of {most * size} bytes: add an assume"
+    limits.append(VectorLimit(max(1, (base & -base) // size), why))
+
+    def divided(item: int | Value, what: str) -> None:
+        """Add the limit that a stride, an offset or an extent sets, which has to be a multiple of the elements."""
+        divisor = divisor_of(item, facts)
+        why = (
+            f"{what} is not known to be a multiple of {most}: add an assume"
+            if isinstance(item, Value)
+            else f"{what} is {item}, which is not a multiple of {most}"
+        )
+        limits.append(VectorLimit(divisor & -divisor, why))
+
+    for i, stride in enumerate(view.strides()):
+        if i != axis:
+            divided(stride, f"the stride of dimension {i}")
+    divided(offsets[axis], f"the offset along dimension {axis}")
+    if not in_bounds(view, offsets, tile.shape, facts)[axis]:
+        divided(view.extents()[axis], f"the extent of dimension {axis}")
+    return limits
 
 
 def in_bounds(
     view: MakeMemRef, offsets: Sequence[int | Value], tile: Sequence[int], facts: Facts
 ) -> tuple[bool, ...]:
-    """For each axis, whether the tile provably lies inside the view along it."""
+    """Returns, for each axis, true if the tile provably lies inside the view along it."""
     found = []
     for extent, offset, size in zip(view.extents(), offsets, tile, strict=True):
         first, last = unsigned_range(offset, facts)

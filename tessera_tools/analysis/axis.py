@@ -21,8 +21,9 @@ from tessera_tools.analysis.access import WIDEST_ACCESS
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.forward import Forward
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.analysis.transfer import ZERO_DIVISOR, Fact, power_of_two, width_of
+from tessera_tools.analysis.transfer import ZERO_DIVISOR, Fact, power_of_two
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.traits import SameOperandsAndResultShape
 from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type
@@ -211,7 +212,7 @@ def _quotient(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
 
 
 def _rest(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
-    """What is left behind the multiples of `size`, where that is a power of two."""
+    """What is left after the multiples of `size`, where that is a power of two."""
     if size is None or size <= 0 or size & (size - 1):
         return _elementwise(op, axes, x)
     half = 1 << width_of(op.results[0].type) >> 1
@@ -241,7 +242,7 @@ def _shift_right(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 
 def _and(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
-    """With 2^k - 1 what is left behind the multiples of 2^k."""
+    """With 2^k - 1 what is left after the multiples of 2^k."""
     for i in (0, 1):
         mask = _number(axes.facts.fact(op.operands[i]))
         if mask is not None and mask > 0 and mask & (mask + 1) == 0:
@@ -423,28 +424,43 @@ def pointer_vector(op: Any, axes: Axes) -> tuple[int | None, int]:
     With one element at a time, the axis is the one along which addresses lie closest, on which neighboring threads
     should lie; None for a scalar, and where all that is known is nothing.
     """
+    axis, count, _ = pointer_limit(op, axes)
+    return axis, count
+
+
+def pointer_limit(op: Any, axes: Axes) -> tuple[int | None, int, str]:
+    """As `pointer_vector`, and why the access is not wider; "" where it has 128 bits."""
     pointers = op.operands[0]
     if not isinstance(pointers.type, RankedTensorType):
-        return None, 1
+        return None, 1, "it moves a single element"
     moved = op.results[0] if op.name == "nv_tileaa.load" else op.value
     bits = storage_bits(element_type(moved.type))
     size = bits // 8
+    widest = max(1, WIDEST_ACCESS // bits)
     masks = axes.of(op.mask) if op.mask is not None else (None,) * pointers.type.rank
-    best: tuple[int, int] = (1, -1)
+    best = (1, -1, "no neighbors are known to have addresses that follow one another")
     closest: tuple[int, int] | None = None
     for axis, (run, mask) in enumerate(zip(axes.of(pointers), masks, strict=True)):
         if run.length > 1 and run.step and (closest is None or abs(run.step) <= closest[0]):
             closest = (abs(run.step), axis)
         if run.step != size:
             continue
-        most = min(run.length, WIDEST_ACCESS // bits)
-        if mask is not None:
-            most = min(most, mask.length if mask.step == 0 else 1)
+        most, why = widest, ""
+        if run.length < most:
+            most = run.length
+            why = f"only {most} neighbors along dimension {axis} are known to have addresses that follow one another"
+        equal = most if mask is None else mask.length if mask.step == 0 else 1
+        if equal < most:
+            most = equal
+            why = (
+                f"the mask is not known to be the same for more than {most} neighbors along dimension {axis}"
+            )
         while most > 1 and run.cut(most).divisor % (most * size):
             most //= 2
+            why = f"the addresses are not known to be multiples of {2 * most * size} bytes: add an assume"
         if most >= best[0]:
-            best = (most, axis)
-    count, axis = best
+            best = (most, axis, why)
+    count, axis, why = best
     if count > 1:
-        return axis, count
-    return (closest[1] if closest is not None else None), 1
+        return axis, count, why
+    return (closest[1] if closest is not None else None), 1, why

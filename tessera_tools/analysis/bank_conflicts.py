@@ -1,4 +1,4 @@
-"""Accesses of shared memory by element: the wavefronts that each warp takes, counted address by address.
+"""Bank conflicts of element accesses to shared memory: the wavefronts of each warp, counted address by address.
 
     indices of 32 lanes  ──the buffer's layout──▶  byte addresses  ──count_wavefronts──▶  wavefronts, and their ideal
 
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.lane_values import WARP, LaneValues, Row
 from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.ir.interfaces import MemoryAccess
 from tessera_tools.layout import LinearLayout
 
 _BANKS = 32
@@ -37,7 +37,7 @@ class Wavefronts:
 
     @property
     def conflicts(self) -> int:
-        """Wavefronts too many."""
+        """The number of wavefronts in excess of the minimum."""
         return self.total - self.ideal
 
     def __add__(self, other: Wavefronts) -> Wavefronts:
@@ -105,7 +105,7 @@ class ElementAccess:
     cases: tuple[tuple[tuple[Row, ...], ...], ...]
 
     def wavefronts(self, memory: LinearLayout) -> list[Wavefronts]:
-        """What the access costs a block, in every case, each number once."""
+        """Returns the distinct costs of the access for a block, over all cases."""
         places = _places(memory, self.shape, self.element_bits)
         known: dict[tuple[Row, ...], Wavefronts] = {}
         found: dict[Wavefronts, None] = {}
@@ -120,12 +120,10 @@ class ElementAccess:
         return list(found)
 
 
-def element_access(op: Any, lanes: LaneValues) -> ElementAccess | None:
-    """The places of an access by element (an op with `buffer`, `indices` and perhaps `vector_width`); None where they
-    cannot be told, or are never inside the buffer."""
+def element_access(op: MemoryAccess, lanes: LaneValues) -> ElementAccess | None:
+    """Returns the places of an access by element, or None if they are not known or are never inside the buffer."""
     shape: Sequence[int] = op.buffer.type.shape
-    count = getattr(op, "vector_width", None)
-    count = 1 if count is None else count.value
+    count = op.width
     width = count * storage_bits(op.buffer.type.element) // 8
     indices = list(op.indices)
     known = lanes.cases(indices)
@@ -151,7 +149,9 @@ def _by_warp(rows: Sequence[Row]) -> list[tuple[Row, ...]]:
     ]
 
 
-def _moved_about(op: Any, lanes: LaneValues, shape: Sequence[int]) -> list[tuple[tuple[Row, ...], ...]]:
+def _moved_about(
+    op: MemoryAccess, lanes: LaneValues, shape: Sequence[int]
+) -> list[tuple[tuple[Row, ...], ...]]:
     """The cases of indices that are known up to common summands: every place in the buffer, as far as places differ."""
     known: list[Row] = []
     moves: list[Sequence[int]] = []
@@ -179,15 +179,14 @@ def _moved_about(op: Any, lanes: LaneValues, shape: Sequence[int]) -> list[tuple
     return list(cases)
 
 
-def touches_neighbors(op: Any, lanes: LaneValues) -> bool:
+def touches_neighbors(op: MemoryAccess, lanes: LaneValues) -> bool:
     """Whether the lanes of every warp access neighbors along the last dimension, between them each once and without
     gaps, whatever the parts that all threads share are.
 
-    For an access by element (`indices`, perhaps `vector_width`)."""
+    This applies to an access by element."""
     if not op.indices:
         return False
-    count = getattr(op, "vector_width", None)
-    width = 1 if count is None else count.value
+    width = op.width
     known = lanes.cases(list(op.indices))
     if known is None:
         sums = [lanes.sum(index) for index in op.indices]

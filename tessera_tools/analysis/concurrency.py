@@ -1,4 +1,4 @@
-"""What runs at the same time in one CTA, and what orders it: pipelines, as edges of release and acquire.
+"""Concurrency within a CTA: the regions that run at the same time, and the release-acquire edges that order them.
 
     producer                    consumer
     wait   %empty               wait   %full          acquires what the producer released
@@ -14,10 +14,13 @@ edge must lead back.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.core import Operation, Region
 from tessera_tools.ir.effects import Completion, Kind
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import RegionsRunTogether
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def unit_of(op: Operation) -> Region | None:
-    """The innermost of regions that run together which an op stands in; None outside of all."""
+    """Returns the innermost enclosing region that runs concurrently with others; None if there is none."""
     block = op.parent
     while block is not None and block.parent is not None:
         region = block.parent
@@ -45,7 +48,7 @@ def run_together(a: Operation, b: Operation) -> bool:
 
 
 def units_of(op: Operation) -> list[Region]:
-    """The units around an op, from the inside."""
+    """Returns the units around an op, innermost first."""
     found: list[Region] = []
     unit = unit_of(op)
     while unit is not None and unit.parent is not None:
@@ -60,7 +63,10 @@ class Phases:
     def __init__(self, steps: dict[Operation, Step]) -> None:
         self.arrivals: list[Access] = []
         self.waits: list[Access] = []
-        for step in steps.values():
+        self.group_waits: list[tuple[Operation, Completion]] = []
+        """Waits for copies or products by the number of their groups."""
+        for op, step in steps.items():
+            self.group_waits += [(op, by) for by in step.waits]
             for access in step.accesses:
                 if access.kind is Kind.ARRIVE:
                     self.arrivals.append(access)
@@ -83,10 +89,9 @@ class Phases:
             # Only threads of the unit itself arrive for it.
             found = {
                 arrival.barrier
-                for arrival in self.arrivals
-                if _arrives_for(arrival, access)
-                and unit_of(access.op) is unit_of(wait.op) is unit_of(arrival.op)
-                and follows(access.op, arrival.op)
+                for arrival in self._arrivals_after(access)
+                if unit_of(access.op) is unit_of(wait.op) is unit_of(arrival.op)
+                and not _has_stages(arrival.barrier[0])
                 and (
                     _precedes(arrival.op, wait.op)
                     or any(loop.is_ancestor_of(arrival.op) for loop in access.loops)
@@ -95,7 +100,7 @@ class Phases:
         return any(phase == wait.barrier or (phase, wait.barrier) in self.passed_on for phase in found)
 
     def ordered(self, a: Access, b: Access) -> bool:
-        """Whether two accesses of different units never happen at the same time."""
+        """Returns true if two accesses of different units never happen at the same time."""
         there, back = self._released(a) & self._acquired(b), self._released(b) & self._acquired(a)
         if _repeated(a.op) and _repeated(b.op):
             return bool(there and back)
@@ -105,25 +110,37 @@ class Phases:
         """The phases that complete after an access."""
         if access.completion is Completion.MBARRIER and access.in_flight:
             return {access.barrier}
-        return {
-            arrival.barrier
-            for arrival in self.arrivals
-            if _arrives_for(arrival, access) and follows(access.op, arrival.op)
-        }
+        return {arrival.barrier for arrival in self._arrivals_after(access)}
+
+    def _arrivals_after(self, access: Access) -> Iterator[Access]:
+        """The arrivals that come when an access before them is over: with the copies of its kind, or after a wait for
+        them."""
+        done = [access.op]
+        if access.in_flight:
+            done = [op for op, by in self.group_waits if by is access.completion and follows(access.op, op)]
+        for arrival in self.arrivals:
+            if arrival.completion is not Completion.MBARRIER:
+                over = arrival.completion is access.completion and follows(access.op, arrival.op)
+            else:
+                over = any(follows(op, arrival.op) for op in done)
+            if over:
+                yield arrival
 
     def _acquired(self, access: Access) -> set[Any]:
         """The phases that have been waited for before an access."""
         return {wait.barrier for wait in self.waits if _precedes(wait.op, access.op)}
 
 
-def _arrives_for(arrival: Access, access: Access) -> bool:
-    """Whether an arrival comes when an access before it is over: with the copies of its kind, if it is one."""
-    by = Completion.MBARRIER if not access.in_flight else access.completion
-    return arrival.completion is by
+def _has_stages(made: Any) -> bool:
+    """Whether a pipeline or a buffer of mbarriers has several stages: who waits for one may not have come behind an
+    arrival at another."""
+    if isinstance(made, nv_tileas.CreatePipeline):
+        return made.stages.value > 1
+    return isinstance(made, nv_tileas.AllocTensor) and made.res.type.stages > 1
 
 
 def follows(first: Operation, then: Operation) -> bool:
-    """Whether an op runs each time after another one has run: it stands behind it, in its block or in one around."""
+    """Whether an op runs each time after another one has run: it stands after it, in its block or in one around."""
     outer: Operation | None = first
     while outer is not None and outer.parent is not then.parent:
         outer = outer.parent_op
@@ -139,11 +156,11 @@ def _precedes(first: Operation, then: Operation) -> bool:
 
 
 def _repeated(op: Operation) -> bool:
-    """Whether an op may run several times in its unit."""
+    """Returns true if an op may run several times in its unit."""
     unit = unit_of(op)
     around = op.parent_op
     while around is not None and unit is not None and around is not unit.parent:
-        if getattr(around, "is_loop", False):
+        if isinstance(around, LoopLike):
             return True
         around = around.parent_op
     return False

@@ -1,4 +1,4 @@
-"""Which values differ between the threads of a block.
+"""Divergence analysis: the values that differ between the threads of a block.
 
 %t = tile.thread_id                       differs
 %x = tile.load_shared %s[%t]              differs: each thread loads for itself
@@ -38,7 +38,7 @@ def divergent_values(function: Operation) -> set[Value]:
 
 
 def differs(op: Operation, divergent: set[Value]) -> bool:
-    """Whether threads go different ways at a loop or branch."""
+    """Returns true if the threads of a block may diverge at a loop or branch."""
     if isinstance(op, scf.For):
         return any(v in divergent for v in (op.lower, op.upper, op.step))
     if isinstance(op, scf.While):
@@ -48,7 +48,7 @@ def differs(op: Operation, divergent: set[Value]) -> bool:
 
 
 def _differing(op: Any, known: Callable[[Value], bool]) -> list[Value]:
-    """The values that an op gives, or its body begins with, that differ by thread."""
+    """Returns the divergent results and block arguments of an op."""
     if isinstance(op, _BY_THREAD) or op.name.startswith(_REGISTERS):
         return list(op.results)
     if isinstance(op, scf.For):

@@ -31,7 +31,7 @@ class Equalities:
         self.facts = Facts()
 
     def is_extent(self, at: Operation, number: Value | int, tensor: Value, axis: int) -> bool:
-        """Whether a number is a tensor's extent along an axis."""
+        """Returns true if a number is a tensor's extent along an axis."""
         wanted, found = _extent(tensor, axis), {self.name(number)}
         pairs = list(self._assumed(at))
         while wanted not in found:
@@ -57,7 +57,7 @@ class Equalities:
         return fact.lower if fact is not None and fact.lower == fact.upper else value
 
     def _assumed(self, at: Operation) -> Iterator[frozenset[Hashable]]:
-        """The pairs of names that are one where an op stands."""
+        """Yields the pairs of names that are assumed equal at an op."""
         here: Operation | None = at
         while here is not None and here.parent is not None:
             for op in here.parent:

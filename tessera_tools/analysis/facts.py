@@ -38,7 +38,7 @@ class Facts(Forward[Fact]):
         return None if found == limits(value.type)[1] else found
 
     def fact(self, value: Value) -> Fact:
-        """All that is known of a value."""
+        """Returns all known facts of a value."""
         return self.of(value)
 
     # -- the analysis
@@ -67,7 +67,7 @@ class Facts(Forward[Fact]):
         return join(a, b)
 
     def widen(self, claim: Fact, found: Fact, value: Value) -> Fact:
-        """A bound that moves at all is given up."""
+        """Drops any bound that changes."""
         low, high = limits(value.type)
         return Fact(
             math.gcd(claim.divisor, found.divisor),

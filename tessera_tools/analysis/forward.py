@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.flow import flow_of
+from tessera_tools.ir.interfaces import LoopLike
 
 _DEEPEST_LOOP = 4
 """Loops within loops whose carried values are followed; each level multiplies the work."""
@@ -33,11 +34,11 @@ class Forward(Generic[Known]):
     # -- what an analysis says
 
     def tracks(self, value: Value) -> bool:
-        """Whether anything may be known of a value of this type."""
+        """Returns true if the analysis tracks values of this type."""
         raise NotImplementedError
 
     def unknown(self, value: Value) -> Known:
-        """What is known of any value of this type."""
+        """Returns the facts that hold for every value of this type."""
         raise NotImplementedError
 
     def has_rule(self, op: Operation) -> bool:
@@ -45,7 +46,7 @@ class Forward(Generic[Known]):
         raise NotImplementedError
 
     def needs(self, op: Operation) -> Sequence[Value]:
-        """The operands that the op's rule asks about."""
+        """Returns the operands that the op's rule needs."""
         return op.operands
 
     def transfer(self, value: Value, op: Operation, operands: Sequence[Known | None]) -> Known | None:
@@ -53,7 +54,7 @@ class Forward(Generic[Known]):
         raise NotImplementedError
 
     def join(self, a: Known, b: Known) -> Known:
-        """What holds of a value that is one of two."""
+        """Returns the facts that hold for both of two values."""
         raise NotImplementedError
 
     def widen(self, claim: Known, found: Known, value: Value) -> Known:
@@ -129,7 +130,7 @@ class Forward(Generic[Known]):
 
     def _carried(self, holder: Any) -> dict[Value, list[Value]]:
         """Of a loop, what its carried values may take, each with the initial value first; else nothing."""
-        arguments = holder.iter_args if getattr(holder, "is_loop", False) else ()
+        arguments = holder.iter_args if isinstance(holder, LoopLike) else ()
         return {argument: found for argument in arguments if (found := self._sources(argument, holder))}
 
     def _compute(self, value: Value) -> Known:

@@ -196,15 +196,15 @@ class _Extents:
                 continue
             extents = [None if n == DYNAMIC else 1 << (n - 1).bit_length() for n in matrix.type.shape]
             missing = fragment.type.rank - len(extents)
-            said: Extents = (None,) * missing + tuple(extents)
-            before = self.known.get(root, (None,) * len(said))
-            if any(a is not None and b is not None and a != b for a, b in zip(before, said, strict=True)):
+            padded: Extents = (None,) * missing + tuple(extents)
+            before = self.known.get(root, (None,) * len(padded))
+            if any(a is not None and b is not None and a != b for a, b in zip(before, padded, strict=True)):
                 if self.partly:
                     continue
                 raise op.error(
-                    f"moves a tile of {_text(said)}, but its fragment is part of one of {_text(before)}"
+                    f"moves a tile of {_text(padded)}, but its fragment is part of one of {_text(before)}"
                 )
-            self.known[root] = tuple(b if a is None else a for a, b in zip(before, said, strict=True))
+            self.known[root] = tuple(b if a is None else a for a, b in zip(before, padded, strict=True))
         self.spread()
         for op in ops:
             fragment = op.value if isinstance(op, tile.StoreGlobal) else op.dest

@@ -1,11 +1,11 @@
-"""Where the threads of a CTA must wait for each other: membar analysis over structured control flow.
+"""Placement of barriers between the threads of a CTA: membar analysis over structured control flow.
 
     pending:  every access since the last barrier          at a barrier           nothing is pending
                                                             at an access           a conflict? → a barrier before it
                                                             at a loop              again, with what its end leaves
 
 What an op accesses, and which accesses conflict, is said by the level of IR that the analysis runs on: a subclass of
-`Hazards` (`passes/tileas/barriers.py`, `passes/tile/hazards.py`).  A copy under way writes when its group is waited
+`Hazards` (`passes/tileas/barriers.py`, `passes/tile/hazards.py`).  A copy in flight writes when its group is waited
 for, by groups as `cp.async` counts them (PTX ISA, "cp.async.wait_group").
 
 A barrier stands as late as it can, but before every loop that its reasons lie outside of.  In the end no barrier is
@@ -23,6 +23,7 @@ from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.core import Block, Builder, Operation
 from tessera_tools.ir.effects import NO_EFFECT, Completion, Effect, Kind, MemoryEffects, Reach, Resource
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import OneRegionRuns, RegionsRunTogether
 
 
@@ -36,7 +37,7 @@ class Access:
     first: int = 0
     end: int = 0
     completion: Completion = Completion.AT_ONCE
-    """Of a copy under way: what it is complete by.  Of an arrival by groups: it comes when copies are complete."""
+    """Of a copy in flight: what it is complete by.  Of an arrival by groups: it comes when copies are complete."""
     reach: Reach = Reach.TOGETHER
     buffer: Any = None
     """What is accessed, as the level of IR names it; None for scratch and global memory of nv_tileas."""
@@ -45,7 +46,7 @@ class Access:
     loops: frozenset[Operation] = frozenset()
     """The loops around the op in an earlier iteration of which it was made."""
     groups: int = 0
-    """Of a copy under way: the groups committed since it began, its own among them; no more than `MOST_GROUPS`."""
+    """Of a copy in flight: the groups committed since it began, its own among them; no more than `MOST_GROUPS`."""
 
     @classmethod
     def of(
@@ -61,7 +62,7 @@ class Access:
 
     @property
     def in_flight(self) -> bool:
-        return self.kind is Kind.WRITE and self.completion is not Completion.AT_ONCE
+        return self.kind in (Kind.READ, Kind.WRITE) and self.completion is not Completion.AT_ONCE
 
     @property
     def is_global(self) -> bool:
@@ -73,7 +74,7 @@ class Access:
         the program do."""
         return self.is_global and self.reach is Reach.BY_THREAD
 
-    def landed(self) -> Access:
+    def completed(self) -> Access:
         """The same access when it is complete."""
         return replace(self, completion=Completion.AT_ONCE, groups=0)
 
@@ -85,7 +86,7 @@ class Access:
         """The same access as the next iteration of a loop sees it."""
         return replace(self, loops=self.loops | {loop}) if loop.is_ancestor_of(self.op) else self
 
-    def behind(self, loop: Operation) -> Access:
+    def after_loop(self, loop: Operation) -> Access:
         """The same access as what follows a loop sees it."""
         return replace(self, loops=self.loops - {loop}) if loop in self.loops else self
 
@@ -97,38 +98,42 @@ class Step:
     accesses: tuple[Access, ...] = ()
     own_barrier: bool = False
     """Whether the op has barriers of its own."""
-    behind: tuple[Access, ...] = ()
-    """With barriers of its own: the accesses that may be behind the last one."""
+    after_barriers: tuple[Access, ...] = ()
+    """With barriers of its own: the accesses that may be after the last one."""
     effects: MemoryEffects = NO_EFFECT
     """As the op declares them."""
 
     @property
     def is_barrier(self) -> bool:
-        """Whether the op is a barrier of all threads: it arrives, and waits."""
+        """Returns true if the op is a barrier of all threads, which arrives and waits."""
         return self.effects.kinds >= _BARRIER and all(
             effect.resource is Resource.BARRIER and effect.on is None for effect in self.effects.own
         )
 
     @property
     def commits(self) -> list[Completion]:
-        """By what the groups that the op commits are complete."""
-        return [
-            e.completion
-            for e in self.effects.own
-            if e.kind is Kind.ARRIVE and e.completion in GROUPS and e.on is None
-        ]
+        """Returns the kinds of completion of the groups that the op commits."""
+        return commits(self.effects)
 
     @property
     def waits(self) -> dict[Completion, int]:
-        """How many groups may be incomplete behind the op (behind the group that it commits, if it does)."""
-        return {
-            e.completion: e.pending
-            for e in self.effects.own
-            if e.kind is Kind.WAIT and e.completion in GROUPS
-        }
+        """How many groups may be incomplete after the op (after the group that it commits, if it does)."""
+        return waits(self.effects)
 
 
-GROUPS = (Completion.GROUP, Completion.BULK, Completion.WGMMA)
+def commits(effects: MemoryEffects) -> list[Completion]:
+    """Returns the kinds of completion of the groups that an op commits."""
+    return [
+        e.completion for e in effects.own if e.kind is Kind.ARRIVE and e.completion in GROUPS and e.on is None
+    ]
+
+
+def waits(effects: MemoryEffects) -> dict[Completion, int]:
+    """How many groups of each kind may be incomplete after an op."""
+    return {e.completion: e.pending for e in effects.own if e.kind is Kind.WAIT and e.completion in GROUPS}
+
+
+GROUPS = (Completion.GROUP, Completion.BULK, Completion.BULK_READ, Completion.WGMMA)
 """What is waited for by a number of groups."""
 _BARRIER = frozenset((Kind.ARRIVE, Kind.WAIT))
 MOST_GROUPS = 16
@@ -173,18 +178,18 @@ class Hazards:
     # -- what a level of IR says
 
     def accesses_of(self, op: Operation) -> list[Access]:
-        """What an op accesses of the memory that threads share, from the effects that it declares."""
+        """Returns the accesses of an op to memory that threads share, from the effects that it declares."""
         raise AssertionError(f"{type(self).__name__} does not say where accesses lie")
 
     def step_of(self, op: Operation) -> Step | None:
-        """What an op does to what is pending; None if nothing."""
+        """Returns the effect of an op on the pending accesses; None if it has none."""
         accesses = tuple(self.accesses_of(op))
         effects = op.effects() or NO_EFFECT
         synchronizes = any(effect.kind in _BARRIER for effect in effects.own)
         return Step(accesses, effects=effects) if accesses or synchronizes else None
 
     def conflict(self, earlier: Access, later: Access) -> bool:
-        """Whether threads that make one access may have to wait for threads that make the other."""
+        """Returns true if the two accesses may conflict, so that a barrier may be needed between them."""
         raise AssertionError(f"{type(self).__name__} does not say what conflicts")
 
     def new_barrier(self, place: Operation) -> Operation:
@@ -192,18 +197,18 @@ class Hazards:
         raise AssertionError(f"{type(self).__name__} does not say what a barrier is")
 
     def place(self, op: Operation, reasons: list[Access]) -> Operation:
-        """Before which op to order an access behind its reasons: the outermost loop around it that no reason lies in,
+        """Before which op to order an access after its reasons: the outermost loop around it that no reason lies in,
         nor the wait for one; the op itself if there is none."""
-        landed = {(access.op, access.buffer) for access in reasons if not access.in_flight}
+        completed = {(access.op, access.buffer) for access in reasons if not access.in_flight}
         place = op
         around = op.parent_op
         while around is not None and around is not self.function:
             before = self.before.get(around, _NONE)
             if any(around.is_ancestor_of(access.op) for access in reasons) or any(
-                access.in_flight and (access.op, access.buffer) in landed for access in before
+                access.in_flight and (access.op, access.buffer) in completed for access in before
             ):
                 break
-            if getattr(around, "is_loop", False) or around.has_trait(RegionsRunTogether):
+            if isinstance(around, LoopLike) or around.has_trait(RegionsRunTogether):
                 place = around
             around = around.parent_op
         return place
@@ -211,12 +216,12 @@ class Hazards:
     # -- barriers
 
     def complete(self) -> None:
-        """Insert the barriers that are missing."""
+        """Inserts the missing barriers."""
         while not self.walk(inserting=True):
             pass
 
     def reduce(self) -> int:
-        """Erase the barriers without which there is no conflict either, the innermost first; how many."""
+        """Erases redundant barriers, innermost first. Returns the number of erased barriers."""
         removed = 0
         self.walk()
         for barrier in sorted(self.barriers(), key=depth, reverse=True):
@@ -226,8 +231,12 @@ class Hazards:
         return removed
 
     def barriers(self) -> list[Operation]:
-        """The barriers of the function, in order."""
-        return [op for op in self.function.walk() if op in self.effects and self.effects[op].is_barrier]
+        """The ops of the function that are nothing but a barrier, in order."""
+        return [
+            op
+            for op in self.function.walk()
+            if op in self.effects and self.effects[op].is_barrier and not op.regions
+        ]
 
     def add(self, op: Operation) -> None:
         """Take note of an op."""
@@ -280,7 +289,7 @@ class Hazards:
         pending: Pending | None = known.get(op)
         try:
             while here is not None and pending is not None and (here is op or known.get(here) != pending):
-                pending = self.behind(here, pending)
+                pending = self.after_op(here, pending)
                 here = here.next_op
         except Conflict:
             self.before = known
@@ -312,15 +321,15 @@ class Hazards:
     # -- control flow
 
     def block(self, block: Block, pending: Pending | None) -> Pending | None:
-        """What is pending behind a block; None where its end is never reached."""
+        """Returns the accesses pending after a block; None if its end is unreachable."""
         for op in list(block):
             if pending is None:
                 return None
-            pending = self.behind(op, pending)
+            pending = self.after_op(op, pending)
         return pending
 
-    def behind(self, op: Operation, pending: Pending) -> Pending | None:
-        """What is pending behind an op; None where control does not come there."""
+    def after_op(self, op: Operation, pending: Pending) -> Pending | None:
+        """Returns the accesses pending after an op; None if the point after it is unreachable."""
         if isinstance(op, nv_tileaa.Return):
             return None
         if isinstance(op, nv_tileaa.Break | nv_tileaa.Continue):
@@ -334,14 +343,14 @@ class Hazards:
             pending = self.step(op, pending)
         if op not in self.around:
             return pending
-        if getattr(op, "is_loop", False):
+        if isinstance(op, LoopLike):
             return self.loop(op, pending)
         if op.has_trait(RegionsRunTogether):
             return self.together(op, pending)
         return self.branch(op, pending) if op.has_trait(OneRegionRuns) else self.anyhow(op, pending)
 
     def anyhow(self, op: Operation, pending: Pending) -> Pending | None:
-        """The regions may run in any order, any number of times: nothing is known of the op."""
+        """Handles an op without known control flow: its regions may run in any order, any number of times."""
         while True:
             after = pending
             for region in op.regions:
@@ -352,7 +361,7 @@ class Hazards:
             pending = after
 
     def together(self, op: Operation, pending: Pending) -> Pending | None:
-        """All regions run at the same time; the op ends when all have."""
+        """Handles an op whose regions all run at the same time. The op ends when all of them have ended."""
         after = pending
         for region in op.regions:
             if region.blocks:
@@ -367,18 +376,17 @@ class Hazards:
                 access
                 for inner in region.walk()
                 if inner in self.effects
-                for access in (*self.effects[inner].accesses, *self.effects[inner].behind)
+                for access in (*self.effects[inner].accesses, *self.effects[inner].after_barriers)
             ]
             for region in op.regions
         ]
         for number, mine in enumerate(made):
             for others in made[number + 1 :]:
                 for a, b in product(mine, others):
-                    if self.conflict(a.landed(), b.landed()) and not self.phases.ordered(a, b):
+                    if self.conflict(a.completed(), b.completed()) and not self.phases.ordered(a, b):
                         failure = b.op.error(
-                            "accesses memory that a region accesses which runs at the same time, and no pipeline "
-                            "orders them; expected each to arrive at a barrier after its access, and the other to "
-                            "wait for it before"
+                            "accesses memory that a concurrent region also accesses, and no pipeline orders the two "
+                            "accesses; expected a pipeline or an mbarrier between them"
                         )
                         failure.diagnostics[0].note("see the other access here", a.op.location)
                         raise failure
@@ -392,7 +400,7 @@ class Hazards:
         return after
 
     def loop(self, op: Operation, pending: Pending) -> Pending | None:
-        """The regions run one behind the other, again and again; what is pending where they start only grows."""
+        """The regions run one after the other, again and again; what is pending where they start only grows."""
         head = pending
         while True:
             self.breaks.pop(op, None)
@@ -410,12 +418,12 @@ class Hazards:
                 break
             head |= back
         after = self.breaks.get(op) if isinstance(op, nv_tileaa.Loop) else left
-        return None if after is None else frozenset(access.behind(op) for access in after)
+        return None if after is None else frozenset(access.after_loop(op) for access in after)
 
     # -- accesses
 
     def step(self, op: Operation, pending: Pending) -> Pending:
-        """What is pending behind an op."""
+        """Returns the accesses pending after an op."""
         effects = self.effects[op]
         if effects.is_barrier:
             return pending if op is self.ignored else after_barrier(op, pending)
@@ -426,25 +434,30 @@ class Hazards:
         if reasons:
             if not self.inserting:
                 raise Conflict
-            pending = self.order_behind(op, reasons, pending)
+            pending = self.order_after(op, reasons, pending)
         if not effects.own_barrier:
-            return pending | set(effects.accesses)
-        return after_barrier(op, pending) | set(effects.behind)
+            # An op that commits a group puts what it has begun itself into it.
+            return pending | {
+                a.committed() if a.completion in effects.commits else a for a in effects.accesses
+            }
+        return after_barrier(op, pending) | set(effects.after_barriers)
 
     def completed(self, op: Operation, step: Step, pending: Pending) -> Pending:
-        """What is pending when an op has committed groups and waited."""
+        """Returns the accesses pending after an op has committed groups and waited."""
         for by in step.commits:
             pending = frozenset(a.committed() if a.completion is by else a for a in pending)
         if op is self.ignored:
             return pending
         for by, most in step.waits.items():
-            pending = frozenset(a.landed() if a.completion is by and a.groups > most else a for a in pending)
+            pending = frozenset(
+                a.completed() if a.completion is by and a.groups > most else a for a in pending
+            )
         for wait in step.accesses:
             if wait.kind is Kind.WAIT:
                 pending = frozenset(a for a in pending if not self.phases.is_over(a, wait))
         return pending
 
-    def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
+    def order_after(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
         """Insert a barrier; what is pending before the op now.  Restart if it stands before something walked."""
         place = self.place(op, reasons)
         self.inserted += 1
@@ -455,7 +468,7 @@ class Hazards:
 
 
 def depth(op: Operation) -> int:
-    """How many ops stand around an op."""
+    """Returns the number of ops that enclose an op."""
     found = 0
     while op.parent_op is not None:
         op = op.parent_op
@@ -464,14 +477,14 @@ def depth(op: Operation) -> int:
 
 
 def after_barrier(op: Operation, pending: Pending) -> Pending:
-    """What is pending behind a barrier that stands before an op: copies that are under way stay so, and so does what
+    """What is pending after a barrier that stands before an op: copies that are in flight stay so, and so does what
     threads did that are not at the barrier."""
     unit = unit_of(op)
     return frozenset(a for a in pending if a.in_flight or (unit is not None and unit not in units_of(a.op)))
 
 
 def _either(a: Pending | None, b: Pending | None) -> Pending | None:
-    """What may be pending where two ways meet."""
+    """Returns the accesses that may be pending where two control-flow paths join."""
     if a is None or b is None:
         return b if a is None else a
     return a | b

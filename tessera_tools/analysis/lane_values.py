@@ -1,4 +1,4 @@
-"""What the threads of a block compute from their numbers, thread by thread.
+"""Symbolic evaluation, thread by thread, of the values that a block computes from thread numbers.
 
     %r = arith.remui %thread_id, 8        0 1 2 … 7 0 1 …                               known for every thread
     %i = arith.addi %r, %k                0 1 2 … 7 0 1 …, plus what %k is              known up to a common summand
@@ -24,7 +24,7 @@ from tessera_tools.ir.core import BlockArgument, Operation, Value
 
 WARP = 32
 _MOST_CASES = 128
-"""Combinations of iterations of loops that are looked at one by one."""
+"""The maximum number of combinations of loop iterations to enumerate."""
 
 
 def _divided(a: int, b: int) -> int:
@@ -237,7 +237,7 @@ def iterations(value: Value) -> Sequence[int] | None:
 
 
 def trips(op: Operation) -> int:
-    """How often an op runs: the product of the iterations of the loops around it, each 8 where it is not known."""
+    """Returns the trip count of an op: the product over its enclosing loops, with 8 for each unknown count."""
     count = 1
     for loop in loops_around(op):
         known = iterations(loop.body.entry.arguments[0])
@@ -246,7 +246,7 @@ def trips(op: Operation) -> int:
 
 
 def loops_around(op: Operation) -> Iterator[Any]:
-    """The loops that an op is in, the innermost first."""
+    """Yields the loops around an op, innermost first."""
     around = op.parent_op
     while around is not None:
         if isinstance(around, scf.For):

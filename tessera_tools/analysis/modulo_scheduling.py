@@ -1,4 +1,4 @@
-"""Iterative modulo scheduling: when each operation of a loop starts, so that iterations overlap as much as they can.
+"""Iterative modulo scheduling: start cycles of a loop's operations, so that iterations overlap as much as possible.
 
     operations with reserved resources ┐
                                        ├─ schedule() ─▶ interval II, a start cycle for each operation
@@ -25,6 +25,8 @@ __all__ = [
     "Reservations",
     "Schedule",
     "SchedulingError",
+    "conflicts",
+    "delayed",
     "recurrence_bound",
     "resource_bounds",
     "schedule",
@@ -35,7 +37,7 @@ ATTEMPTS = 24
 
 
 class SchedulingError(ValueError):
-    """The dependences of one iteration form a circle."""
+    """The dependences of one iteration form a cycle."""
 
 
 Reservations = Mapping[str, int]
@@ -73,7 +75,7 @@ class Schedule:
 
     @property
     def limited_by(self) -> str:
-        """What sets the bound: a resource, or "recurrence"."""
+        """The limiting factor: a resource, or "recurrence"."""
         busiest = max(self.resources, key=lambda name: self.resources[name], default="recurrence")
         return busiest if self.resources and self.resources[busiest] >= self.recurrence else "recurrence"
 
@@ -87,7 +89,7 @@ class Schedule:
 
     @property
     def stages(self) -> int:
-        """How many iterations are in flight."""
+        """The number of iterations in flight."""
         return max((self.stage(n) for n in range(len(self.cycles))), default=0) + 1
 
     def depth(self, dependence: Dependence, held: int = 0) -> int:
@@ -160,6 +162,47 @@ def schedule(
             first -= first % interval
             return Schedule(interval, tuple(cycle - first for cycle in cycles), resources, recurrence)
         interval += max(1, interval // 64)
+
+
+def delayed(
+    found: Schedule,
+    operations: Sequence[Reservations],
+    dependences: Sequence[Dependence],
+    movable: Sequence[int],
+) -> Schedule:
+    """The schedule with operations moved to the latest cycle that their users and resources allow, so that values live
+    as briefly as they can; operations without users stay."""
+    attempt = _Attempt(operations, dependences, found.interval)
+    attempt.placed = dict(enumerate(found.cycles))
+    for number in sorted(movable, key=lambda n: (-found.cycles[n], -n)):
+        ends = [
+            attempt.placed[one.target] + found.interval * one.distance - one.latency
+            for one in attempt.outgoing[number]
+            if one.target != number
+        ]
+        start = attempt.placed.pop(number)
+        cycle = min(ends, default=start)
+        while cycle > start and (step := attempt.overlap_before(number, cycle)):
+            cycle -= step
+        attempt.placed[number] = max(cycle, start)
+    return Schedule(
+        found.interval,
+        tuple(attempt.placed[n] for n in range(len(operations))),
+        found.resources,
+        found.recurrence,
+    )
+
+
+def conflicts(found: Schedule, operations: Sequence[Reservations], among: Sequence[int]) -> bool:
+    """Whether a reservation of some operations meets one of another operation."""
+    attempt = _Attempt(operations, (), found.interval)
+    attempt.placed = dict(enumerate(found.cycles))
+    for number in among:
+        start = attempt.placed.pop(number)
+        if attempt.overlap_before(number, start):
+            return True
+        attempt.placed[number] = start
+    return False
 
 
 class _Attempt:
@@ -236,6 +279,20 @@ class _Attempt:
             step = self._meets(operation, cycle, other, start)
             if step:
                 return step
+        return 0
+
+    def overlap_before(self, operation: int, cycle: int) -> int:
+        """0 if the operation fits at `cycle`, else how many cycles earlier it no longer meets a reservation."""
+        for other, start in self.placed.items():
+            for resource, mine in self.operations[operation].items():
+                theirs = self.operations[other].get(resource, 0)
+                if not mine or not theirs:
+                    continue
+                ahead = (cycle - start) % self.interval
+                if ahead < theirs:
+                    return ahead + mine
+                if self.interval - ahead < mine:
+                    return mine - (self.interval - ahead)
         return 0
 
     def _meets(self, operation: int, cycle: int, other: int, start: int) -> int:

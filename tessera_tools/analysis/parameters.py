@@ -1,4 +1,4 @@
-"""What a launcher can compute before the kernel runs: numbers that follow from the kernel's parameters.
+"""Values that a launcher can compute before the kernel runs, as expressions of the kernel's parameters.
 
 %m = nv_tileaa.assume %arg1         arg1
 %s = arith.muli %arg2, %c2          2 · arg2
@@ -32,7 +32,7 @@ class Expression:
 
 
 def expression_of(value: Value | int) -> Expression | None:
-    """A number as an expression of a parameter of the function around it; None if it is none."""
+    """Returns a number as an expression of a parameter of the enclosing function; None if it is not one."""
     if isinstance(value, int):
         return Expression(None, 0, value)
     if isinstance(value, BlockArgument):
@@ -56,7 +56,7 @@ def _combined(op: Any, a: Expression | None, b: Expression | None) -> Expression
         return None
     if a.parameter is None:
         a, b = b, a
-    # The launcher computes without a bound: only what cannot wrap is the same there.
+    # The launcher computes with unbounded integers. Its result is the same only if the expression cannot wrap.
     if b.parameter is not None or (a.parameter is not None and op.attributes.get("overflowFlags") is None):
         return None
     return a.scaled(b.plus) if op.name == "arith.muli" else a.moved(b.plus)

@@ -1,4 +1,4 @@
-"""How tensors are cut along the axes of a mesh, and by which exchanges one way becomes another.
+"""Shardings of tensors along the axes of a mesh, and the exchanges that convert one sharding to another.
 
     Sharding((None, "x"))                 cut along its second dimension: each rank of axis x has a part
     Sharding((None, None), {"x"})         each rank of axis x has a summand; the tensor is their sum
@@ -56,7 +56,7 @@ class Step:
 
 
 def steps(source: Sharding, target: Sharding) -> list[Step]:
-    """The exchanges that lead from one sharding to another, in order. `target` has no summands."""
+    """Returns the exchanges that convert one sharding to another, in order. `target` has no summands."""
     found: list[Step] = []
     current = source
     while current != target:
@@ -70,7 +70,7 @@ def _next(now: Sharding, target: Sharding) -> Step:
     for dim, (have, want) in enumerate(zip(now.axes, target.axes, strict=True)):
         if want is None or have is not None:
             continue
-        # What makes the tensor smaller goes first.
+        # Exchanges that make the tensor smaller come first.
         if want in now.partial:
             after = replace(now.cut(dim, want), partial=now.partial - {want})
             return Step("reduce_scatter", want, after, split=dim)

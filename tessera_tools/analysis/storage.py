@@ -1,4 +1,4 @@
-"""How many bits or bytes an element takes in memory."""
+"""The storage size of elements in bits and bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tessera_tools.ir.types import FloatType, IntegerType, stored_bits
 
 
 def storage_bits(element: Type) -> int:
-    """Bits that an element takes in memory: an i1 takes a byte, a tf32 four, a pointer eight.
+    """Returns the bits that an element takes in memory. An i1 takes a byte, a tf32 four bytes, a pointer eight bytes.
 
-    Refusal for what is no number and no pointer.
+    Raises Refusal if the type is neither a number nor a pointer.
     """
     if isinstance(element, IntegerType | FloatType):
         return stored_bits(element)
@@ -24,3 +24,8 @@ def element_bytes(element: Type) -> int:
     """Bytes that an element takes by itself, in registers and in shared memory: whole ones, also where several share a
     byte of global memory."""
     return max(8, storage_bits(element)) // 8
+
+
+def padded_bits(element: Type) -> int:
+    """Returns the bits that a single element takes: whole bytes, also for 4-bit floats."""
+    return 8 * element_bytes(element)

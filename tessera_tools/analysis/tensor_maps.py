@@ -1,4 +1,4 @@
-"""Tensor maps of views: what a launcher needs to know to make them, or why there is none.
+"""Tensor maps of views: the data that a launcher needs to create a map, or the reason why a view has none.
 
 make_memref %p, shape = [%m, %k], stride = [%s, 1]  ─describe()─▶  TensorMap(base=0, shape=(k, m), …)
 """
@@ -11,6 +11,9 @@ from typing import Any
 from tessera_tools.analysis.parameters import Expression, expression_of
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.ir.attributes import Type
+
+TENSOR_MAPS = "nv_tileaa.tensor_maps"
+"""Attribute of a kernel's llvm.func: the tensor maps that the launcher makes for its last parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class TensorMap:
 
 
 def describe(view: Any, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
-    """The map of boxes of a view, or why there is none."""
+    """Returns the tensor map for boxes of a view, or the reason why there is none."""
     memref = view.defining_op
     if memref is None or memref.name != "nv_tileaa.make_memref":
         return "describes a view that is not created by an nv_tileaa.make_memref in the kernel"

@@ -22,7 +22,7 @@ from tessera_tools.ir.types import FloatType, RankedTensorType, Type
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import Throughput, throughput
 
-__all__ = ["RESOURCES", "Cost", "cost_of"]
+__all__ = ["RESOURCES", "Cost", "async_product_cost", "box_load_cost", "cost_of", "in_threads"]
 
 RESOURCES: Mapping[str, str] = {
     "tensor": "tensor cores",
@@ -33,6 +33,7 @@ RESOURCES: Mapping[str, str] = {
     "integer": "integer lanes",
     "convert": "conversions of formats",
     "issue": "issue slots",
+    "threads": "the instructions of the consumers' warps, one op after the other",
 }
 """The resources of an SM, in words."""
 
@@ -67,7 +68,34 @@ class Cost:
     cycles: Mapping[str, int] = field(default_factory=dict)
     latency: int = 0
     asynchronous: bool = False
-    """Whether the result may come long after the warps went on: loads from global memory."""
+    """Whether the result may come long after the warps went on: loads from global memory, products by wgmma."""
+
+
+def async_product_cost(op: Any, columns: int, target: Target) -> Cost:
+    """The cost of a product by wgmma with so many columns an instruction, which its warps start and do not wait for."""
+    rates = throughput(target)
+    a, b, c = op.a.type, op.b.type, op.c.type
+    tensor = _over(prod(c.shape) * a.shape[-1], rates.tensor("wgmma", storage_bits(a.element)))
+    read = _bytes(a) * _over(c.shape[-1], columns) + _bytes(b) * _over(c.shape[-2], 64)
+    return Cost(
+        {"tensor": tensor, "shared": _over(read, rates.shared_bytes)}, tensor + rates.mma_latency, True
+    )
+
+
+def box_load_cost(op: Operation, target: Target) -> Cost:
+    """The cost of a load by TMA, which another agent starts."""
+    rates = throughput(target)
+    moved = _over(
+        max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.memory_bytes
+    )
+    return Cost({"memory": moved}, moved + rates.memory_latency, True)
+
+
+def in_threads(cost: Cost) -> Cost:
+    """The cost of an op where each warp runs one op after the other: it occupies them for as long as it takes."""
+    if not cost.cycles:
+        return cost
+    return Cost({**cost.cycles, "threads": max(cost.cycles.values())}, cost.latency, cost.asynchronous)
 
 
 def cost_of(op: Operation, target: Target) -> Cost:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
@@ -40,11 +41,6 @@ def limits(type: Type) -> tuple[int, int]:
         half = 1 << bit_width(type) >> 1
         return -half, max(half - 1, 0)
     return POINTER_RANGE
-
-
-def width_of(type: Type) -> int:
-    """Bits of a scalar, or of a tile's elements."""
-    return bit_width(element_type(type))
 
 
 def unknown(type: Type) -> Fact:

@@ -36,7 +36,7 @@ def read_bytecode(
     keep_module: put the kernels into a `cuda_tile.module @kernels`, as they were compiled; None does so only where
     it holds something: a producer. DiagnosticError, with the byte offset, for anything malformed or not supported.
     """
-    from tessera_tools.bytecode.locate import told
+    from tessera_tools.bytecode.locate import with_positions
     from tessera_tools.bytecode.names import suggest_names
     from tessera_tools.bytecode.reader import Reader
     from tessera_tools.diagnostics import DiagnosticError
@@ -51,7 +51,7 @@ def read_bytecode(
             try:
                 verify_or_raise(Reader(data, filename, locate=True).module(keep_module))
             except DiagnosticError as failure:
-                raise told(failure) from None
+                raise with_positions(failure) from None
             raise
     suggest_names(module)
     return module

@@ -133,7 +133,7 @@ def read_hints(tables: Tables, c: Cursor) -> OptimizationHintsAttr:
 
 
 def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
-    """An attribute behind its tag. ValueError if it has no encoding."""
+    """An attribute after its tag. ValueError if it has no encoding."""
     if isinstance(value, IntegerAttr):
         if value.type is I1:
             w.byte(TAGS["bool"])

@@ -11,7 +11,7 @@ from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, Location
 
 FRONTEND = {
     "rounding mode 'negative_inf' is not allowed with 'unsigned' flag": (
-        "cuTile Python makes this of `x // y` on unsigned tiles; convert them to a signed type first"
+        "cuTile Python generates this for `x // y` on unsigned tiles; convert them to a signed type first"
     ),
 }
 """What the Python frontend can export but no tool takes: the error, and the construct that makes it."""
@@ -56,7 +56,7 @@ def located(original: Location, file: str, offset: int) -> Location:
     return _LocatedOther(original, file, offset)
 
 
-def told(failure: DiagnosticError) -> DiagnosticError:
+def with_positions(failure: DiagnosticError) -> DiagnosticError:
     """The errors with plain locations, and a note for each that says at which byte the operation stands."""
     return DiagnosticError(*(_plain(diagnostic) for diagnostic in failure.diagnostics))
 
@@ -72,5 +72,5 @@ def _plain(diagnostic: Diagnostic) -> Diagnostic:
         for problem, construct in FRONTEND.items():
             if problem in diagnostic.message:
                 notes.append(Diagnostic("note", known, construct))
-        notes.append(Diagnostic("note", here, f"the operation stands at byte {location.offset}"))
+        notes.append(Diagnostic("note", here, f"the operation is at byte {location.offset}"))
     return Diagnostic(diagnostic.severity, known, diagnostic.message, notes)

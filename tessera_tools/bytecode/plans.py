@@ -128,7 +128,7 @@ def _read_constant(tables: Tables, c: Cursor, type: Type | None) -> Attribute:
 def _read_symbol(tables: Tables, c: Cursor, type: Type | None) -> Attribute:
     name = tables.strings.read(c)
     if not name:
-        c.fail("a symbol's name is empty")
+        c.fail("a symbol name is empty")
     return SymbolRefAttr(name)
 
 

@@ -358,7 +358,7 @@ class BodyReader:
         at = c.pos
         count = c.count("operations")
         if count == 0:
-            c.fail("a block has no operations; expected a terminator at least", at=at)
+            c.fail("a block has no operations; expected at least a terminator", at=at)
         return block, count
 
     def operation(self) -> Operation:
@@ -429,12 +429,12 @@ class BodyReader:
         return operands
 
     def _long(self, at: int) -> tuple[int, int]:
-        """The varint at position `at`, and the position behind it; the cursor stays."""
+        """The varint at position `at`, and the position after it; the cursor stays."""
         c = self.c
         here, c.pos = c.pos, at
         number = c.varint()
-        behind, c.pos = c.pos, here
-        return number, behind
+        after, c.pos = c.pos, here
+        return number, after
 
     def _segments(self, plan: OpPlan, flags: int, attributes: dict[str, Attribute]) -> list[Value]:
         """The operands of an op with several fields of variable length; their sizes become an attribute."""
@@ -477,7 +477,7 @@ class BodyReader:
                 at=at,
             )
         if since is not None:
-            self.c.fail(f"opcode {number} ('{_WORDS[number]}') cannot stand in a function", at=at)
+            self.c.fail(f"opcode {number} ('{_WORDS[number]}') is not allowed in a function", at=at)
         if number in PREVIEW_OPCODES:
             self.c.fail(f"opcode {number} belongs to a preview feature, which has no stable encoding", at=at)
         self.c.fail(f"unknown opcode {number}", at=at)

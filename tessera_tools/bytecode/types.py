@@ -43,7 +43,7 @@ def _simple(word: str) -> Type:
 
 _FRONTEND = {
     "0-dimension tile shape is not supported": (
-        "cuTile Python makes this of a load or store of a 0-d array, or of `tiled_view(())`; use shape (1,)",
+        "cuTile Python generates this for a load or store of a 0-d array, or of `tiled_view(())`; use shape (1,)",
     ),
 }
 """What the Python frontend can export but no tool takes: the error, and the construct that makes it."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render, visible
-from tessera_tools.process import end_all
+from tessera_tools.process import end_all, leave
 
 if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
@@ -130,7 +130,7 @@ def as_process(command: Command) -> NoReturn:
     with contextlib.suppress(OSError):
         sys.stderr.flush()
     # Nothing is left to be done: the interpreter's orderly end only costs time (20 ms with a large module).
-    os._exit(status)
+    leave(status)
 
 
 def _end_cleanly_on_signals() -> None:
@@ -339,7 +339,7 @@ def normalize(
     inputs: list[int] = []
     """Where in `out` what stands alone is."""
     values_perhaps: list[int] = []
-    """Of those, the ones right behind an option whose value may be left out, and is."""
+    """Of those, the ones right after an option whose value may be left out, and is."""
     bare_at = -1
     for argument in rest:
         if argument == "--":
@@ -374,7 +374,7 @@ def normalize(
                 f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}"
             )
     if len(inputs) > 1:
-        # There is one input, so what stands right behind `--report` is its file.
+        # There is one input, so what stands right after `--report` is its file.
         for place in reversed(values_perhaps[: len(inputs) - 1]):
             out[place - 1] = f"{out[place - 1].partition('=')[0]}={out.pop(place)}"
     return out

@@ -12,29 +12,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tessera_tools.api.inputs import parse_input
 from tessera_tools.bytecode import DEFAULT_VERSION, VERSIONS, Version, is_bytecode
 from tessera_tools.cli.common import FAILED, report, split_input
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.files import write_output
-from tessera_tools.ir.core import Operation
 
-__all__ = ["Conversion", "parse_input"]
+__all__ = ["Conversion"]
 
 SPLIT = "// -----"
-
-
-def parse_input(data: bytes, name: str, **options: Any) -> Operation:
-    """The module in MLIR text or in cuda_tile bytecode, told by the magic number; bytecode comes verified.
-
-    options: as `tessera_tools.parser.parse_module`'s, for text.
-    """
-    if is_bytecode(data):
-        from tessera_tools.bytecode import read_bytecode
-
-        return read_bytecode(data, name)
-    from tessera_tools.parser import parse_module
-
-    return parse_module(data, name, **options)
 
 
 class Conversion:
@@ -85,23 +71,23 @@ class Conversion:
         return 0
 
     def _guarded(self, work: Callable[[], bytes], chunk: bytes, name: str, first: int) -> bytes | None:
-        """What `work` makes, or None when it failed, or said other than it was expected to."""
+        """What `work` makes, or None when it failed, or reported other diagnostics than expected."""
         which = self.options["verify_diagnostics"]
-        said: list[Diagnostic] = []
+        reported: list[Diagnostic] = []
         made: bytes | None = None
-        with sink(said.append if which else lambda d: report([d], self.sources, self.color)):
+        with sink(reported.append if which else lambda d: report([d], self.sources, self.color)):
             try:
                 made = work()
             except DiagnosticError as failure:
                 if not which:
                     report(failure.diagnostics, self.sources, self.color)
                     return None
-                said += failure.diagnostics
+                reported += failure.diagnostics
         if which:
             from tessera_tools.cli.expected import check
 
             text = "" if is_bytecode(chunk) else chunk.decode("utf-8", "replace")
-            wrong = check(said, name, text, first_line=first, only_expected=which == "only-expected")
+            wrong = check(reported, name, text, first_line=first, only_expected=which == "only-expected")
             report(wrong, self.sources, self.color)
             return None if wrong else b""
         return made

@@ -51,7 +51,7 @@ def check(
     expected, wrong = _read(file, text, first_line)
     for found in _flat(diagnostics):
         place = found.location.start() if found.location is not None else None
-        line = place[1] if place is not None and place[0] == file else None
+        line = (place[1] or first_line) if place is not None and place[0] == file else None
         match = next(
             (
                 e

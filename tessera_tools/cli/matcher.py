@@ -34,7 +34,7 @@ class Matcher:
         self._free: list[list[int]] = []
         """Of each state: the states that are reached without a character."""
         self._next: list[tuple[re.Pattern[str], int] | None] = []
-        """Of each state: the one character that it takes, and the state behind it."""
+        """Of each state: the one character that it takes, and the state after it."""
         self._places: list[re.Pattern[str] | None] = []
         """Of each state: what must hold of the place, as `^` does."""
         self._start = self._state()
@@ -90,7 +90,7 @@ class Matcher:
         return start
 
     def _item(self, kind: Any, value: Any, start: int) -> int:
-        """Build what an item of the parsed expression matches behind the state `start`; the state behind it."""
+        """Build what an item of the parsed expression matches after the state `start`; the state after it."""
         if kind in (names.LITERAL, names.NOT_LITERAL, names.ANY, names.IN):
             end = self._state()
             self._next[start] = (_one(kind, value), end)
@@ -117,7 +117,7 @@ class Matcher:
         raise re.error(f"{_NAMES.get(kind, str(kind).lower())} is not supported")
 
     def _after(self, state: int) -> int:
-        """A fresh state behind one that has its place in a loop or branch."""
+        """A fresh state after one that has its place in a loop or branch."""
         following = self._state()
         self._free[state].append(following)
         return following

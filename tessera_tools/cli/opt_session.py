@@ -34,13 +34,13 @@ from tessera_tools.diagnostics import (
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Measured, OptionError, Pass
-from tessera_tools.passes.debug import PassTimes, read_debug_pass
+from tessera_tools.passes.debug import DebugPass, PassTimes, read_debug_pass
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
 from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.statistics import Statistics
-from tessera_tools.passes.table import PASSES
+from tessera_tools.passes.table import PASSES, order_violations
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
 
@@ -59,6 +59,7 @@ class Session:
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
         self.failed = False
+        self.debug = DebugPass()
         self.doing = "reading"
         self.remarks = Remarks(options["remarks"])
         self._input: tuple[str, bytes] | None = None
@@ -78,6 +79,7 @@ class Session:
     def _run(self) -> int:
         options = self.options
         pipeline = self._pipeline()
+        self.debug = read_debug_pass(options["debug_pass"])
         name, data = self._read()
         self.input_name = name
         text: str | None = None
@@ -97,6 +99,8 @@ class Session:
             pipeline = parse_pipeline(reproducer.pipeline)
             if options["verify_each"] is None:
                 options["verify_each"] = str(reproducer.verify_each).lower()
+        for broken in order_violations([p.name for p in pipeline.passes()]):
+            report([Diagnostic("warning", None, broken)], self.sources, self.color)
         if options["dump_pass_pipeline"]:
             count = len(pipeline.items)
             write_stderr(f"Pass Manager with {count} passes:\n{pipeline.pretty()}\n\n")
@@ -171,11 +175,11 @@ class Session:
     def _chunk(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> str:
         """Process one chunk; its output, empty when it failed."""
         which = self.options["verify_diagnostics"]
-        said: list[Diagnostic] = []
+        reported: list[Diagnostic] = []
 
         def hear(diagnostic: Diagnostic) -> None:
             if which:
-                said.append(diagnostic)
+                reported.append(diagnostic)
             elif not self.remarks.take(diagnostic):
                 report([diagnostic], self.sources, self.color)
 
@@ -187,7 +191,7 @@ class Session:
             except DiagnosticError as failure:
                 failed = True
                 if which and not isinstance(failure, InternalFault):
-                    said += failure.diagnostics
+                    reported += failure.diagnostics
                 else:
                     report(failure.diagnostics, self.sources, self.color)
         if which:
@@ -195,7 +199,7 @@ class Session:
 
             part = Chunk("", 1) if isinstance(chunk, bytes) else chunk
             only = which == "only-expected"
-            wrong = check(said, name, part.text, first_line=part.first_line, only_expected=only)
+            wrong = check(reported, name, part.text, first_line=part.first_line, only_expected=only)
             report(wrong, self.sources, self.color)
             failed = bool(wrong)
         self.failed |= failed
@@ -291,7 +295,7 @@ class Session:
                 return self._reproduce(before or self._source(), pipeline.text())
             return None
 
-        debug = read_debug_pass(options["debug_pass"])
+        debug = self.debug
         printing = PrintOptions(
             before=self._print_passes("before") | debug.dump,
             after=self._print_passes("after") | debug.dump,
@@ -391,5 +395,5 @@ def _write_in_tree(path: str, text: str) -> None:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError as failure:
-        raise _plain(f"cannot make the folder '{os.path.dirname(path)}': {failure.strerror}") from None
+        raise _plain(f"cannot create the directory '{os.path.dirname(path)}': {failure.strerror}") from None
     write_output(path, text)

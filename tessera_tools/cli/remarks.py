@@ -38,9 +38,10 @@ class Remarks:
         return True
 
     def write(self, sources: Sources) -> None:
-        """Write what was kept: a file whole or not at all."""
+        """Write what was kept, in the order of the program: a file whole or not at all."""
         if not self.format:
             return
+        self.kept.sort(key=_place)
         if self.format == "text":
             text = "".join(render(remark, sources) for remark in self.kept)
         elif self.format == "json":
@@ -55,12 +56,19 @@ class Remarks:
             write_stderr(text)
 
 
+def _place(remark: Remark) -> tuple[str, int, int]:
+    """Where a remark points; what has no place comes first."""
+    place = remark.location.start() if remark.location is not None else None
+    return place if place is not None else ("", 0, 0)
+
+
 def _record(remark: Remark) -> dict[str, Any]:
     place = remark.location.start() if remark.location is not None else None
     file, line, column = place if place is not None else (None, None, None)
     return {
         "pass": remark.source,
         "name": remark.rule,
+        "kind": remark.kind,
         "category": remark.category,
         "function": remark.function,
         "file": file,
@@ -75,7 +83,7 @@ def _yaml(remark: Remark) -> str:
     """One document in the format of LLVM's optimization remarks."""
     place = remark.location.start() if remark.location is not None else None
     lines = [
-        "--- !Analysis",
+        f"--- !{remark.kind.capitalize()}",
         f"Pass:            {_quoted(remark.source)}",
         f"Name:            {_quoted(remark.rule)}",
     ]

@@ -104,7 +104,7 @@ class Arguments:
         for name in [*(name for name, _ in self.outs), *(one.buffer for one in self.expectations)]:
             if name not in self.buffers:
                 there = ", ".join(self.buffers) or "none"
-                raise error(None, f"there is no buffer '{name}'; the arguments make {there}")
+                raise error(None, f"there is no buffer '{name}'; the arguments define {there}")
 
     def _place_texts(self, device: runtime.Device, kernel: runtime.Kernel, seed: int) -> None:
         signature = kernel.signature
@@ -144,7 +144,9 @@ class Arguments:
         name = spec.name or parameter.name
         if name in self.buffers:
             raise error(
-                None, f"{parameter}: there is a buffer '{name}' already", "use a unique name for every buffer"
+                None,
+                f"{parameter}: a buffer named '{name}' already exists",
+                "use a unique name for every buffer",
             )
         try:
             array, type = spec.array(np.random.default_rng(seed))
@@ -159,7 +161,7 @@ class Arguments:
         if buffer is None or buffer.type is None:
             raise error(
                 None,
-                f"{parameter}: '{spec.text}' names the buffer '{spec.buffer}', which no --arg before it makes",
+                f"{parameter}: '{spec.text}' names the buffer '{spec.buffer}', which no earlier --arg defines",
             )
         if len(spec.box) != len(buffer.shape):
             ranks = f"a box of rank {len(spec.box)}; '{spec.buffer}' has rank {len(buffer.shape)}"

@@ -6,10 +6,10 @@ FILE ──kind──▶ compile to PTX (and a cubin for cuda) ──▶ Loaded(
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import read_input, write_reproducer
 from tessera_tools.diagnostics import DiagnosticError, InternalFault, Position, Sources, error
@@ -27,16 +27,9 @@ from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx
 from tessera_tools.emit.manifest import Kernel, Manifest
 from tessera_tools.passes.reproducer import Reproducer
-from tessera_tools.target import Target, UnknownTargetError, lookup
+from tessera_tools.target import Target
 
 __all__ = ["Loaded", "load_input", "registers"]
-
-DEFAULT_GPU = "sm_80"
-_ELF = b"\x7fELF"
-_PTX_START = re.compile(rb"\s*(?:(?://[^\n]*\n|/\*.*?\*/)\s*)*\.(?:version|target|address_size)\b", re.DOTALL)
-_LLVM_START = re.compile(
-    rb"\s*(?:;[^\n]*\n\s*)*(?:define|declare|target|source_filename|module asm|attributes #)\b"
-)
 
 
 @dataclass(slots=True)
@@ -51,34 +44,12 @@ class Loaded:
     """The GPU that was asked for, or compiled for; None to take the PTX's own."""
 
 
-def _target(name: str) -> Target:
-    try:
-        return lookup(name)
-    except UnknownTargetError as failure:
-        raise error(None, failure.message, failure.hint) from None
-
-
-def kind_of(name: str, data: bytes) -> str:
-    """ "cubin", "ptx", "llvmir" or "mlir": by how the input begins, then by the file's name."""
-    if data.startswith(_ELF):
-        return "cubin"
-    if is_bytecode(data):
-        return "mlir"
-    ending = os.path.splitext(name)[1]
-    known = {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir", ".cubin": "cubin"}
-    if ending in known:
-        return known[ending]
-    if _PTX_START.match(data):
-        return "ptx"
-    return "llvmir" if _LLVM_START.match(data) else "mlir"
-
-
 def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     """Read the input of a command line, and compile what is to be compiled. Raises DiagnosticError."""
     name, data = read_input(options["input"])
     kind = kind_of(name, data)
     cuda = options["device"] == "cuda"
-    target = _target(options["gpu_name"]) if options["gpu_name"] is not None else None
+    target = find_target(options["gpu_name"]) if options["gpu_name"] is not None else None
     if kind == "cubin":
         return _cubin(name, data, options["manifest"], cuda, target)
     if kind in ("mlir", "llvmir") and options["manifest"] is not None:
@@ -87,24 +58,23 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     sources.add(name, text)
     if kind == "ptx":
         if b"\0" in data:
-            raise error(Position(name, 1, 1), "this is not PTX: it holds zero bytes")
+            raise error(Position(name, 1, 1), "this is not PTX: it contains null bytes")
         given = options["manifest"]
         manifest = _manifest(given) if given is not None else _manifest_beside(name, text)
         return Loaded(name, text, manifest, False, target)
     shown = f"<ptx of {name}>"
     until = "cubin" if cuda else "ptx"
     if kind == "llvmir":
-        chosen = target or _target(target_of_text(text, kind) or DEFAULT_GPU)
+        chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
         made = compile_text(text, kind, Options(chosen, until))
         return _compiled(made, shown, chosen, kernels_of_ptx(made.text("ptx")), cuda)
-    from tessera_tools.cli.convert import parse_input
     from tessera_tools.ir.printing import print_op
     from tessera_tools.ir.verifier import verify_or_raise
 
     module = parse_input(data, name)
     if not is_bytecode(data):
         verify_or_raise(module)
-    chosen = target or _target(declared_target(module) or DEFAULT_GPU)
+    chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
     warps = int(options.get("num_warps") or 0)
     plain = options.get("abi") == "plain"
     # Line information costs nothing at run time, and lets findings name the line of the source.
@@ -132,13 +102,13 @@ def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Tar
         raise error(
             None,
             f"'{name}' is a cubin: the simulated GPU runs PTX",
-            "give the .ptx or .mlir it was made from, or use --device=cuda",
+            "give the .ptx or .mlir that it was compiled from, or use --device=cuda",
         )
     path = manifest or f"{os.path.splitext(name)[0]}.json"
     if manifest is None and not os.path.exists(path):
         raise error(
             None,
-            f"the cubin '{name}' has no launch manifest '{path}' beside it",
+            f"the cubin '{name}' has no launch manifest '{path}' next to it",
             "name it with --manifest=FILE",
         )
     return Loaded(name, data, _manifest(path), False, target)

@@ -59,10 +59,10 @@ def check_options(options: dict[str, Any]) -> None:
         if options[name]:
             raise error(
                 None,
-                f"--{name.replace('_', '-')} is for one kernel; with --ranks the launches are the plan's",
+                f"--{name.replace('_', '-')} applies to a single kernel; with --ranks, the plan defines the launches",
             )
     if options["modes"] == "both":
-        raise error(None, "--modes=both runs twice; with --ranks expected late or early")
+        raise error(None, "--modes=both runs each schedule twice; with --ranks, expected late or early")
 
 
 def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
@@ -73,7 +73,7 @@ def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
         raise error(
             None,
             "--ranks: the input has no host function",
-            "docs/distributed.md has one; of PTX, --manifest=FILE has the plans",
+            "docs/distributed.md shows one; for PTX, give the plans with --manifest=FILE",
         )
     chosen = [plan for plan in plans if entry in (None, plan.name)]
     if len(chosen) != 1:

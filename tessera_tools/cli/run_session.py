@@ -116,7 +116,7 @@ class Session:
         try:
             check_options(self.options)
             if member is not None and self.options["input"] == "-":
-                raise error(None, "under mpiexec every rank reads the input; expected the name of a file")
+                raise error(None, "under mpiexec, every rank reads the input; expected a file name")
             with progress(lambda: self.doing):
                 loaded = load_input(self.options, self.sources)
                 if isinstance(loaded.code, str) and loaded.compiled:
@@ -128,26 +128,17 @@ class Session:
             failure = found
         if failure is not None and member is None:
             raise failure
-        try:
-            if member is not None:
-                member.agree(failure)
-            assert program is not None
-            self.doing = "running"
-            limit = self.options["max_instructions"] or MAX_INSTRUCTIONS
-            found, wrong = run_ranks(program, self.options, limit)
-        except DiagnosticError:
-            # All ranks know of it. At any other exception, mpiexec ends the others when this one ends.
-            if member is not None:
-                member.conclude(FAILED)
-            raise
-        status = FINDING if found else WRONG if wrong else 0
         if member is not None:
-            member.conclude(status)
-        return status
+            member.agree(failure)
+        assert program is not None
+        self.doing = "running"
+        limit = self.options["max_instructions"] or MAX_INSTRUCTIONS
+        found, wrong = run_ranks(program, self.options, limit)
+        return FINDING if found else WRONG if wrong else 0
 
     def _save_ptx(self, loaded: Loaded) -> None:
         if not isinstance(loaded.code, str):
-            raise error(None, "--save-ptx: this run has no PTX, but a cubin")
+            raise error(None, "--save-ptx: the input is a cubin, so there is no PTX to save")
         with OutputSet() as outputs:
             outputs.add(self.options["save_ptx"], loaded.code)
         if loaded.compiled:
@@ -181,7 +172,8 @@ class Session:
             for name in ("schedules", "modes", "stats", "findings", "time_limit"):
                 if self.options[name]:
                     raise error(
-                        None, f"--{name.replace('_', '-')} is for the simulated GPU; --device is cuda"
+                        None,
+                        f"--{name.replace('_', '-')} applies only to the simulated GPU, but --device is cuda",
                     )
             return [(seed, "")]
         if modes == "both":

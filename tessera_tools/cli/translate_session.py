@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
     FAILED,
@@ -20,6 +20,7 @@ from tessera_tools.cli.common import (
     write_reproducer,
     write_stderr,
 )
+from tessera_tools.cli.remarks import Remarks
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault, Sources, error, sink
 from tessera_tools.emit.driver import (
     FORMATS,
@@ -40,12 +41,9 @@ from tessera_tools.passes.debug import PassTimes, read_debug_pass
 from tessera_tools.passes.pipeline import Pipeline
 from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.passes.timing import Timing
-from tessera_tools.target import Target, UnknownTargetError, lookup, occupancy
+from tessera_tools.target import Target, occupancy
 
 __all__ = ["Session"]
-
-DEFAULT_GPU = "sm_80"
-"""PTX for it runs on every later GPU, by the driver's own compiler."""
 
 FILE_NAMES = {
     "tile": "1-tile.mlir",
@@ -61,8 +59,6 @@ FILE_NAMES = {
 }
 """What `--save-temps` calls each stage."""
 
-_LLVM_START = re.compile(r"(define|declare|target|source_filename|module asm|attributes #)\b|;")
-
 
 class Session:
     """The work of one command line. `options` are click's; `begin` is when the command started."""
@@ -73,6 +69,7 @@ class Session:
         self.timing = Timing(begin)
         if options["mlir_timing"]:
             self.timing.started(start_seconds(begin), begin)
+        self.remarks = Remarks(options["remarks"])
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
         self.doing = "reading"
@@ -95,8 +92,11 @@ class Session:
 
                 name, data = self._read()
                 return Conversion(self.options, self.until, self.sources, self.color).run(data, name)
-            with progress(lambda: self.doing), sink(lambda d: report([d], self.sources, self.color)):
-                compiled = self._compile()
+            with progress(lambda: self.doing), sink(self._show):
+                try:
+                    compiled = self._compile()
+                finally:
+                    self.remarks.write(self.sources)
                 with self.timing.scope("Output"):
                     self._write(compiled)
             self._reports(compiled)
@@ -116,6 +116,10 @@ class Session:
             self._add_reproducer(failure)
             report(failure.diagnostics, self.sources, self.color)
             return FAILED
+
+    def _show(self, diagnostic: Diagnostic) -> None:
+        if not self.remarks.take(diagnostic):
+            report([diagnostic], self.sources, self.color)
 
     def _add_reproducer(self, failure: InternalFault) -> None:
         """Write the input and its pipeline, where the input is IR, and say where."""
@@ -138,7 +142,7 @@ class Session:
         text = "" if binary else data.decode("utf-8", "replace")
         if not binary:
             self.sources.add(name, text)
-        kind = "mlir" if binary else _kind(name, text)
+        kind = kind_of(name, data)
         if kind != "mlir":
             self.doing = "compiling"
             if self.options["gpu_name"] is None:
@@ -178,7 +182,6 @@ class Session:
         return self._input
 
     def _parse(self, data: bytes, name: str) -> Operation:
-        from tessera_tools.cli.convert import parse_input
         from tessera_tools.ir.verifier import verify_or_raise
 
         module = parse_input(
@@ -193,10 +196,7 @@ class Session:
 
     def _options(self) -> Options:
         given = self.options
-        try:
-            target = lookup(given["gpu_name"] or DEFAULT_GPU)
-        except UnknownTargetError as failure:
-            raise error(None, failure.message, failure.hint) from None
+        target = find_target(given["gpu_name"] or DEFAULT_GPU)
         extra: list[str] = []
         if given["ptxas_options"]:
             import shlex
@@ -210,8 +210,8 @@ class Session:
             raise error(None, f"--verify-each expects true or false, found '{verify}'")
         if given["debug_info"] and given["level"] not in (None, "0"):
             raise error(
-                None, f"--debug-info describes code as it is without optimization, and -O{given['level']} asks for it",
-                "give -O0, or --lineinfo instead, which goes with every level",
+                None, f"--debug-info requires -O0, but found -O{given['level']}",
+                "use -O0, or use --lineinfo, which works with every level",
             )  # fmt: skip
         return Options(
             target,
@@ -229,6 +229,7 @@ class Session:
             num_warps=int(given["num_warps"] or 0),
             plain_abi=given["abi"] == "plain",
             off=read_debug_pass(given["debug_pass"]).off,
+            explains=given["remarks"] is not None,
             all_stages=given["save_temps"] is not None,
         )
 
@@ -238,8 +239,8 @@ class Session:
         if self.until == "cubin" and output != "-" and _manifest_path(output) == output:
             raise error(
                 None,
-                f"the output '{output}' has the name of the cubin's launch manifest",
-                "expected another ending, as in -o kernel.cubin",
+                f"the output '{output}' has the same name as the cubin's launch manifest",
+                "use another file extension, as in -o kernel.cubin",
             )
         if output == "-":
             if self.until == "cubin" and sys.stdout.isatty():
@@ -252,7 +253,7 @@ class Session:
             raise error(
                 None,
                 f"the output '{output}' cannot be written: no folder '{folder}'",
-                "make its folder first",
+                "create the directory first",
             )
 
     def _observers(self) -> tuple[Any, ...]:
@@ -323,7 +324,7 @@ class Session:
             if compiled.report is None:
                 write_stderr("no resource usage: ptxas did not run\n")
             else:
-                write_stderr(_resources(compiled, lookup(self.options["gpu_name"] or DEFAULT_GPU)))
+                write_stderr(_resources(compiled, find_target(self.options["gpu_name"] or DEFAULT_GPU)))
         if self.options["mlir_timing"]:
             write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
 
@@ -353,26 +354,6 @@ def _text_of(module: Operation) -> str:
     from tessera_tools.ir.printing import print_op
 
     return print_op(module)
-
-
-def _kind(name: str, text: str) -> str:
-    """What the input is: "mlir", "llvmir" or "ptx", by the file's name, else by how it begins."""
-    ending = os.path.splitext(name)[1]
-    if ending in (".ll", ".ptx", ".mlir"):
-        return {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir"}[ending]
-    if ending == ".mir" or text.startswith("--- |"):
-        raise error(
-            None, f"'{name}' is machine IR, which can only be read by LLVM's own tools",
-            "expected bytecode, MLIR, LLVM IR or PTX",
-        )  # fmt: skip
-    for line in text.splitlines():
-        line = line.strip()
-        if not line or line.startswith("//"):
-            continue
-        if line.startswith(".version"):
-            return "ptx"
-        return "llvmir" if _LLVM_START.match(line) else "mlir"
-    return "mlir"
 
 
 def _resources(compiled: Compiled, target: Target) -> str:

@@ -4,12 +4,10 @@ A module declares its types, attributes and ops and ends with `DIALECT`; it is i
 is met.  `builtin`, `func`, `arith`, `math`, `scf`, `cf`, `memref`, `vector`, `gpu` and `ub` are upstream MLIR's, in
 the spelling of release 22.
 
-What passes ask of an op beside its fields are plain methods, each documented where it is declared:
+What passes ask of ops of several dialects has names: the interfaces of `tessera_tools.ir.interfaces` (loops, branches,
+flow, accesses).  What one pass asks of an op beside its fields are plain methods, each documented where it is declared:
 
     callable ops     callable_region, function_type, arg_attrs, res_attrs        func.func, gpu.func
     calls            callee, call_operands                                       func.call, gpu.launch_func
-    loops            is_loop, loop_body, induction, inits, iter_args             scf.for, nv_tileaa.loop, cuda_tile.for
-    control flow     flow                                                        scf.for, scf.if, nv_tileaa.if, …
-    branches         branch_operands(i), set_branch_operands(i, values)          cf.br, cf.cond_br, cf.switch
     views            view_source                                                 memref.cast, memref.subview, …
 """

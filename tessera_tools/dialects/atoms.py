@@ -1,10 +1,11 @@
 """Atoms: the hardware primitives that copies and products are made of, and what each needs.
 
-    copies     ldg  stg  lds  sts  cp_async  ldmatrix  ldmatrix_trans  tma_load  tma_store
+    copies     ldg  stg  lds  sts  cp_async  ldmatrix  ldmatrix_trans  stmatrix  stmatrix_trans  tma_load  tma_store
     products   fma  mma  wgmma
 
-`COPIES` and `PRODUCTS` are the one table: a primitive → the feature that a target must have, the sizes and types that
-the hardware has, and the ops whose lowering emits it.  The attributes that name atoms are `#cute.copy_atom`,
+`COPIES`, `PRODUCT_PRIMITIVES` and `PRODUCTS` are the one table: a primitive → the feature that a target must have, the
+sizes and types that the hardware has, the layouts of what it moves or multiplies, and the ops whose lowering emits it.
+The attributes that name atoms are `#cute.copy_atom`,
 `#cute.mma_atom` (cute.py), `#cute_nvgpu.mma_atom` and `#cute_nvgpu.atom_copy_field_tma…` (cute_nvgpu.py); a primitive
 that is not here is refused where it is read.
 """
@@ -12,7 +13,7 @@ that is not here is refused where it is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,17 @@ from tessera_tools.ir.types import (
     FloatType,
     IntegerType,
     bit_width,
+)
+from tessera_tools.layout import (
+    LinearLayout,
+    MatrixAccess,
+    Refused,
+    VectorAccess,
+    coalesced,
+    matrix_access,
+    products,
+    swizzled,
+    vector_access,
 )
 from tessera_tools.target import Feature
 
@@ -69,19 +81,71 @@ class CopyPrimitive:
     width of one access."""
     swizzles: tuple[int, ...] = (0,)
     """Bytes of the patterns in which it can write or read shared memory."""
+    threads: Callable[[Sequence[int], int, int, int | None], LinearLayout] | None = None
+    """Of what moves global memory thread by thread: (shape, neighbors, warps, axis) → which thread moves which."""
+    access: Callable[[LinearLayout, LinearLayout, int, int], VectorAccess | MatrixAccess | Refused] | None = (
+        None
+    )
+    """Of what moves between registers and shared memory: (registers, memory, bits of an element, of an access) →
+    the instructions."""
+    memory: Callable[[Sequence[int], int, Sequence[int] | None, int], LinearLayout] | None = None
+    """Of what copies whole tiles: (tile, bits of an element, order of axes, bytes of the swizzle) → where in shared
+    memory it has which element."""
 
 
 _TMA_SWIZZLES = (0, 32, 64, 128)
+
+
+def _by_matrix(
+    registers: LinearLayout, memory: LinearLayout, element_bits: int, access_bits: int
+) -> MatrixAccess | Refused:
+    return matrix_access(registers, memory, element_bits)
+
+
+def _to_matrix(
+    registers: LinearLayout, memory: LinearLayout, element_bits: int, access_bits: int, trans: bool = False
+) -> MatrixAccess | Refused:
+    if registers.free_variable_masks().get("lane"):
+        return Refused("stmatrix stores what each lane holds, and lanes hold the same elements")
+    return matrix_access(registers, memory, element_bits, trans)
+
+
+def _to_matrix_trans(
+    registers: LinearLayout, memory: LinearLayout, element_bits: int, access_bits: int
+) -> MatrixAccess | Refused:
+    return _to_matrix(registers, memory, element_bits, access_bits, trans=True)
+
+
 COPIES: Mapping[str, CopyPrimitive] = {
-    "ldg": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.tiled_load", "nv_tileaa.tiled_load", "nv_tileaa.load")),
-    "stg": CopyPrimitive(
-        80, "{}", _BITS, ("nv_tileas.tiled_store", "nv_tileaa.tiled_store", "nv_tileaa.store")
+    "ldg": CopyPrimitive(
+        80,
+        "{}",
+        _BITS,
+        ("nv_tileas.tiled_load", "nv_tileaa.tiled_load", "nv_tileaa.load"),
+        threads=coalesced,
     ),
-    "lds": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.load",)),
-    "sts": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.store",)),
-    "cp_async": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.async.tiled_copy",), Feature.CP_ASYNC),
-    "ldmatrix": CopyPrimitive(75, "x{}", (1, 2, 4), ("nv_tileas.load",), Feature.LDMATRIX),
-    "ldmatrix_trans": CopyPrimitive(75, "x{}", (1, 2, 4), ("nv_tileas.load",), Feature.LDMATRIX),
+    "stg": CopyPrimitive(
+        80,
+        "{}",
+        _BITS,
+        ("nv_tileas.tiled_store", "nv_tileaa.tiled_store", "nv_tileaa.store"),
+        threads=coalesced,
+    ),
+    "lds": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.load",), access=vector_access),
+    "sts": CopyPrimitive(80, "{}", _BITS, ("nv_tileas.store",), access=vector_access),
+    "cp_async": CopyPrimitive(
+        80, "{}", _BITS, ("nv_tileas.async.tiled_copy",), Feature.CP_ASYNC, threads=coalesced
+    ),
+    "ldmatrix": CopyPrimitive(75, "x{}", (1, 2, 4), ("nv_tileas.load",), Feature.LDMATRIX, access=_by_matrix),
+    "ldmatrix_trans": CopyPrimitive(
+        75, "x{}", (1, 2, 4), ("nv_tileas.load",), Feature.LDMATRIX, access=_by_matrix
+    ),
+    "stmatrix": CopyPrimitive(
+        90, "x{}", (1, 2, 4), ("nv_tileas.store",), Feature.STMATRIX, access=_to_matrix
+    ),
+    "stmatrix_trans": CopyPrimitive(
+        90, "x{}", (1, 2, 4), ("nv_tileas.store",), Feature.STMATRIX, access=_to_matrix_trans
+    ),
     "tma_load": CopyPrimitive(
         90,
         "{}d",
@@ -90,6 +154,7 @@ COPIES: Mapping[str, CopyPrimitive] = {
         Feature.TMA,
         16,
         _TMA_SWIZZLES,
+        memory=swizzled,
     ),
     "tma_store": CopyPrimitive(
         90,
@@ -99,6 +164,7 @@ COPIES: Mapping[str, CopyPrimitive] = {
         Feature.TMA,
         16,
         _TMA_SWIZZLES,
+        memory=swizzled,
     ),
 }
 """Every primitive of copies, by the word in its spelling."""
@@ -136,7 +202,7 @@ def check_copy(since: int, word: str, size: int) -> None:
     if size not in primitive.sizes:
         raise ValueError(f"{word} has no size {size}; expected one of {', '.join(map(str, primitive.sizes))}")
     if since < primitive.since:
-        raise ValueError(f"{word} exists since sm{primitive.since}, not sm{since}")
+        raise ValueError(f"{word} is spelled with sm{primitive.since}, not sm{since}")
 
 
 # -- products
@@ -177,12 +243,25 @@ PRODUCTS = (
     Product(FMA, 0, (F32,), (F32,), 1, (1,), 1, None),
 )
 """Every instruction for products.  The first of a primitive that a target has serves."""
-PRODUCT_EMITTERS: Mapping[str, tuple[str, ...]] = {
-    MMA: ("nv_tileas.dot",),
-    FMA: ("nv_tileas.dot",),
-    WGMMA: ("nv_tileas.async.dot",),
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPrimitive:
+    """One way to multiply tiles."""
+
+    emitters: tuple[str, ...]
+    """The ops that may carry an atom of the primitive, and whose lowering emits it."""
+    layouts: Callable[[Sequence[int], int, int, tuple[int, int, int], Sequence[int]], products.ProductLayouts]
+    """(shape of the accumulator, K, bits of an operand's element, the instruction's shape, the grid of warps) → which
+    thread holds which element of A, B and the accumulator."""
+
+
+PRODUCT_PRIMITIVES: Mapping[str, ProductPrimitive] = {
+    MMA: ProductPrimitive(("nv_tileas.dot",), products.mma_layouts),
+    FMA: ProductPrimitive(("nv_tileas.dot",), products.fma_layouts),
+    WGMMA: ProductPrimitive(("nv_tileas.async.dot",), products.wgmma_layouts),
 }
-"""The ops that may carry an atom of a primitive, and whose lowering emits it."""
+"""Every primitive of products, by the word in its spelling."""
 
 _SHAPE = re.compile(r"sm(\d+)_(?:(\w+)_)?m(\d+)n(\d+)k(\d+)")
 
@@ -193,7 +272,7 @@ def read_shape(word: str) -> tuple[str, int, tuple[int, int, int]]:
     if word == FMA:
         return FMA, 0, (1, 1, 1)
     match = _SHAPE.fullmatch(word)
-    if match is None or (match[2] or MMA) not in PRODUCT_EMITTERS or match[2] == FMA:
+    if match is None or (match[2] or MMA) not in PRODUCT_PRIMITIVES or match[2] == FMA:
         raise ValueError(
             f"unknown mma shape '{word}'; expected e.g. sm80_m16n8k16, sm90_wgmma_m64n128k16, or fma"
         )
@@ -213,7 +292,8 @@ class MmaAtom(Attribute):
     def verify(self) -> None:
         if self.primitive == WGMMA and not self.rows():
             raise ValueError(
-                f"the hardware has no {self.shape} of {self.a} and {self.b} into {self.accumulator}; wgmma has m = 64, "
+                f"no instruction computes {self.shape} with {self.a} and {self.b} into {self.accumulator}; wgmma "
+                "supports m = 64, "
                 "n a multiple of 8 from 8 to 256, and 32 bytes of k"
             )
 
@@ -239,6 +319,11 @@ class MmaAtom(Attribute):
             and b in row.operands
             and self.accumulator in row.accumulators
         ]
+
+    @property
+    def row(self) -> ProductPrimitive:
+        """What the table says of the primitive."""
+        return PRODUCT_PRIMITIVES[self.primitive]
 
     @property
     def is_fma(self) -> bool:

@@ -78,4 +78,4 @@ class UnrealizedConversionCast(casts.UnrealizedConversionCast, Op, name="builtin
 
 casts.UnrealizedConversionCast.declared = UnrealizedConversionCast
 
-DIALECT = Dialect("builtin", "modules and unrealized casts", ops_of(globals()))
+DIALECT = Dialect("builtin", "modules and unrealized casts", ops_of(globals()), is_complete=True)

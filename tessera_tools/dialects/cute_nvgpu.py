@@ -1,7 +1,8 @@
 """The `cute_nvgpu` dialect: the matrix-multiply atoms of NVIDIA's tensor cores, and the copy atoms of TMA.
 
 `#cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>`: the instruction's shape and the types of A, B and the accumulator.
-Integers say their signedness: `si8`, `ui8`.  Floats of 8 and 4 bits with a shape of f16 are converted to it before.
+Integers have an explicit signedness: `si8`, `ui8`.  Floats of 8 and 4 bits with a shape of f16 are converted to it
+before.
 
 `#cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>`: a box of a tensor of that many dimensions, in shared
 memory in that swizzle (none where it is left out).

@@ -45,6 +45,7 @@ from tessera_tools.opdef import (
     result,
     variadic_operand,
     variadic_result,
+    verify_parameters,
 )
 
 FUNCTION_TYPE_ATTR = AttrKind(
@@ -169,12 +170,7 @@ class FunctionLike(Op):
             ("arg_attrs", "argument", self.signature.inputs),
             ("res_attrs", "result", self.signature.results),
         ):
-            found = self.attributes.get(key)
-            if isinstance(found, ArrayAttr) and len(found) != len(types):
-                raise self.error(
-                    f"expects {noun} attribute array to have the same number of elements as the number of function "
-                    f"{noun}s, got {len(found)}, but expected {len(types)}"
-                )
+            verify_parameters(self, key, noun, types)
             entries = [_entry(getattr(self, key), i) for i in range(len(types))]
             # A dialect's own attribute says whose it is under any name: `sharding = #tile.sharding<…>`; listings of
             # `tile` write the axis alone, `sharding = "x"`.
@@ -224,9 +220,18 @@ custom_body: region -> present | -> absent
             state.attribute("sym_visibility", StringAttr(visibility[0]))
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         for key, value in attributes.items():
+            if key in ("sym_visibility", "sym_name", "function_type"):
+                raise state.error(
+                    None,
+                    f"'{key}' is an inferred attribute and should not be specified in the explicit attribute "
+                    "dictionary",
+                )
             state.attribute(key, value)
         named = read_signature(state, arguments, results)
         form, children = body
+        # After a syntax error, the statements of the body may be missing.
+        if form == "present" and not children[0] and not state.parser.errors:
+            raise state.error(None, "expected non-empty function body")
         if form == "present":
             # Without names the entry block's own label binds the arguments.
             state.region("body", children[0], named)
@@ -254,6 +259,11 @@ class Func(FunctionLike, name="func.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL))
     @property
     def is_private(self) -> bool:
         return self.sym_visibility is not None and self.sym_visibility.value == "private"
+
+    def verify_op(self) -> None:
+        if self.is_declaration and (self.sym_visibility is None or self.sym_visibility.value == "public"):
+            raise self.error("symbol declaration cannot have public visibility")
+        super().verify_op()
 
 
 class Return(Op, name="func.return", traits=(RETURN_LIKE, PURE, HasParent("func.func"))):
@@ -386,11 +396,11 @@ class Constant(Op, name="func.constant", traits=(PURE, CONSTANT_LIKE)):
         return [self.value]
 
 
-def materialize(builder: Any, value: Attribute, type: Type) -> Operation | None:
+def make_constant(value: Attribute, type: Type) -> Operation | None:
     """`func.constant` for a symbol of function type."""
     if isinstance(value, SymbolRefAttr) and isinstance(type, FunctionType):
-        return builder.insert(Constant(value, result=type))
+        return Constant(value, result=type)
     return None
 
 
-DIALECT = Dialect("func", "functions", ops_of(globals()), materialize=materialize)
+DIALECT = Dialect("func", "functions", ops_of(globals()), make_constant=make_constant, is_complete=True)

@@ -1,20 +1,22 @@
 """The `math` dialect: elementary functions, elementwise.
 
-Constants are folded where the answer is exact or where Python's double-precision function, rounded once more to a
-format of at most 24 significant bits, gives what upstream's folder gives (it calls the C library in the same way).
+Constants are folded where the answer is exact, or where Python's double-precision function, rounded once more to a
+format of at most 24 significant bits, is the nearest number. Upstream calls the C library's function of the format,
+which for `expm1` in f32 may be the number beside it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from tessera_tools.dialects.arith.attributes import fastmath_field
 from tessera_tools.dialects.arith.constants import Folded, elementwise, one, signed
 from tessera_tools.dialects.arith.floats import format_of
-from tessera_tools.dialects.arith.integers import defined_by, i1_like, width_of
+from tessera_tools.dialects.arith.integers import i1_like, width_of
 from tessera_tools.dialects.arith.numbers import EXACT_IN_DOUBLE, encode
+from tessera_tools.dialects.arith.rules import fold_by_rules
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.opdef import (
@@ -40,19 +42,23 @@ class FloatUnary(Op, traits=(PURE,)):
     assembly = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
     compute: ClassVar[Callable[[float], float] | None] = None
     """The function on numbers; errors of domain and range leave the op as it is."""
+    poles: ClassVar[Mapping[float, float]] = {}
+    """Where the function is infinite, with the infinity."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         compute, keyword = type(self).compute, format_of(self.result.type)
         if compute is None or keyword not in EXACT_IN_DOUBLE:
-            return None
+            return fold_by_rules(self)
 
         def function(bits: int) -> int | None:
+            number = floats.decode(bits, keyword)
             try:
-                return encode(compute(floats.decode(bits, keyword)), keyword)
+                return encode(self.poles[number] if number in self.poles else compute(number), keyword)
             except (ValueError, OverflowError):
                 return None
 
-        return one(elementwise(function, operands, self.result.type))
+        known = elementwise(function, operands, self.result.type)
+        return [known] if known is not None else fold_by_rules(self)
 
 
 class FloatBinary(Op, traits=(PURE,)):
@@ -133,11 +139,6 @@ class AbsF(FloatUnary, name="math.absf"):
 
     compute = staticmethod(abs)
 
-    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # abs(abs(x)) = abs(x)
-        inner = defined_by(self.operand_, AbsF)
-        return [inner.result] if inner is not None else super().fold(operands)
-
 
 class ACos(FloatUnary, name="math.acos"):
     """The arc cosine."""
@@ -173,6 +174,7 @@ class ATanh(FloatUnary, name="math.atanh"):
     """The inverse hyperbolic tangent."""
 
     compute = staticmethod(math.atanh)
+    poles: ClassVar[Mapping[float, float]] = {1.0: math.inf, -1.0: -math.inf}
 
 
 class Cbrt(FloatUnary, name="math.cbrt"):
@@ -185,11 +187,6 @@ class Ceil(FloatUnary, name="math.ceil"):
     """Rounded up to an integer."""
 
     compute = staticmethod(_keeps_integers(math.ceil))
-
-    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # ceil(ceil(x)) = ceil(x)
-        inner = defined_by(self.operand_, Ceil)
-        return [inner.result] if inner is not None else super().fold(operands)
 
 
 class Cos(FloatUnary, name="math.cos"):
@@ -239,34 +236,33 @@ class Floor(FloatUnary, name="math.floor"):
 
     compute = staticmethod(_keeps_integers(math.floor))
 
-    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # floor(floor(x)) = floor(x)
-        inner = defined_by(self.operand_, Floor)
-        return [inner.result] if inner is not None else super().fold(operands)
-
 
 class Log(FloatUnary, name="math.log"):
     """The natural logarithm."""
 
     compute = staticmethod(math.log)
+    poles: ClassVar[Mapping[float, float]] = {0.0: -math.inf}
 
 
 class Log10(FloatUnary, name="math.log10"):
     """The decimal logarithm."""
 
     compute = staticmethod(math.log10)
+    poles: ClassVar[Mapping[float, float]] = {0.0: -math.inf}
 
 
 class Log1p(FloatUnary, name="math.log1p"):
     """The natural logarithm of one more, exact near zero."""
 
     compute = staticmethod(math.log1p)
+    poles: ClassVar[Mapping[float, float]] = {-1.0: -math.inf}
 
 
 class Log2(FloatUnary, name="math.log2"):
     """The binary logarithm."""
 
     compute = staticmethod(math.log2)
+    poles: ClassVar[Mapping[float, float]] = {0.0: -math.inf}
 
 
 class Round(FloatUnary, name="math.round"):
@@ -274,21 +270,11 @@ class Round(FloatUnary, name="math.round"):
 
     compute = staticmethod(_keeps_integers(_round_away))
 
-    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # round(round(x)) = round(x)
-        inner = defined_by(self.operand_, Round)
-        return [inner.result] if inner is not None else super().fold(operands)
-
 
 class RoundEven(FloatUnary, name="math.roundeven"):
     """Rounded to the nearest integer, halves to the even one."""
 
     compute = staticmethod(_keeps_integers(round))
-
-    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # roundeven(roundeven(x)) = roundeven(x)
-        inner = defined_by(self.operand_, RoundEven)
-        return [inner.result] if inner is not None else super().fold(operands)
 
 
 class RSqrt(FloatUnary, name="math.rsqrt"):
@@ -329,11 +315,6 @@ class Trunc(FloatUnary, name="math.trunc"):
     """Rounded towards zero to an integer."""
 
     compute = staticmethod(_keeps_integers(math.trunc))
-
-    def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # trunc(trunc(x)) = trunc(x)
-        inner = defined_by(self.operand_, Trunc)
-        return [inner.result] if inner is not None else super().fold(operands)
 
 
 class ATan2(FloatBinary, name="math.atan2"):
@@ -484,4 +465,13 @@ class SinCos(Op, name="math.sincos", traits=(PURE,)):
     assembly = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($operand)"
 
 
-DIALECT = Dialect("math", "elementary functions", ops_of(globals()))
+RULES = """
+absf(y := absf(x)) -> y
+ceil(y := ceil(x)) -> y
+floor(y := floor(x)) -> y
+round(y := round(x)) -> y
+roundeven(y := roundeven(x)) -> y
+trunc(y := trunc(x)) -> y
+"""
+
+DIALECT = Dialect("math", "elementary functions", ops_of(globals()), rules=RULES, is_complete=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.opdef import (
     CONSTANT_LIKE,
     PURE,
@@ -52,9 +52,9 @@ class Unreachable(Op, name="ub.unreachable", traits=(TERMINATOR,)):
     assembly = "attr-dict"
 
 
-def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | None:
+def make_constant(value: Attribute, type: Type) -> Operation | None:
     """`ub.poison` for a poison attribute."""
-    return builder.insert(Poison(result=type)) if isinstance(value, PoisonAttr) else None
+    return Poison(result=type) if isinstance(value, PoisonAttr) else None
 
 
 DIALECT = Dialect(
@@ -62,5 +62,6 @@ DIALECT = Dialect(
     "poison and unreachable code",
     ops_of(globals()),
     attributes=by_word(PoisonAttr),
-    materialize=materialize,
+    make_constant=make_constant,
+    is_complete=True,
 )

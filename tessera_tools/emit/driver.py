@@ -1,4 +1,4 @@
-"""The way down, from any stage: IR through the target's passes to LLVM IR, MIR, PTX, cubin and SASS.
+"""The compiler driver: lowers IR from any stage through the target's passes to LLVM IR, MIR, PTX, cubin and SASS.
 
     cuda_tile ─▶ nv_tileaa ─▶ nv_tileas ─▶ llvm ─▶ LLVM IR ─▶ PTX ─▶ cubin ─▶ SASS
         └ enters where the input is (`stage_of`), leaves at `until`           └▶ MIR, on the side
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tessera_tools.diagnostics import DiagnosticError, Position
+from tessera_tools.diagnostics import DiagnosticError, HasStart, Position, emit
 from tessera_tools.emit.call_sites import with_call_sites
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, ptx_text
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tessera_tools.emit.llvmir.module import DebugLevel
     from tessera_tools.emit.plan import Plan
     from tessera_tools.emit.resources import Report
+    from tessera_tools.emit.spills import SpillPlace
     from tessera_tools.passes.manager import Observer
     from tessera_tools.passes.timing import Timing
 
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
-"""What `until` may name, in order."""
+"""The valid values of `until`, in order."""
 
 TARGET_ATTRIBUTE = "nv_tileaa.target_spec"
 """Attribute of the module: the target's name, as the first conversion writes it."""
@@ -84,16 +85,20 @@ class Options:
     num_warps: int = 0
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; 0 chooses from its tiles."""
     plain_abi: bool = False
-    """Whether kernels have the declared parameters alone: no tensor maps behind them, and so no TMA."""
+    """Whether kernels have the declared parameters alone: no tensor maps after them, and so no TMA."""
     off: frozenset[str] = frozenset()
     """Passes that are left out."""
+    keep_stages: bool = False
+    """Keep the text of every stage of the IR."""
+    explains: bool = False
+    """Whether passes emit remarks with the reasons of their decisions."""
     all_stages: bool = False
     """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
 
 
 @dataclass
 class Compiled:
-    """What came out: texts by stage (a name of STAGES or FORMATS; the cubin is bytes), and what is known of it."""
+    """The result of a compilation: texts by stage (a name of STAGES or FORMATS; the cubin is bytes) and reports."""
 
     stages: dict[Stage, str | bytes] = field(default_factory=dict[Stage, "str | bytes"])
     report: Report | None = None
@@ -113,7 +118,7 @@ class Compiled:
 
 
 def stage_of(module: Operation) -> Stage:
-    """The stage that the module is in: the first of STAGES with an operation in it; llvm if there is none."""
+    """Returns the stage of the module: the first of STAGES with an operation in it; llvm if there is none."""
     best = len(STAGES) - 1
     for op in module.walk():
         # A kernel of the tile dialect is one though it holds no op of it.
@@ -126,7 +131,7 @@ def stage_of(module: Operation) -> Stage:
 
 
 def declared_target(module: Operation) -> str | None:
-    """The GPU that a module between cuda_tile and llvm says it was lowered for; None where it says nothing."""
+    """Returns the GPU that a module between cuda_tile and llvm was lowered for; None if it does not specify one."""
     spec = module.attributes.get(TARGET_ATTRIBUTE)
     return spec.value if isinstance(spec, StringAttr) else None
 
@@ -138,7 +143,7 @@ _TEXT_TARGETS = {
 
 
 def target_of_text(text: str, kind: Stage) -> str | None:
-    """The GPU that PTX ("ptx") or LLVM IR ("llvmir") says it is for; None if it names none that is supported."""
+    """Returns the target GPU of PTX ("ptx") or LLVM IR ("llvmir") text; None if it names no supported GPU."""
     found = _TEXT_TARGETS[kind].search(text)
     name = next(filter(None, found.groups()), None) if found is not None else None
     try:
@@ -148,7 +153,7 @@ def target_of_text(text: str, kind: Stage) -> str | None:
 
 
 def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0, plain_abi: bool = False) -> Pipeline:
-    """The passes that lead from `stage` to llvm on `target`, for so many warps (0: chosen by them)."""
+    """Returns the passes that lower `stage` to llvm on `target`, for `num_warps` warps (0: the passes choose)."""
     pipeline = Pipeline("builtin.module")
     for step in pipeline_for(target.name, stage, num_warps, not plain_abi and not num_warps):
         pipeline.add(parse_pass(step.text))
@@ -172,6 +177,8 @@ class _Run:
         self.saved: dict[Stage, str] = {}
         self.inlined: dict[str, tuple[DILocAttr, ...]] = {}
         self.kernels: list[Kernel] = []
+        self.locations: dict[str, HasStart] = {}
+        """Of kernels, by name."""
         self._worker = worker
 
     def scope(self, name: str) -> AbstractContextManager[None]:
@@ -214,7 +221,7 @@ class _Run:
         agents = not options.plain_abi and not options.num_warps
         steps = pipeline_for(options.target.name, stage, options.num_warps, agents)
         for name in stages_from(stage):
-            if options.all_stages:
+            if options.all_stages or options.keep_stages:
                 with self.scope("Output"):
                     self.reached(name, print_op(module))
             if name == "tile":
@@ -233,6 +240,7 @@ class _Run:
                     timing=self.timing,
                     on_failure=on_failure,
                     off=options.off,
+                    explains=options.explains,
                 ).run(module)
 
     def take_plans(
@@ -297,6 +305,25 @@ class _Run:
                 raise
             self.locate(again, version, assembler)
             raise
+        if options.explains:
+            self.explain_spills(ptx if again is None else again, version, assembler)
+
+    def explain_spills(self, source: str | Callable[[], str], version: int, assembler: Ptxas) -> None:
+        """Remarks on what ptxas spilled, with the loops: `source` is PTX with locations, or makes IR with them."""
+        from tessera_tools.emit.sass import Nvdisasm
+        from tessera_tools.emit.spills import explain_spills, spill_places
+
+        report = self.result.report
+        if report is None or not any(used.spills for used in report.entries.values()):
+            return
+        places: list[SpillPlace] = []
+        with suppress(ToolError):  # the counts are known without nvdisasm
+            ptx = source if isinstance(source, str) else self.ptx(source(), version)
+            cubin = self.assemble(ptx, assembler, lineinfo=not self.options.debug_info).cubin
+            sass = Nvdisasm.find(self.options.nvdisasm).disassemble(cubin, lineinfo=True)
+            places = spill_places(sass)
+        for remark in explain_spills(report, places, self.locations):
+            emit(remark)
 
     def ptx(self, ir: str, version: int) -> str:
         with self.scope("LLVM"):
@@ -322,9 +349,9 @@ class _Run:
                         self.timing.add(_LLVM_STEPS.get(step, step), seconds)
         self.result.warnings += reply.warnings
         ptx = reply.texts["ptx"]
-        # DWARF tells of inlined calls itself.
-        told = self.options.debug_info or "inlinedAt:" not in ir
-        return ptx if told else with_call_sites(ptx, self.inlined)
+        # DWARF describes inlined calls.
+        complete = self.options.debug_info or "inlinedAt:" not in ir
+        return ptx if complete else with_call_sites(ptx, self.inlined)
 
     def locate(self, again: Callable[[], str], version: int, assembler: Ptxas) -> None:
         """Assemble once more from IR with locations; raises ptxas's error if it now has a place."""
@@ -357,13 +384,13 @@ class _Run:
             return None
         return found
 
-    def assemble(self, ptx: str, assembler: Ptxas) -> Assembled:
+    def assemble(self, ptx: str, assembler: Ptxas, lineinfo: bool = False) -> Assembled:
         options = self.options
         return assembler.assemble(
             ptx,
             arch=options.target.ptx_target,
             level=options.level,
-            lineinfo=options.lineinfo and not options.debug_info,
+            lineinfo=lineinfo or (options.lineinfo and not options.debug_info),
             debug_info=options.debug_info,
             options=options.ptxas_options,
             time_limit=options.ptxas_timeout,
@@ -432,6 +459,7 @@ def compile_module(
 
     Raises DiagnosticError: for IR that a pass cannot lower, ToolError for LLVM and ptxas.
     """
+    from tessera_tools.dialects.llvm.module_ops import LLVMFunc
     from tessera_tools.emit.kernels import check_names, kernels_of_module
 
     run = _Run(options, worker, timing, on_stage)
@@ -440,6 +468,7 @@ def compile_module(
         if options.until != "llvmir":
             check_names(module)
         run.kernels = kernels_of_module(module)
+        run.locations = {op.sym_name.value: op.location for op in module.walk() if isinstance(op, LLVMFunc)}
         # Directives alone: a line table makes LLVM write `.target …, debug`, which ptxas refuses to optimize.
         debug: DebugLevel = "full" if options.debug_info else "directives" if options.lineinfo else "none"
         ir = run.llvm_ir(module, debug)

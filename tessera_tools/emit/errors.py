@@ -1,4 +1,4 @@
-"""What goes wrong at the border to another program or to the file system, as one line for the user."""
+"""Errors of external programs and of the file system, as one line for the user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ToolError"]
 
 
 class ToolError(DiagnosticError):
-    """A program that failed, or a file that cannot be written.
+    """An external program failed, or a file cannot be written.
 
     `message` says what was found, `hint` what to do about it. `line` and `column` count from 1 in the text
     that the program was given (LLVM IR, PTX); `location` is the user's own place, where it is known. `details`

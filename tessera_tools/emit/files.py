@@ -1,4 +1,4 @@
-"""Outputs that are written whole or not at all.
+"""Atomic output files: a set of outputs is written as a whole or not at all.
 
     OutputSet.add("gemm.cubin", bytes), .add("gemm.json", text) ──commit()──▶ both files, or neither and an error
 
@@ -48,7 +48,7 @@ class OutputSet:
         if path == STDOUT:
             self._stdout.append(raw)
             return
-        # A symbolic link keeps being one: its target is what is replaced.
+        # A symbolic link stays a link. The file that it points to is replaced.
         final = os.path.realpath(path)
         try:
             # By its own name: /dev/stdout leads to a pipe, of which `final` is no name.
@@ -181,7 +181,7 @@ def _write_stdout(raw: bytes) -> None:
 def _unwritable(path: str, failure: OSError) -> ToolError:
     hint = None
     if isinstance(failure, FileNotFoundError):
-        hint = "make its folder first"
+        hint = "create the directory first"
     return ToolError(f"the output '{path}' cannot be written: {os_reason(failure)}", hint)
 
 

@@ -22,6 +22,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import MemRefType
 from tessera_tools.passes.tile.host_values import CHANGES
+from tessera_tools.passes.tile.ignored import remark_ignored
 
 __all__ = ["has_host", "host_functions", "take_plans"]
 
@@ -156,6 +157,7 @@ class _Reader:
 
     def exchange(self, op: Any) -> None:
         kind = _KINDS[op.name]
+        remark_ignored(op, "host-plan")
         if mesh_of(op) is None:
             raise op.error("is a collective, but the module has no tile.mesh")
         split = gather = None

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from tessera_tools.analysis.tensor_maps import TENSOR_MAPS
 from tessera_tools.dialects.llvm.module_ops import Global
 from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Shape, TensorMap
 from tessera_tools.emit.resources import Report
@@ -22,8 +23,6 @@ __all__ = ["DYNAMIC_SHARED", "check_names", "kernels_of_module", "kernels_of_ptx
 _PTX_NAME = re.compile(r"(?!WARP_SZ\Z)(?:[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+)")
 """PTX ISA, "Identifiers"; names with % are the registers', and WARP_SZ is a constant."""
 
-TENSOR_MAPS = "nv_tileaa.tensor_maps"
-"""Attribute of a kernel's llvm.func: the tensor maps that the launcher makes for its last parameters."""
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher has to ask for."""
 

@@ -8,6 +8,7 @@ Which PTX version and which of LLVM's passes: decided here; running LLVM: worker
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tessera_tools.emit.errors import ToolError
@@ -47,13 +48,21 @@ def choose_ptx_version(llvm: LlvmInfo, target: Target, ptxas_max: int | None = N
         wanted = ptx_text(target.min_ptx)
         if ptxas_max is not None and ptxas_max < target.min_ptx:
             raise ToolError(
-                f"this ptxas reads PTX {ptx_text(ptxas_max)} at most; '{target.name}' needs PTX {wanted}",
+                f"this ptxas supports at most PTX {ptx_text(ptxas_max)}; '{target.name}' needs PTX {wanted}",
                 "pip install --upgrade nvidia-cuda-nvcc",
             )
         raise ToolError(
-            f"this LLVM emits PTX {ptx_text(llvm.max_ptx)} at most; '{target.name}' needs {wanted}"
+            f"this LLVM emits at most PTX {ptx_text(llvm.max_ptx)}; '{target.name}' needs {wanted}"
         )
     return newest[-1]
+
+
+MOST_LOOPS = 200
+"""Loops of a function up to which LLVM's code generator optimizes.  For the bounds of a loop, ScalarEvolution proves
+facts from all loops before it, anew in each of three passes (strength reduction of straight-line code, n-ary
+reassociation, freezes in loops): 200 loops in a row take 2 seconds, and 800 take two minutes.  No option of LLVM bounds
+this, and only level 0 leaves these passes out."""
+_BLOCKS = re.compile(r"^(?:([-\w.$]+):|define )|label %([-\w.$]+)", re.MULTILINE)
 
 
 def compile_ir(
@@ -73,17 +82,42 @@ def compile_ir(
     Raises ToolError as `Worker.compile` does.
     """
     if pipeline not in ("tile", "llvm"):
-        raise ValueError(f"no LLVM pipeline is called '{pipeline}'")
-    return worker.compile(
+        raise ValueError(f"there is no LLVM pipeline named '{pipeline}'")
+    loops = most_loops(ir) if level > 0 else 0
+    reply = worker.compile(
         ir,
         want,
         cpu=target.cpu,
         features=f"+ptx{ptx_version}",
         level=level,
+        code_level=0 if loops > MOST_LOOPS else level,
         optimize=pipeline == "llvm" or level > 0,
         passes=TILE_PIPELINE if pipeline == "tile" and level > 0 else (),
         time_passes=time_passes,
     )
+    if loops > MOST_LOOPS:
+        reply.warnings.append(
+            f"a function has {loops} loops; LLVM generates its code without optimization, because the time of its "
+            f"loop analyses grows with the cube of their number (limit {MOST_LOOPS})"
+        )
+    return reply
+
+
+def most_loops(ir: str) -> int:
+    """The back edges (branches to an earlier block) of the function that has the most of them."""
+    if ir.count("label %") <= MOST_LOOPS:
+        return 0
+    most = loops = 0
+    blocks: set[str] = set()
+    for label, target in _BLOCKS.findall(ir):
+        if target:
+            loops += target in blocks
+        elif label:
+            blocks.add(label)
+        else:
+            most, loops = max(most, loops), 0
+            blocks.clear()
+    return max(most, loops)
 
 
 def emit_mir(

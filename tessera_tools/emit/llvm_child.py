@@ -190,7 +190,7 @@ class Llvm:
             raise LlvmError("verify", text)
 
     def optimize(self, module: int, machine: int, level: int, passes: list[str]) -> None:
-        """LLVM's own pipeline for -O<level>, or just `passes` (the names behind `LLVMPY_module_Add…Pass`)."""
+        """LLVM's own pipeline for -O<level>, or just `passes` (the names after `LLVMPY_module_Add…Pass`)."""
         tuning = self.call("CreatePipelineTuningOptions")
         # A thread is scalar code that we have vectorized already, where the hardware has vectors.
         self.call("PTOSetLoopVectorization", tuning, False)
@@ -244,7 +244,9 @@ def compile_module(
     """
     want = list(request["want"])  # pyright: ignore[reportArgumentType]
     level = int(request["level"])  # pyright: ignore[reportArgumentType]
-    machine, layout = llvm.machine(str(request["cpu"]), str(request["features"]), level)
+    cpu, features = str(request["cpu"]), str(request["features"])
+    machine, layout = llvm.machine(cpu, features, level)
+    generator, _ = llvm.machine(cpu, features, int(request["code_level"]))  # pyright: ignore[reportArgumentType]
     clock = time.perf_counter
     times: dict[str, float] = {}
     results: list[bytes] = []
@@ -273,8 +275,8 @@ def compile_module(
             # Comments such as `// %bb.0:` and `// begin inline asm` help no tool and cost codegen time; only where a
             # function was inlined, they say where it was called.
             begins("generating code")
-            llvm.call("SetTargetMachineAsmVerbosity", machine, int(b"inlinedAt:" in text))
-            results.append(llvm.emit(module, machine))
+            llvm.call("SetTargetMachineAsmVerbosity", generator, int(b"inlinedAt:" in text))
+            results.append(llvm.emit(module, generator))
             times["codegen"] = clock() - begin
     if request.get("time_passes"):
         results.append(llvm.pass_times())

@@ -314,6 +314,16 @@ def _read_kernel(data: object, where: str) -> Kernel:
                     f"{where}: tensor map {index}: '{role}' is parameter {number}, which is {found}; "
                     f"expected a parameter of type {expected}"
                 )
+        for extent in (*tensor_map.shape, *tensor_map.strides):
+            number = extent if isinstance(extent, int) else extent["parameter"]
+            if isinstance(extent, int) or (
+                number < len(kernel.parameters) and kernel.parameters[number].type in _INTEGERS
+            ):
+                continue
+            raise ToolError(
+                f"{where}: tensor map {index}: an extent or stride follows parameter {number}; expected the "
+                f"number of a parameter of type {' or '.join(_INTEGERS)}"
+            )
     return kernel
 
 
@@ -370,6 +380,7 @@ def _read_tensor_map(data: object, where: str) -> TensorMap:
     return result
 
 
+_INTEGERS = ("i8", "i16", "i32", "i64")
 _OF_PARAMETER = {"parameter", "times", "plus"}
 
 

@@ -179,12 +179,12 @@ class Ptxas:
         except OSError as failure:
             raise ToolError(
                 f"ptxas cannot be started at '{self.path}': {os_reason(failure)}",
-                "expected NVIDIA's ptxas; pip install nvidia-cuda-nvcc brings one",
+                "expected NVIDIA's ptxas; install it with pip install nvidia-cuda-nvcc",
             ) from None
         if finished.timed_out:
             raise ToolError(
                 f"ptxas timed out after {time_limit:g} s",
-                "a smaller tile or a lower -O assembles faster; the time limit is an option",
+                "use a smaller tile or a lower -O, or raise the limit with --ptxas-timeout",
                 details=finished.text,
             )
         if finished.flooded:
@@ -196,7 +196,7 @@ class Ptxas:
         if finished.signal is not None:
             raise ToolError(
                 f"ptxas was killed by {signal_name(finished.signal)}",
-                "its PTX is kept with --save-temps=DIR; another release of ptxas may do better",
+                "--save-temps=DIR keeps the PTX; another release of ptxas may compile it",
                 details=finished.text,
             )
         return finished
@@ -213,8 +213,8 @@ def _refusal(finished: Finished, ptx: str, ptx_name: str | None, source: str) ->
     # `Ptx assembly aborted due to errors` adds nothing to the errors themselves.
     errors = [message for message in errors if "aborted due to errors" not in message.text] or errors
     if not errors:
-        said = messages[-1].text if messages else "it says nothing"
-        return ToolError(f"ptxas failed with status {finished.status}: {said}", details=finished.text)
+        reason = messages[-1].text if messages else "no message"
+        return ToolError(f"ptxas failed with status {finished.status}: {reason}", details=finished.text)
     first = errors[0]
     failure = ToolError(
         f"ptxas: {first.text}",

@@ -50,7 +50,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that ptxas said."""
+    """All messages of ptxas."""
 
     functions: dict[str, Resources]
     """By name, in ptxas's order: entries and device functions that were not inlined."""
@@ -107,44 +107,44 @@ def parse_report(text: str) -> Report:
             continue
         found = _MESSAGE.match(line)
         if not found:
-            # A continuation, or another program's word (a loader's error): it belongs to what was said.
+            # A continuation, or another program's word (a loader's error): it belongs to the message before it.
             if line.strip():
                 messages.append(Message("info", line.strip()))
             continue
-        said = found["text"].strip()
+        text = found["text"].strip()
         if found["severity"] == "info" and not found["line"]:
-            if compiling := _COMPILING.match(said):
+            if compiling := _COMPILING.match(text):
                 entry = current = compiling[1]
                 functions[entry] = replace(functions.get(entry, Resources()), is_entry=True)
                 continue
-            if properties := _PROPERTIES.match(said):
+            if properties := _PROPERTIES.match(text):
                 current = properties[1].strip()
                 functions.setdefault(current, Resources())
                 continue
-            if used := _USED.match(said):
+            if used := _USED.match(text):
                 name = entry or current
-                functions[name] = _used(functions.get(name, Resources()), int(used[1]), said)
+                functions[name] = _used(functions.get(name, Resources()), int(used[1]), text)
                 continue
-            size = _GLOBAL.match(said)
-            if size or _CONSTANTS.match(said):
+            size = _GLOBAL.match(text)
+            if size or _CONSTANTS.match(text):
                 global_bytes += int(size[1]) if size else 0
-                module_constants.update((int(bank), int(count)) for count, bank in _CONSTANTS.findall(said))
+                module_constants.update((int(bank), int(count)) for count, bank in _CONSTANTS.findall(text))
                 continue
-            if _COMPILE_TIME.match(said):
+            if _COMPILE_TIME.match(text):
                 entry = current = ""
                 continue
         number = int(found["line"]) if found["line"] else None
-        messages.append(Message(found["severity"], said, number))
+        messages.append(Message(found["severity"], text, number))
     return Report(functions, messages, global_bytes, module_constants)
 
 
-def _used(known: Resources, registers: int, said: str) -> Resources:
+def _used(known: Resources, registers: int, text: str) -> Resources:
     counts: dict[str, int] = {}
     for name, pattern in _COUNTS.items():
-        found = pattern.search(said)
+        found = pattern.search(text)
         if found:
             counts[name] = sum(int(number) for number in found.groups() if number)
-    constants = {int(bank): int(size) for size, bank in _CONSTANTS.findall(said)}
+    constants = {int(bank): int(size) for size, bank in _CONSTANTS.findall(text)}
     # ptxas leaves out what is zero; a later report of the same function replaces the earlier one whole.
     return replace(known, registers=registers, constants=constants, **counts)
 

@@ -45,25 +45,25 @@ class Nvdisasm:
             except OSError as failure:
                 raise ToolError(
                     f"nvdisasm cannot be started at '{self.path}': {os_reason(failure)}",
-                    "expected NVIDIA's nvdisasm; pip install nvidia-cuda-nvdisasm brings one",
+                    "expected NVIDIA's nvdisasm; install it with pip install nvidia-cuda-nvdisasm",
                 ) from None
-        said = finished.stderr.decode("utf-8", "replace")
+        stderr = finished.stderr.decode("utf-8", "replace")
         if finished.timed_out:
-            raise ToolError(f"nvdisasm timed out after {time_limit:g} s", details=said)
+            raise ToolError(f"nvdisasm timed out after {time_limit:g} s", details=stderr)
         if finished.flooded:
             raise ToolError(
                 f"nvdisasm wrote more than {_SASS_LIMIT >> 20} MiB and was stopped",
                 f"expected NVIDIA's nvdisasm at '{self.path}'",
             )
         if finished.signal is not None:
-            raise ToolError(f"nvdisasm was killed by {signal_name(finished.signal)}", details=said)
+            raise ToolError(f"nvdisasm was killed by {signal_name(finished.signal)}", details=stderr)
         if not finished.succeeded:
-            first = next((line for line in said.splitlines() if line.strip()), "it says nothing")
+            first = next((line for line in stderr.splitlines() if line.strip()), "no message")
             first = re.sub(r"^nvdisasm\s+\w+\s*:\s*", "", first).replace(source, "the cubin")
-            raise ToolError(f"nvdisasm failed with status {finished.status}: {first}", details=said)
+            raise ToolError(f"nvdisasm failed with status {finished.status}: {first}", details=stderr)
         if not finished.stdout.strip():
             raise ToolError(
-                f"'{self.path}' succeeded, but wrote no output", "expected NVIDIA's nvdisasm", details=said
+                f"'{self.path}' succeeded, but wrote no output", "expected NVIDIA's nvdisasm", details=stderr
             )
         return finished.stdout.decode("utf-8", "replace")
 

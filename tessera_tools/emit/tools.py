@@ -97,8 +97,8 @@ class TemporaryFolder:
             os.mkdir(self.path, 0o700)
         except OSError as failure:
             raise ToolError(
-                f"no temporary folder can be made at '{self.path}': {os_reason(failure)}",
-                "point TMPDIR at a folder that can be written",
+                f"cannot create a temporary directory at '{self.path}': {os_reason(failure)}",
+                "set TMPDIR to a writable directory",
             ) from None
         return self
 
@@ -111,7 +111,7 @@ class TemporaryFolder:
         except OSError as failure:
             raise ToolError(
                 f"the temporary file '{path}' cannot be written: {os_reason(failure)}",
-                "point TMPDIR at a folder with more room",
+                "set TMPDIR to a directory with more free space",
             ) from None
         return path
 

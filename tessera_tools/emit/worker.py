@@ -1,10 +1,9 @@
-"""LLVM in another process: started early, asked later, survived when it dies.
+"""LLVM in a separate process. It starts early, serves requests later, and may crash without ending the compiler.
 
     Worker.start() ─▶ child loads LLVM │ the front end parses and lowers │ worker.compile(ir) ─▶ Reply(ptx, times)
 
-LLVM ends the process it lives in on a fatal error, can loop, and takes time to load; here none of that
-touches the compiler. `llvm_child.py` is the other end of the pipes. A child that has died is replaced at the
-next request.
+LLVM ends its process on a fatal error, can loop, and takes time to load. In a separate process, none of this affects
+the compiler. `llvm_child.py` is the other end of the pipes. The next request replaces a child that has ended.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _QUIT_LIMIT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class LlvmInfo:
-    """What the child's LLVM is. PTX versions are times ten: 90 for 9.0."""
+    """Version, CPUs and PTX versions of the child's LLVM. PTX versions are times ten: 90 for 9.0."""
 
     version: tuple[int, int, int]
     cpus: tuple[str, ...]
@@ -50,13 +49,13 @@ class LlvmInfo:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one request gave: the texts by the name they were wanted under, seconds by step."""
+    """The result of one request: texts by the requested name, and seconds by step."""
 
     texts: dict[str, str]
     seconds: dict[str, float]
     """`parse`, `verify`, `optimize`, `codegen`, `print`: in the child; `wall`: as the caller saw it."""
     warnings: list[str] = field(default_factory=list[str])
-    """What LLVM said on stderr, line by line."""
+    """What LLVM printed on stderr, line by line; limits that applied."""
 
 
 _BLOCK = re.compile(r"^[\w.$-]+:", re.MULTILINE)
@@ -92,7 +91,7 @@ class Worker:
     # Requests
 
     def info(self) -> LlvmInfo:
-        """What this LLVM is; waits until the child is ready. Raises ToolError when it does not come up."""
+        """Describes this LLVM. Waits until the child is ready. Raises ToolError if the child does not start."""
         if self._info is None:
             if not self._pid:
                 self._spawn()
@@ -125,6 +124,7 @@ class Worker:
         cpu: str,
         features: str,
         level: int = 3,
+        code_level: int | None = None,
         optimize: bool = True,
         passes: Sequence[str] = (),
         stop_after: str = "",
@@ -132,25 +132,23 @@ class Worker:
     ) -> Reply:
         """Run LLVM on `ir` and bring back what is in `want`: `verify`, `llvm` (optimized IR), `ptx`, `mir`.
 
-        `level` 0 to 3 chooses LLVM's pipeline and the effort of its code generator; `passes` replaces the
-        pipeline, `optimize=False` leaves it out. `mir` is what the code generator has after `stop_after`, and
-        costs this child its life: use a worker of its own, as `llvm.emit_mir` does.
+        `level` 0 to 3 chooses LLVM's pipeline and the effort of its code generator, for which `code_level` takes
+        precedence; `passes` replaces the pipeline, `optimize=False` leaves it out. `mir` is what the code generator has
+        after `stop_after`, and costs this child its life: use a worker of its own, as `llvm.emit_mir` does.
 
         Raises ToolError: for LLVM IR that LLVM refuses (`line` and `column` are set when LLVM tells them), when
         LLVM ends its process (`details` is its stderr), and past the time limit.
         """
         if "\0" in ir:
             raise ToolError(
-                "the LLVM IR holds a NUL character",
+                "the LLVM IR contains a NUL character",
                 "write it as \\00 inside a string",
                 line=ir[: ir.index("\0")].count("\n") + 1,
             )
         self.info()
         begin = time.monotonic()
         deadline = begin + self._time_limit
-        # Most of the time of a large kernel goes into code generation, which grows faster than the number of blocks:
-        # with the cube of the number of loops in a row, each of whose bounds ScalarEvolution proves from those before
-        # it, for three passes anew (strength reduction of straight lines, n-ary reassociation, freezes in loops).
+        # Most of the time of a large kernel goes into code generation, which grows faster than the number of blocks.
         self._size = f"its IR has {len(_BLOCK.findall(ir)):,} basic blocks in {ir.count(chr(10)):,} lines; "
         text = ir.encode("utf-8", "surrogateescape")
         request: dict[str, object] = {
@@ -158,6 +156,7 @@ class Worker:
             "cpu": cpu,
             "features": features,
             "level": level,
+            "code_level": level if code_level is None else code_level,
             "optimize": optimize,
             "passes": list(passes),
             "stop_after": stop_after,
@@ -178,7 +177,7 @@ class Worker:
         names = [name for name in want if name != "verify"] + (["timing"] if time_passes else [])
         texts = {name: data.decode("utf-8", "replace") for name, data in zip(names, results, strict=True)}
         seconds: dict[str, float] = {**head["times"], "wall": time.monotonic() - begin}
-        return Reply(texts, seconds, self._said())
+        return Reply(texts, seconds, self._stderr_lines())
 
     # The child
 
@@ -254,7 +253,7 @@ class Worker:
             raise self._death(doing) from None
 
     def _milliseconds(self, deadline: float, doing: str) -> float:
-        """What is left until the deadline; past it, ends the child and raises."""
+        """Returns the milliseconds until the deadline. After the deadline, ends the child and raises ToolError."""
         left = deadline - time.monotonic()
         if left > 0:
             return left * 1000
@@ -263,7 +262,7 @@ class Worker:
         raise ToolError(
             f"LLVM was still {doing} after {limit:g} s and was stopped",
             f"{self._size}a smaller tile or a lower -O compiles faster; --llvm-timeout sets the limit",
-            details="\n".join(self._said()),
+            details="\n".join(self._stderr_lines()),
         )
 
     def _read_stderr(self, poll: select.poll | None = None) -> bool:
@@ -274,7 +273,7 @@ class Worker:
         del self._tail[: max(0, len(self._tail) - _STDERR_KEPT)]
         return bool(data)
 
-    def _said(self) -> list[str]:
+    def _stderr_lines(self) -> list[str]:
         return [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
 
     def _death(self, doing: str) -> ToolError:
@@ -295,14 +294,14 @@ class Worker:
             how = f"exited with status {os.WEXITSTATUS(status)}"
         if status is not None:
             self._pid = 0
-        said = self._said()
+        lines = self._stderr_lines()
         self._discard()
-        reason, location = _fatal_message(said)
+        reason, location = _fatal_message(lines)
         return ToolError(
             f"LLVM failed while {doing}: {reason}" if reason else f"LLVM {how} while {doing}",
             f"the LLVM process {how}",
             location=location,
-            details="\n".join(said),
+            details="\n".join(lines),
         )
 
     def _discard(self) -> None:
@@ -337,7 +336,7 @@ class Worker:
         self.close()
 
 
-_INSTALL = "pip install 'llvmlite>=0.50,<0.51' brings LLVM 22"
+_INSTALL = "pip install 'llvmlite>=0.50,<0.51' installs LLVM 22"
 
 
 def _library() -> str:
@@ -368,7 +367,7 @@ def _refusal(stage: str, text: str) -> ToolError:
     located = _PARSE_ERROR.search(text)
     if located:
         return ToolError(
-            f"LLVM does not read its IR: {located[3]}",
+            f"LLVM cannot parse the IR: {located[3]}",
             line=int(located[1]),
             column=int(located[2]),
             details=text,
@@ -380,10 +379,10 @@ def _refusal(stage: str, text: str) -> ToolError:
 _PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<text>.*)")
 
 
-def _fatal_message(said: list[str]) -> tuple[str, Position | None]:
+def _fatal_message(lines: list[str]) -> tuple[str, Position | None]:
     """LLVM's reason, of all the lines that it writes while it dies, and the source position if it gives one."""
     for marker in ("LLVM ERROR: ", "error: ", "Assertion "):
-        for line in said:
+        for line in lines:
             if marker not in line:
                 continue
             reason = line[line.index(marker) :].removeprefix("LLVM ERROR: ").removeprefix("error: ").strip()

@@ -308,6 +308,32 @@ class DenseElementsAttr(Attribute, name="builtin.dense"):
         return shown[0] if self.is_splat else _nested(shown, self.shaped.shape)
 
 
+class SparseElementsAttr(Attribute, name="builtin.sparse"):
+    """`sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`: the elements that are not 0, with their places."""
+
+    type: Type
+    indices: DenseElementsAttr
+    values: DenseElementsAttr
+
+    def text(self) -> str:
+        inside = (
+            f"{self.indices.body_text()}, {self.values.body_text()}"
+            if self.values.shaped.num_elements
+            else ""
+        )
+        return f"sparse<{inside}> : {self.type}"
+
+
+class DistinctAttr(Attribute, name="builtin.distinct"):
+    """`distinct[0]<>`: an identity of its own, over an optional attribute."""
+
+    number: int
+    referenced: Attribute | None = None
+
+    def text(self) -> str:
+        return f"distinct[{self.number}]<{'' if self.referenced is None else self.referenced}>"
+
+
 HEX_THRESHOLD = 100
 """Elements beyond which a non-splat literal is printed as a hex string, as upstream does."""
 

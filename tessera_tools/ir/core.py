@@ -223,7 +223,7 @@ class Operation:
     # -- traversal
 
     def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
-        """All operations inside, not this one itself, blocks in order; pre-order unless told.
+        """All operations inside, not this one itself, blocks in order; pre-order unless given.
 
         The operation just yielded may be erased or replaced (in pre-order, its regions are then not entered).
         `reverse` goes through regions, blocks and operations backwards.

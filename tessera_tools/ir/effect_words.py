@@ -41,6 +41,8 @@ class Completion(Enum):
     """When the group of copies that it is committed to has been waited for (`cp.async`)."""
     BULK = "bulk group"
     """When the group of bulk copies that it is committed to has been waited for (`cp.async.bulk`)."""
+    BULK_READ = "reads of a bulk group"
+    """When the group of bulk copies that it is committed to has read its source (`wait_group.read`)."""
     MBARRIER = "mbarrier"
     """When the phase of an mbarrier has been waited for."""
     WGMMA = "wgmma group"

@@ -37,7 +37,7 @@ class Effect:
     completion: Completion = Completion.AT_ONCE
     reach: Reach = Reach.TOGETHER
     pending: int = 0
-    """Of a wait: how many of the latest groups may be incomplete behind it."""
+    """Of a wait: how many of the latest groups may be incomplete after it."""
     through: str | None = None
     """Of what completes by an mbarrier: the field that names it."""
     phase: str = ""
@@ -56,9 +56,14 @@ class Effect:
         return " ".join(words)
 
 
-def read(on: str | None = None, resource: Resource | None = None, reach: Reach = Reach.TOGETHER) -> Effect:
-    """Reads what a field names."""
-    return Effect(Kind.READ, on, resource, reach=reach)
+def read(
+    on: str | None = None,
+    resource: Resource | None = None,
+    by: Completion = Completion.AT_ONCE,
+    reach: Reach = Reach.TOGETHER,
+) -> Effect:
+    """Reads what a field names; it has been read when `by` says."""
+    return Effect(Kind.READ, on, resource, by, reach)
 
 
 def write(

@@ -6,24 +6,18 @@
       nv_tileaa.continue %y
     }
 
-An op that passes values on has a method `flow()`: for each block argument and result that takes its value so, the
-values that it may take.  Of a loop's carried value the initial one comes first.
+An op that passes values on has the interface `HasFlow`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
-
-Flow = list[tuple[Value, list[Value]]]
-"""(what takes a value, the values that it may take), for each such block argument and result."""
+from tessera_tools.ir.interfaces import Flow, HasFlow
 
 
 def flow_of(op: Operation | None) -> Flow:
     """The flow of an op; empty for one that passes nothing on."""
-    flow: Any = getattr(op, "flow", None)
-    return flow() if flow is not None else []
+    return op.flow() if isinstance(op, HasFlow) else []
 
 
 def sources(value: Value) -> list[Value] | None:

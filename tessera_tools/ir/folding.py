@@ -1,7 +1,7 @@
 """Constants: finding them, making them, and keeping one of each at the top of its region.
 
-A dialect says once how its constants are written (`register_materializer`); `fold` hooks then return attributes, and
-`ConstantFolder` turns these into constant operations, unique within a region that is isolated from above.
+`fold` hooks return attributes. `ConstantFolder` turns these into constant operations, which a function makes that it is
+given, unique within a region that is isolated from above.
 """
 
 from __future__ import annotations
@@ -9,35 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.core import Builder, Operation, OpResult, Region, Value
+from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.traits import ConstantLike, IsolatedFromAbove, OwnsConstants
 
-Materializer = Callable[[Attribute, Type, Builder], Operation | None]
-"""Inserts a constant operation of the attribute's value through the builder; None if it cannot."""
-
-_materializers: dict[str, Materializer] = {}
-
-
-def register_materializer(dialect: str, materializer: Materializer) -> None:
-    """Say how constants are made for ops of a dialect (`arith`, …)."""
-    _materializers[dialect] = materializer
-
-
-def materialize_constant(attr: Attribute, type: Type, builder: Builder, dialect: str) -> Operation | None:
-    """Insert a constant for an op of `dialect`; None if the dialect has no constant of that kind."""
-    materializer = _materializers.get(dialect)
-    return materializer(attr, type, builder) if materializer is not None else None
-
-
-def dialect_of(op: Operation) -> str:
-    """The dialect's part of the op's name."""
-    return op.name.partition(".")[0]
+ConstantMaker = Callable[[Operation, Attribute, Type], Operation | None]
+"""Makes a detached constant of a value and type for the use of an op; None if its dialect has none."""
 
 
 def constant_value(value: Value) -> Attribute | None:
     """The attribute of a value that a constant-like operation defines; None for other values."""
     op = value.defining_op
-    return op.attributes.get("value") if op is not None and op.has_trait(ConstantLike) else None
+    return _attribute(op) if op is not None and op.has_trait(ConstantLike) else None
+
+
+def _attribute(op: Operation) -> Attribute | None:
+    found = op.attributes.get("value")
+    # An attribute of a default value may be left out, as in `ub.poison`.
+    return found if found is not None else getattr(op, "value", None)
 
 
 def insertion_region(op: Operation) -> Region | None:
@@ -59,7 +47,8 @@ def insertion_region(op: Operation) -> Region | None:
 class ConstantFolder:
     """Keeps constants unique, and at the start of the entry block of their region."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: ConstantMaker) -> None:
+        self._make = make
         self._known: dict[Region, dict[tuple[str, Attribute, Type], Operation]] = {}
         self._keys: dict[Operation, tuple[Region, tuple[str, Attribute, Type]]] = {}
 
@@ -67,7 +56,7 @@ class ConstantFolder:
         """Take in an existing constant: the one that stands for it from now on, `op` itself (moved to the top of its
         region if it must) or an older equal one, which the caller then uses instead."""
         region = insertion_region(op)
-        value = op.attributes.get("value")
+        value = _attribute(op)
         if op in self._keys or region is None or value is None or len(op.results) != 1:
             return op
         key = (op.name, value, op.results[0].type)
@@ -89,21 +78,21 @@ class ConstantFolder:
         region = insertion_region(near)
         if region is None:
             return None
-        dialect = dialect_of(near)
-        alias = (dialect, attr, type)
+        alias = (near.name.partition(".")[0], attr, type)
         known = self._known.setdefault(region, {})
         found = known.get(alias)
         if found is not None and found in self._keys:
             return found.results[0]
-        builder = Builder.at_start(region.entry, near.location)
-        made = materialize_constant(attr, type, builder, dialect)
+        made = self._make(near, attr, type)
         if made is None:
             return None
         key = (made.name, attr, type)
         older = known.get(key)
-        if older is not None and older is not made:
-            made.erase()
+        if older is not None:
             made = older
+        else:
+            made.location = near.location
+            region.entry.insert_before(region.entry.first_op, made)
         known[key] = known[alias] = made
         self._keys.setdefault(made, (region, key))
         return made.results[0]

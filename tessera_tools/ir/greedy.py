@@ -15,7 +15,7 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Block, InsertionPoint, Operation, Value
 from tessera_tools.ir.dominance import unreachable_blocks
 from tessera_tools.ir.effects import is_trivially_dead
-from tessera_tools.ir.folding import ConstantFolder, constant_value
+from tessera_tools.ir.folding import ConstantFolder, ConstantMaker, constant_value
 from tessera_tools.ir.rewriter import Listener, PatternSet, RewritePattern, Rewriter
 from tessera_tools.ir.traits import Commutative, ConstantLike
 
@@ -61,12 +61,19 @@ class _Worklist(Listener):
 
 
 class _Driver(Listener):
-    def __init__(self, root: Operation, patterns: Sequence[RewritePattern], max_rewrites: int | None) -> None:
+    def __init__(
+        self,
+        root: Operation,
+        patterns: Sequence[RewritePattern],
+        make_constant: ConstantMaker,
+        max_rewrites: int | None,
+    ) -> None:
         self.root = root
         self.patterns = PatternSet(patterns)
         self.max_rewrites = max_rewrites
         self.worklist = _Worklist()
-        self.folder = ConstantFolder()
+        self.make_constant = make_constant
+        self.folder = ConstantFolder(make_constant)
         self.result = GreedyResult()
         self.count = 0
         self.unreachable: set[Block] = set()
@@ -108,10 +115,10 @@ class _Driver(Listener):
         return self.result
 
     def collect(self, top_down: bool) -> None:
-        self.folder = ConstantFolder()
+        self.folder = ConstantFolder(self.make_constant)
         self.unreachable = unreachable_blocks(self.root)
         ops: list[Operation] = []
-        # A list, since a walk goes on behind the place to which a constant is moved.
+        # A list, since a walk goes on after the place to which a constant is moved.
         for op in list(self.root.walk(post_order=not top_down)):
             if op.parent in self.unreachable:
                 continue
@@ -206,13 +213,15 @@ def apply_greedily(
     root: Operation,
     patterns: Sequence[RewritePattern] = (),
     *,
+    make_constant: ConstantMaker = lambda op, value, type: None,
     top_down: bool = True,
     max_iterations: int = MAX_ITERATIONS,
     max_rewrites: int | None = None,
 ) -> GreedyResult:
     """Fold, remove dead code and apply `patterns` to the operations inside `root` until nothing changes.
 
+    `make_constant` makes the constants to which ops fold; without it, ops only fold to existing values.
     `top_down` visits operations before their users, and outer ones before inner ones, at first.  Stops after
     `max_iterations` sweeps or `max_rewrites` changes; the result then says that it did not converge.
     """
-    return _Driver(root, patterns, max_rewrites).run(top_down, max_iterations)
+    return _Driver(root, patterns, make_constant, max_rewrites).run(top_down, max_iterations)

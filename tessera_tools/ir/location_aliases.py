@@ -1,6 +1,6 @@
 """Aliases of locations in printed IR, numbered and placed as upstream does.
 
-    op … loc(#loc3)      an operation's location is an alias; its definition may stand behind the operation
+    op … loc(#loc3)      an operation's location is an alias; its definition may stand after the operation
     %a: i32 loc("x"(#loc))      an argument's is written out, with aliases for what is inside; defined before
     #loc = …   first by how deep a location nests, then by where it is first met (an op before its regions)
 
@@ -67,7 +67,7 @@ class LocationAliases:
                 self._use(child, early)
 
     def resolve(self, text: str) -> str:
-        """The printed text with aliases for marks, and their definitions before and behind."""
+        """The printed text with aliases for marks, and their definitions before and after."""
         order = sorted(
             (found for found in self._met if found in self._used), key=lambda found: self._met[found]
         )

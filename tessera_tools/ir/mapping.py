@@ -19,7 +19,7 @@ class IRMapping:
         self.values: dict[Value, Value] = values if values is not None else {}
         self.blocks: dict[Block, Block] = {}
         self.depth = 0
-        """How many regions deep the copying is under way."""
+        """How many regions deep the current copy is."""
         self.unmapped: list[OpOperand] = []
         """Operands copied as they were because their value had no copy yet."""
 

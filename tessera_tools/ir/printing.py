@@ -129,7 +129,7 @@ class Names:
 
 
 def result_groups(op: Operation) -> list[tuple[int, int]]:
-    """(first index, count) of results that print as one name: a named result takes the unnamed ones behind it."""
+    """(first index, count) of results that print as one name: a named result takes the unnamed ones after it."""
     groups: list[tuple[int, int]] = []
     for i, result in enumerate(op.results):
         if i == 0 or result.name_hint is not None:

@@ -182,8 +182,8 @@ class Rewriter(Builder):
 class Pattern:
     """What all patterns say of themselves."""
 
-    op_class: ClassVar[type[Operation] | None] = None
-    """The class of the ops that the pattern is for; None for any."""
+    op_class: ClassVar[type | None] = None
+    """The class, or the interface, of the ops that the pattern is for; None for any."""
     benefit: ClassVar[int] = 1
     """Patterns of greater benefit are tried first."""
     name: ClassVar[str] = ""
@@ -193,6 +193,17 @@ class Pattern:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
             cls.name = cls.__name__
+
+    def for_class(self, op_class: type[Operation]) -> Sequence[Pattern]:
+        """The patterns that this one stands for at ops of a class; itself, unless it is a family of patterns."""
+        return [self]
+
+    def applies_to(self, operands: Sequence[type[Operation] | None]) -> bool:
+        """Whether the pattern may apply to an op whose operands ops of these classes define (None: a block argument).
+
+        A pattern that overrides this is not tried in vain.
+        """
+        return True
 
 
 class RewritePattern(Pattern):
@@ -211,15 +222,33 @@ class PatternSet:
     """Patterns, found by the class of the operation, best first."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
+        seen: set[tuple[str, type[Operation] | None]] = set()
+        for pattern in patterns:
+            key = pattern.name, pattern.op_class
+            if key in seen:
+                of = pattern.op_class.name if pattern.op_class is not None else "any op"
+                raise ValueError(f"the pattern {pattern.name} of {of} is listed twice")
+            seen.add(key)
         # A stable sort keeps the given order among equals.
         self._patterns = sorted(patterns, key=lambda p: -p.benefit)
-        self._by_class: dict[type[Operation], list[Pattern]] = {}
+        self._by_class: dict[type[Operation], tuple[bool, list[Pattern]]] = {}
+        self._by_operands: dict[tuple[type[Operation] | None, ...], list[Pattern]] = {}
 
     def for_op(self, op: Operation) -> list[Pattern]:
         """The patterns to try on `op`, in order."""
         cls = type(op)
-        found = self._by_class.get(cls)
-        if found is None:
-            found = [p for p in self._patterns if p.op_class is None or issubclass(cls, p.op_class)]
-            self._by_class[cls] = found
-        return found
+        known = self._by_class.get(cls)
+        if known is None:
+            given = [p for p in self._patterns if p.op_class is None or issubclass(cls, p.op_class)]
+            found = [pattern for p in given for pattern in p.for_class(cls)]
+            asks = any(type(p).applies_to is not Pattern.applies_to for p in found)
+            known = self._by_class[cls] = (asks, found)
+        asks, found = known
+        if not asks:
+            return found
+        operands = [type(made) if (made := v.defining_op) is not None else None for v in op.operands]
+        key = (cls, *operands)
+        few = self._by_operands.get(key)
+        if few is None:
+            few = self._by_operands[key] = [p for p in found if p.applies_to(operands)]
+        return few

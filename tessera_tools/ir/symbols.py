@@ -23,6 +23,16 @@ def symbol_name(op: Operation) -> str | None:
     return name.value if isinstance(name, StringAttr) else None
 
 
+def enclosing_name(op: Operation) -> str:
+    """The name of the innermost op with a name that is `op` or around it, mostly a function; "" if there is none."""
+    around: Operation | None = op
+    while around is not None:
+        if (name := symbol_name(around)) is not None:
+            return name
+        around = around.parent_op
+    return ""
+
+
 def is_symbol_table(op: Operation) -> bool:
     return op.has_trait(traits.SymbolTable)
 

@@ -104,6 +104,10 @@ class Symbol(Trait):
             isinstance(visibility, StringAttr) and visibility.value in ("public", "private", "nested")
         ):
             raise op.error('visibility expected to be one of ["public", "private", "nested"]')
+        parent = op.parent_op
+        # The name of an op that is not registered stands on the op, not on its class.
+        if parent is not None and isinstance(type(parent).name, str) and not parent.has_trait(SymbolTable):
+            raise op.error("symbol's parent must have the SymbolTable trait")
 
 
 class OwnsConstants(Trait):

@@ -1,9 +1,9 @@
-"""Linear layouts of tiles and buffers. The front of the package: import from here.
+"""Linear layouts of tiles and buffers. This is the front of the package: import layouts from here.
 
     linear ◀── cute, xor, text, atoms ◀── distributed, access ◀── shared ◀── conversion ◀── parts
 
-Pure Python integers; nothing of the IR is imported. Each name is loaded when it is first used, so that reading a
-layout attribute does not load the planning of conversions. `docs/layouts.md` explains all of it with pictures.
+The package works on Python integers and does not import the IR. Each name is loaded on first use, so that reading a
+layout attribute does not load the conversion planner. `docs/layouts.md` explains the package with pictures.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         blocked,
         broadcast,
         cat,
+        coalesced,
         dims_of,
         expand_dims,
         fit,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from tessera_tools.layout.linear import LayoutError, LinearLayout
     from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
     from tessera_tools.layout.parts import PartedRoundTrip, most_parts, parted_round_trip
+    from tessera_tools.layout.products import fma_layouts, mma_layouts, wgmma_layouts
     from tessera_tools.layout.shared import (
         SWIZZLE_32B,
         SWIZZLE_64B,
@@ -80,7 +82,7 @@ _NAMES = {
     "xor": ["Shift", "XorExpression", "XorTerm", "as_xor_expression"],
     "cute": ["CuteLayout", "Swizzle"],
     "distributed": [
-        "HARDWARE_DIMS", "blocked", "broadcast", "cat", "dims_of", "expand_dims", "fit", "held_operand",
+        "HARDWARE_DIMS", "blocked", "broadcast", "cat", "coalesced", "dims_of", "expand_dims", "fit", "held_operand",
         "mma_m16n8_accumulator", "mma_operand_a", "mma_operand_b", "reduction_steps", "reshape", "shape_of",
         "slice_dim", "transpose",
         "wgmma_accumulator", "wgmma_operand_a",
@@ -93,6 +95,7 @@ _NAMES = {
         "Access", "SWIZZLE_128B", "SWIZZLE_32B", "SWIZZLE_64B", "SWIZZLE_ALIGNMENT", "SWIZZLE_MODES",
         "SWIZZLE_NONE", "SwizzleChoice", "choose_swizzle", "row_major", "swizzled", "with_stages",
     ],
+    "products": ["fma_layouts", "mma_layouts", "wgmma_layouts"],
     "neighbors": ["coarsened", "holds_whole", "refined"],
     "conversion": [
         "Conversion", "LaneShuffle", "RegisterMove", "SharedRoundTrip", "classify", "plan_conversion",
@@ -135,15 +138,18 @@ __all__ = [
     "cat",
     "choose_swizzle",
     "classify",
+    "coalesced",
     "coarsened",
     "contiguous_elements",
     "dims_of",
     "expand_dims",
     "fit",
+    "fma_layouts",
     "from_text",
     "held_operand",
     "holds_whole",
     "matrix_access",
+    "mma_layouts",
     "mma_m16n8_accumulator",
     "mma_operand_a",
     "mma_operand_b",
@@ -164,6 +170,7 @@ __all__ = [
     "vector_access",
     "wavefronts",
     "wgmma_accumulator",
+    "wgmma_layouts",
     "wgmma_operand_a",
     "with_stages",
 ]

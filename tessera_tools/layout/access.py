@@ -1,15 +1,15 @@
-"""How a warp touches memory: vector widths, ldmatrix and stmatrix, and the exact number of bank wavefronts.
+"""How a warp accesses memory: vector widths, ldmatrix and stmatrix, and the exact number of bank wavefronts.
 
-    register layout ─┐                              ┌─▶ vector_access: which registers go in one ld/st
+    register layout ─┐                              ┌─▶ vector_access: the registers of each ld/st
                      ├─▶ (register, lane, warp) → offset ─▶ matrix_access: ldmatrix/stmatrix, lane addresses
     memory layout  ──┘                              └─▶ wavefronts: bank conflicts, counted by rank
 
 A memory layout has one input, `offset` (in elements), and the tile's dimensions as outputs.
 
-Shared memory is 32 banks of 4 bytes. A wavefront serves any set of 4-byte words with no two in one bank; lanes that
-want the same word share it. 64-bit accesses are served by half-warps, 128-bit ones and the rows of a matrix by
-eight lanes at a time. Everything is linear, so the words of a phase are a coset of a subspace, and the number
-of words in the fullest bank is a power of two: 2^(rank of word addresses - rank of banks).
+Shared memory has 32 banks of 4 bytes. One wavefront serves any set of 4-byte words in distinct banks. Lanes that
+access the same word share it. The hardware serves a 64-bit access one half-warp at a time, and a 128-bit access or
+the rows of a matrix eight lanes at a time. All maps are linear, so the words of a phase form a coset of a subspace.
+The number of words in the fullest bank is therefore a power of two: 2^(rank of word addresses - rank of banks).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MATRIX_ROW_BITS = 128
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why an access form does not serve. False in a condition."""
+    """The reason why an access form is not possible. False in a condition."""
 
     reason: str
 
@@ -39,7 +39,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class BankCount:
-    """Wavefronts of the accesses of one warp: of one instruction, of a conflict-free one, and how many there are."""
+    """Wavefronts of one instruction of a warp, wavefronts without conflicts, and the number of instructions."""
 
     per_instruction: int
     ideal: int
@@ -52,16 +52,16 @@ class BankCount:
 
     @property
     def is_conflict_free(self) -> bool:
-        """True if no instruction takes more wavefronts than its width needs."""
+        """True if no instruction takes more wavefronts than its width requires."""
         return self.per_instruction == self.ideal
 
 
 @dataclass(frozen=True, slots=True)
 class VectorAccess:
-    """Accesses of `elements` neighbors: `groups` are the registers of each, in the order of their addresses.
+    """Accesses of `elements` adjacent elements. `groups` lists the registers of each access in address order.
 
-    `address` gives the offset, in elements, of each group (constants) for a lane and warp (terms).
-    `copies` maps registers that repeat another's element (not in any group) to that register.
+    `address` gives the offset of each group, in elements (constants), for a lane and warp (terms).
+    `copies` maps each register that duplicates another register's element to that register. No group contains it.
     """
 
     element_bits: int
@@ -81,9 +81,9 @@ class VectorAccess:
 class MatrixAccess:
     """ldmatrix or stmatrix instructions: `.x{num}`, `.trans` or not.
 
-    `registers[i][j]` are the elements, low to high, of 32-bit register j of instruction i. `address` gives the
-    offset, in elements, that each lane passes to instruction i: bits 0 to 2 of the lane say which row, bits 3 and 4
-    which matrix (those past `num` are ignored by the hardware, and their terms absent).
+    `registers[i][j]` lists the elements, low to high, of 32-bit register j of instruction i. `address` gives the
+    offset, in elements, that each lane passes to instruction i. Bits 0 to 2 of the lane select the row; bits 3 and 4
+    select the matrix. The hardware ignores matrices past `num`, and their terms are absent.
     """
 
     num: int
@@ -95,14 +95,17 @@ class MatrixAccess:
 
 
 def offsets(registers: LinearLayout, memory: LinearLayout) -> LinearLayout:
-    """(register, lane, warp, block) → offset: where each element that a thread holds lies in memory."""
+    """Returns the map (register, lane, warp, block) → offset in memory of the element."""
     if memory.in_dims != ("offset",):
         raise LayoutError(f"expected a memory layout with the one input 'offset', found {memory}")
     return registers.invert_and_compose(memory)
 
 
 def bank_conflict_degree(columns: Iterable[int], element_bits: int) -> int:
-    """The most 4-byte words in one bank, for one phase: all xors of `columns` (offsets in elements) at once."""
+    """Returns the largest number of 4-byte words in one bank, for a phase of all xors of `columns`.
+
+    `columns` are offsets in elements.
+    """
     words: list[int] = []
     for column in columns:
         byte_bits = column * element_bits
@@ -111,10 +114,10 @@ def bank_conflict_degree(columns: Iterable[int], element_bits: int) -> int:
 
 
 def wavefronts(lane_columns: Sequence[int], element_bits: int, elements: int = 1) -> tuple[int, int]:
-    """(wavefronts, ideal) of one shared-memory access of a warp, `elements` wide, at the offsets of its lanes.
+    """Returns (wavefronts, ideal) of one shared-memory access of a warp. The access is `elements` wide.
 
-    `lane_columns[i]` is the offset of lane 2^i, in elements; a constant offset changes nothing, as xor with it
-    permutes the banks. Requires offsets divisible by `elements`.
+    `lane_columns[i]` is the offset of lane 2^i, in elements. A constant offset does not change the result, because
+    xor with it permutes the banks. Requires offsets divisible by `elements`.
     """
     width = elements * element_bits
     if width > MAX_VECTOR_BITS:
@@ -131,7 +134,7 @@ def wavefronts(lane_columns: Sequence[int], element_bits: int, elements: int = 1
 
 
 def _wide_wavefronts(lane_columns: Sequence[int], elements: int, lanes_bits: int) -> tuple[int, int]:
-    """64-bit elements are two words each: counted as pairs of 32-bit elements."""
+    """Counts each 64-bit element as two 32-bit elements."""
     doubled = [column * 2 for column in lane_columns[:lanes_bits]]
     phases = 1 << (5 - lanes_bits)
     inside = [1 << bit for bit in range(log2(2 * elements))]
@@ -147,7 +150,7 @@ def _trailing_zeros(values: Iterable[int], most: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Registers:
-    """The register share of an offset map: a basis without repeats, and who repeats whom."""
+    """The registers of an offset map: a basis without duplicates, and the registers that duplicate others."""
 
     columns: tuple[int, ...]
     elimination: Elimination
@@ -166,9 +169,9 @@ class _Registers:
         return cls(columns, elimination, tuple(copies))
 
     def grouped(self, inside: Sequence[int]) -> list[tuple[int, ...]]:
-        """The distinct registers in cosets of span(inside), each ordered by the bits of its position.
+        """Returns the distinct registers in cosets of span(inside), each ordered by the bits of its position.
 
-        The first of a group is the one whose offset has none of the bits that `inside` moves through.
+        The first register of a group is the one whose offset has none of the bits that `inside` changes.
         """
         moved = [apply_columns(self.columns, register) for register in inside]
         members = [0]
@@ -190,12 +193,12 @@ class _Registers:
 def vector_access(
     registers: LinearLayout, memory: LinearLayout, element_bits: int, max_bits: int = MAX_VECTOR_BITS
 ) -> VectorAccess:
-    """The widest legal vector accesses between registers and memory, at most `max_bits` wide.
+    """Returns the widest legal vector accesses between registers and memory, at most `max_bits` wide.
 
-    `max_bits` carries what is known of the base address and of strides: pass the alignment in bits, at most 128.
-    Legal is what holds for every thread: the neighbors are in registers of one thread (any linear choice of them),
-    and no lane, warp or other register moves by less than a vector. One element is always legal, unless it is narrower
-    than a byte: `LayoutError`.
+    `max_bits` is the known alignment of the base address and the strides, in bits, at most 128.
+    A width is legal if it is legal for every thread: one thread holds all elements of a vector in its registers (any
+    linear choice of registers), and no lane, warp or other register moves by less than a vector. A single element is
+    always legal. Raises `LayoutError` if that element is narrower than a byte.
     """
     plan = vector_access_of(offsets(registers, memory), element_bits, max_bits)
     if plan.bits < 8:
@@ -208,7 +211,7 @@ def vector_access(
 def vector_access_of(
     to_offset: LinearLayout, element_bits: int, max_bits: int = MAX_VECTOR_BITS
 ) -> VectorAccess:
-    """`vector_access` for a known map (register, lane, warp, …) → offset."""
+    """Returns the `vector_access` of a given map (register, lane, warp, …) → offset."""
     own = _Registers.of(to_offset)
     inside, banks = _vector(to_offset, own.elimination, element_bits, max_bits)
     groups = own.grouped(inside)
@@ -219,7 +222,7 @@ def vector_access_of(
 def vector_cost(
     registers: LinearLayout, memory: LinearLayout, element_bits: int, max_bits: int = MAX_VECTOR_BITS
 ) -> BankCount:
-    """The `banks` of `vector_access`, without listing the registers: to compare many memory layouts."""
+    """Returns the `banks` of `vector_access` without listing the registers. Use it to compare many memory layouts."""
     to_offset = offsets(registers, memory)
     return _vector(to_offset, Elimination(to_offset.dim_columns("register")), element_bits, max_bits)[1]
 
@@ -227,7 +230,7 @@ def vector_cost(
 def _vector(
     to_offset: LinearLayout, own: Elimination, element_bits: int, max_bits: int
 ) -> tuple[list[int], BankCount]:
-    """The registers that move by 1, 2, 4, … elements within the widest vector, and the cost."""
+    """Returns the registers that move by 1, 2, 4, … elements within the widest vector, and the cost."""
     others = [
         column for name in to_offset.in_dims if name != "register" for column in to_offset.dim_columns(name)
     ]
@@ -250,12 +253,13 @@ def _address(to_offset: LinearLayout, leaders: Sequence[int]) -> XorExpression:
 def contiguous_elements(
     layout: LinearLayout, axis: int, contiguity: int, alignment: int, max_elements: int
 ) -> int:
-    """How many elements along `axis` one access to global memory may move, for every thread.
+    """Returns the number of elements along `axis` that one access to global memory may move, for every thread.
 
-    `contiguity` is how many elements along the axis are known to be adjacent in memory, `alignment` what the
-    addresses of the first of them are known to be divisible by, both in elements and as powers of two dividing
-    the truth; `max_elements` is the widest access. Example: four neighbors of a row in a thread, f32, rows aligned
-    to 16 bytes: 4. The registers that make up an access are those of `vector_access` on a row-major memory of the tile.
+    `contiguity` is the number of elements along the axis that are known to be adjacent in memory. `alignment` is the
+    known divisor of the address of the first of them. Both are in elements, and both are powers of two that divide
+    the real value. `max_elements` is the widest access. Example: if a thread holds four adjacent f32 elements of a
+    row, and rows are aligned to 16 bytes, the result is 4. The registers of an access are those that `vector_access`
+    returns for a row-major memory layout of the tile.
     """
     name = f"dim{axis}"
     if name not in layout.out_dims:
@@ -274,11 +278,11 @@ def matrix_access(
     trans: bool | None = None,
     max_num: int = 4,
 ) -> MatrixAccess | Refused:
-    """The ldmatrix (or stmatrix) instructions that move between this memory and these registers, or why none do.
+    """Returns the ldmatrix (or stmatrix) instructions between this memory and these registers, or `Refused`.
 
-    `trans` None means: as it is, or else transposed. Source: PTX ISA, ldmatrix: without .trans, four lanes hold
-    the 16 bytes of a row, 32 bits each, and eight such rows make a matrix; with .trans (16-bit elements), eight
-    groups of four lanes hold the eight columns, two rows in each register.
+    If `trans` is None, the function tries the form without .trans first, then the form with it. Source: PTX ISA,
+    ldmatrix. Without .trans, four lanes hold the 16 bytes of a row, 32 bits each, and eight rows form a matrix. With
+    .trans (16-bit elements), eight groups of four lanes hold the eight columns, two rows in each register.
     """
     if element_bits not in (8, 16, 32):
         return Refused(f"ldmatrix moves 8-, 16- or 32-bit elements here, found {element_bits} bits")
@@ -340,7 +344,7 @@ def _matrix(to_offset: LinearLayout, element_bits: int, trans: bool, max_num: in
     terms = [XorTerm("lane", bit, column) for bit, column in enumerate([*across, *moves[:count]]) if column]
     terms += [term for term in as_xor_expression(to_offset).terms if term.dim != "lane"]
     constants = [apply_columns(own.columns, group[0][0]) for group in instructions]
-    # Each matrix is one phase: eight rows of 16 bytes.
+    # Each matrix is one phase of eight rows of 16 bytes.
     inside = [1 << bit for bit in range(row_bits)]
     degree = bank_conflict_degree([*inside, *across], element_bits)
     return MatrixAccess(
@@ -354,7 +358,7 @@ def _matrix(to_offset: LinearLayout, element_bits: int, trans: bool, max_num: in
 
 
 def _pairs(own: _Registers, pair: int) -> list[tuple[int, ...]]:
-    """The distinct registers in pairs that share a 32-bit register, each pair of consecutive rows."""
+    """Returns the distinct registers in pairs of consecutive rows that share a 32-bit register."""
     leaders = [0]
     for bit in own.elimination.pivots:
         if 1 << bit != pair:

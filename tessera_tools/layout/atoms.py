@@ -1,16 +1,16 @@
-"""Hardware constants: which lane holds which element, instruction by instruction.
+"""The fragment layout of each instruction: the element that each register of each lane holds.
 
-The picture of nearly all of them (PTX ISA, "Matrix Fragments for mma.m16n8kX"): a group of four lanes for each
-row, each lane with one 32-bit register of neighboring elements (here 16-bit ones, two in each):
+Nearly all fragments have the same structure (PTX ISA, "Matrix Fragments for mma.m16n8kX"). A group of four lanes
+holds a row. Each lane has one 32-bit register of adjacent elements. With 16-bit elements, it holds two of them:
 
     row 0    T0 T0 | T1 T1 | T2 T2 | T3 T3        lane bits 0, 1: along the row (threadID_in_group)
     row 1    T4 T4 | T5 T5 | T6 T6 | T7 T7        lane bits 2, 3, 4: the row (groupID)
      …
     row 7    T28T28| T29T29| T30T30| T31T31
 
-Every function gives one instruction's fragment for one warp (wgmma: one warpgroup), with inputs `register`,
-`lane` (and `warp`) and outputs `row` and `col`. `distributed` repeats them over a tile.
-Registers are elements in PTX's order a0, a1, …: those that share a 32-bit register are neighbors.
+Every function returns the fragment of one instruction for one warp (wgmma: one warpgroup). The inputs are `register`,
+`lane` (and `warp`); the outputs are `row` and `col`. `distributed` repeats fragments over a tile.
+A register index counts elements in PTX order a0, a1, …. Elements that share a 32-bit register are adjacent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROW, COL = "row", "col"
 
 
 def _packed(element_bits: int) -> int:
-    """How many elements share a 32-bit register; 1 for wider elements."""
+    """Returns the number of elements in a 32-bit register; 1 for wider elements."""
     if element_bits not in (4, 8, 16, 32, 64):
         raise LayoutError(f"an mma fragment of {element_bits}-bit elements, expected 4, 8, 16, 32 or 64 bits")
     return max(1, 32 // element_bits)
@@ -40,7 +40,7 @@ def _fragment_k(element_bits: int, k: int | None) -> int:
 
 
 def _rows(rows: int) -> list[Basis]:
-    """The register bit between rows groupID and groupID + 8, where an instruction has both."""
+    """Returns the register bit that selects row groupID or groupID + 8, if the instruction has both."""
     if rows not in (8, 16):
         raise LayoutError(f"mma with {rows} rows, expected 8 or 16")
     return [(8, 0)] if rows == 16 else []
@@ -49,8 +49,9 @@ def _rows(rows: int) -> list[Basis]:
 def mma_a(element_bits: int, k: int | None = None, rows: int = 16) -> LinearLayout:
     """Operand A of mma.sync m`rows`n8k`k`, rows × k, row = m, col = k.
 
-    Default k: 64, 32, 16, 8, 4 for 4-, 8-, 16-, 32-, 64-bit elements; half of it and (f64) twice or four times
-    it are instructions too. With 8 rows there are m8n8k4 of f64, and m8n8k16 and k32 of 8 and 4 bits.
+    The default k is 64, 32, 16, 8, 4 for 4-, 8-, 16-, 32-, 64-bit elements. Instructions also exist for half of it,
+    and for f64 for twice and four times it. With 8 rows, they are m8n8k4 for f64, m8n8k16 for 8 bits and m8n8k32 for
+    4 bits.
     Source: PTX ISA, Matrix Fragments for mma.m8n8k4 with .f64, mma.m16n8k4/k8/k16/k32/k64.
     """
     packed, k = _packed(element_bits), _fragment_k(element_bits, k)
@@ -71,7 +72,7 @@ def mma_b(element_bits: int, k: int | None = None) -> LinearLayout:
 
 
 def mma_accumulator(rows: int = 16) -> LinearLayout:
-    """C and D of mma.sync m`rows`n8k*: c0, c1 in row groupID, c2, c3 in row groupID + 8, any element width."""
+    """C and D of mma.sync m`rows`n8k*: c0, c1 in row groupID, c2, c3 in row groupID + 8, for any element width."""
     return LinearLayout(
         {"register": [(0, 1), *_rows(rows)], "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]},
         {ROW: rows, COL: 8},
@@ -81,9 +82,9 @@ def mma_accumulator(rows: int = 16) -> LinearLayout:
 def wgmma_accumulator_atom(n: int) -> LinearLayout:
     """D of wgmma.mma_async m64n`n`k*, 64 × n over the four warps of a warpgroup.
 
-    Warp w holds rows 16w to 16w + 15, each eight columns as one m16n8 accumulator. Source: PTX ISA, Register
-    Fragments, accumulator D of wgmma.mma_async.m64nNk16. Requires n a power of two from 8 to 256 (the
-    instruction also has other multiples of 8, which no tile of power-of-two shape is made of).
+    Warp w holds rows 16w to 16w + 15. Every eight columns are one m16n8 accumulator. Source: PTX ISA, Register
+    Fragments, accumulator D of wgmma.mma_async.m64nNk16. Requires n to be a power of two from 8 to 256. The
+    instruction also has other multiples of 8, but they cannot form a tile with a power-of-two shape.
     """
     if not is_power_of_two(n) or not 8 <= n <= 256:
         raise LayoutError(f"wgmma with n = {n}, expected a power of two from 8 to 256")
@@ -99,10 +100,10 @@ def wgmma_a(element_bits: int) -> LinearLayout:
 
 
 def ldmatrix_tile(element_bits: int, num: int = 1, trans: bool = False) -> LinearLayout:
-    """What ldmatrix .m8n8 .x`num` leaves in registers: row = row of memory, col = element in its 16 bytes.
+    """The result registers of ldmatrix .m8n8 .x`num`: row = row of memory, col = element in its 16 bytes.
 
-    Matrices follow one another along the rows. With `.trans` (16-bit elements only) each lane gets a piece of a
-    column. stmatrix writes from the same. Source: PTX ISA, ldmatrix and stmatrix.
+    Matrices follow one another along the rows. With `.trans` (16-bit elements only), each lane receives part of a
+    column. stmatrix stores from the same fragment. Source: PTX ISA, ldmatrix and stmatrix.
     """
     if num not in (1, 2, 4):
         raise LayoutError(f"ldmatrix .x{num}, expected .x1, .x2 or .x4")
@@ -124,9 +125,10 @@ def ldmatrix_tile(element_bits: int, num: int = 1, trans: bool = False) -> Linea
 
 
 def tmem_32x32b(columns: int) -> LinearLayout:
-    """What tcgen05.ld .32x32b.x`columns` gives four warps: lane l of warp w holds row 32w + l, a register a column.
+    """The result registers of tcgen05.ld .32x32b.x`columns` for four warps.
 
-    Source: PTX ISA, tcgen05 Data Path Layout and Matrix fragments for .32x32b. Requires a power of two, 1 to 128.
+    Lane l of warp w holds row 32w + l, with one column in each register. Source: PTX ISA, tcgen05 Data Path Layout
+    and Matrix fragments for .32x32b. Requires `columns` to be a power of two, 1 to 128.
     """
     if not is_power_of_two(columns) or columns > 128:
         raise LayoutError(f"tcgen05.ld .32x32b.x{columns}, expected a power of two up to 128")

@@ -1,12 +1,12 @@
-"""From one distributed layout of a tile to another: what has to move, and how.
+"""Conversion from one distributed layout of a tile to another.
 
-    src, dst ──▶ which hardware coordinates may stay as they are?
+    src, dst ──▶ which hardware coordinates do not change?
                    lane, warp, block ──▶ RegisterMove   (renaming, or a select by lane)
                    warp, block       ──▶ LaneShuffle    (rounds of shfl.sync.idx)
                    block             ──▶ SharedRoundTrip (store, barrier, load, by a conflict-free layout)
 
-The question is one linear system each time: dst(y) = src(x), with the staying coordinates of x equal to those of
-y. Where src holds an element several times, the nearest copy is read: own lane before other lanes, and the lowest
+Each case is one linear system: dst(y) = src(x), where x and y agree in the coordinates that do not change. If src
+holds an element several times, the nearest copy is read: the thread's own lane before other lanes, and the lowest
 registers first.
 """
 
@@ -32,7 +32,7 @@ class RegisterMove:
 
     @property
     def is_static(self) -> bool:
-        """True if the register does not depend on the thread: a renaming, free of instructions."""
+        """True if the register does not depend on the thread. The move is then a renaming without instructions."""
         return not self.source.terms
 
     @property
@@ -46,10 +46,10 @@ class LaneShuffle:
     """Rounds of shfl.sync.idx within each warp. In round i, a thread with `lane` and `warp`:
 
     - provides its register `provided.evaluate(i, lane=lane, warp=warp)`,
-    - reads the one of lane `source_lane.evaluate(i, lane=lane, warp=warp)`,
-    - and that is its register `target.evaluate(i, lane=lane)` of the result.
+    - reads the register that lane `source_lane.evaluate(i, lane=lane, warp=warp)` provides,
+    - and writes it to register `target.evaluate(i, lane=lane)` of the result.
 
-    `copies` are (register, source): registers of the result that repeat another one.
+    `copies` lists (register, source) for each register of the result that duplicates another one.
     """
 
     rounds: int
@@ -61,9 +61,9 @@ class LaneShuffle:
 
 @dataclass(frozen=True, slots=True)
 class SharedRoundTrip:
-    """Store to `choice.layout`, barrier, load from it. `scratch_bytes` of shared memory, aligned to 16.
+    """A store to `choice.layout`, a barrier, and a load. Needs `scratch_bytes` of shared memory, aligned to 16 bytes.
 
-    `store_masks`: threads with any of these bits set in their lane or warp hold repeats and need not store.
+    A thread whose lane or warp has any bit of `store_masks` set holds duplicates and does not store.
     """
 
     choice: SwizzleChoice
@@ -77,7 +77,7 @@ Conversion = RegisterMove | LaneShuffle | SharedRoundTrip
 
 
 def classify(src: LinearLayout, dst: LinearLayout) -> str:
-    """`identity`, `registers` (renaming), `select`, `shuffle` or `shared`: the cheapest that serves."""
+    """Returns the cheapest sufficient kind: `identity`, `registers` (renaming), `select`, `shuffle` or `shared`."""
     _check(src, dst)
     move = register_move(src, dst)
     if move is not None:
@@ -93,12 +93,12 @@ def plan_conversion(
     matrix_load: bool = False,
     max_shuffles: int | None = None,
 ) -> Conversion:
-    """The cheapest plan that gives every thread the elements that `dst` asks for.
+    """Returns the cheapest plan that gives every thread the elements of `dst`.
 
-    `matrix_store` and `matrix_load` say whether the target has stmatrix and ldmatrix; `max_shuffles` sends
-    conversions of more rounds through shared memory (default: no bound).
-    Raises `LayoutError` if the layouts are of different tiles, of different numbers of lanes, warps or blocks,
-    if src lacks an element, or if elements would cross CTAs.
+    `matrix_store` and `matrix_load` specify whether the target has stmatrix and ldmatrix. A conversion of more than
+    `max_shuffles` rounds goes through shared memory (default: no bound).
+    Raises `LayoutError` if the layouts differ in the tile shape or in the number of lanes, warps or blocks, if src
+    lacks an element, or if elements would cross CTAs.
     """
     _check(src, dst)
     move = register_move(src, dst)
@@ -127,7 +127,7 @@ def _check(src: LinearLayout, dst: LinearLayout) -> None:
 
 
 def _solve(src: LinearLayout, dst: LinearLayout, moved: Sequence[str]) -> dict[str, list[int]] | None:
-    """For each dst input bit, the flattened (moved dims) x with src(x, staying coordinates of y) == dst(y)."""
+    """Returns, for each dst input bit y, the flattened `moved` part of the x with src(x) == dst(y)."""
     elimination = Elimination(column for name in moved for column in src.dim_columns(name))
     ordered = dst.transpose_outs(src.out_dims)
     solution: dict[str, list[int]] = {}
@@ -135,7 +135,7 @@ def _solve(src: LinearLayout, dst: LinearLayout, moved: Sequence[str]) -> dict[s
         own = src.dim_columns(name) if name != "register" else ()
         solution[name] = []
         for bit, column in enumerate(ordered.dim_columns(name)):
-            # Where a lane may move, x is found as a change of the own lane: repeats are read nearby.
+            # If the lane may change, solve for the change of lane, so that the nearest copy is read.
             found = elimination.solve(column ^ (own[bit] if own else 0))
             if found is None:
                 return None
@@ -144,7 +144,7 @@ def _solve(src: LinearLayout, dst: LinearLayout, moved: Sequence[str]) -> dict[s
 
 
 def register_move(src: LinearLayout, dst: LinearLayout) -> RegisterMove | None:
-    """The conversion within each thread, or None where elements change threads."""
+    """Returns the conversion within each thread, or None if elements move between threads."""
     solution = _solve(src, dst, ["register"])
     if solution is None:
         return None
@@ -163,7 +163,7 @@ def _terms(columns: dict[str, Sequence[int]]) -> tuple[XorTerm, ...]:
 
 
 def _span(columns: Iterable[int]) -> tuple[int, ...]:
-    """Every xor of the columns, in counting order."""
+    """Returns every xor of the columns, in counting order."""
     values = [0]
     for column in columns:
         values += [value ^ column for value in values]
@@ -171,7 +171,10 @@ def _span(columns: Iterable[int]) -> tuple[int, ...]:
 
 
 def _linear_map(pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
-    """The columns of the linear map with f(x) == y for these pairs (x independent), and 0 on what completes them."""
+    """Returns the columns of the linear map f with f(x) == y for each pair, where every x is independent.
+
+    f is 0 on the vectors that complete them to a basis.
+    """
     known = [x for x, _ in pairs]
     values = [y for _, y in pairs]
     rest = extend(known, [1 << bit for bit in range(bits)])
@@ -184,25 +187,25 @@ def _linear_map(pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
 
 
 def lane_shuffle(src: LinearLayout, dst: LinearLayout) -> LaneShuffle | None:
-    """The conversion by shuffles within each warp, one for each distinct register; None where they do not serve.
+    """Returns the conversion by shuffles within each warp, one for each distinct register; None if impossible.
 
-    Let x_lane = A·r + B·l (+ warps) and x_register = C·r + D·l for register r of lane l. In one round all lanes that
-    read one lane must want the same register of it. If they all worked on register r, lanes that differ by k in the
-    kernel of B would read one lane, and different registers of it where D·k ≠ 0. So a lane works on register r + Q·l
-    instead, with A·Q·k outside the image of B: then l ↦ (A·Q + B)·l tells them apart.
+    Let x_lane = A·r + B·l (+ warps) and x_register = C·r + D·l for register r of lane l. In one round, all lanes that
+    read the same lane must read the same register of it. If every lane worked on register r, lanes that differ by k in
+    the kernel of B would read the same lane, but different registers of it if D·k ≠ 0. A lane therefore works on
+    register r + Q·l, with A·Q·k outside the image of B. Then l ↦ (A·Q + B)·l gives these lanes different sources.
     """
     lane_bits = src.in_bits("lane")
     solution = _solve(src, dst, ["register", "lane"])
     if solution is None:
         return None
-    register_bits = src.in_bits("register")
-    low = (1 << register_bits) - 1
+    padded_bits = src.in_bits("register")
+    low = (1 << padded_bits) - 1
     registers = Elimination(dst.dim_columns("register"))
-    # A register of dst that repeats another is copied, and takes no part in the rounds.
+    # A register of dst that duplicates another is copied. It takes no part in the rounds.
     c = [value & low for value in solution["register"]]
-    a = [value >> register_bits for value in solution["register"]]
+    a = [value >> padded_bits for value in solution["register"]]
     d = [value & low for value in solution["lane"]]
-    b = [value >> register_bits ^ 1 << bit for bit, value in enumerate(solution["lane"])]
+    b = [value >> padded_bits ^ 1 << bit for bit, value in enumerate(solution["lane"])]
 
     kernel = Elimination(b).kernel
     by_need = Elimination(apply_columns(d, vector) for vector in kernel)
@@ -224,14 +227,14 @@ def lane_shuffle(src: LinearLayout, dst: LinearLayout) -> LaneShuffle | None:
     from_lane = [b[bit] ^ apply_columns(a, q[bit]) for bit in range(lane_bits)]
     from_register = [d[bit] ^ apply_columns(c, q[bit]) for bit in range(lane_bits)]
     pivots = Elimination(from_lane).pivots
-    # The register that lane s provides is what the lane that reads it wants: a linear function of s.
+    # The register that lane s provides is the one that its reader needs. It is a linear function of s.
     wanted = _linear_map([(from_lane[index], from_register[index]) for index in pivots], lane_bits)
 
     leaders = _span(1 << bit for bit in registers.pivots)
     lane_of = [apply_columns(a, leader) for leader in leaders]
-    warp_lane = {name: [value >> register_bits for value in solution[name]] for name in ("warp", "block")}
+    warp_lane = {name: [value >> padded_bits for value in solution[name]] for name in ("warp", "block")}
     warp_register = {
-        name: [value & low ^ apply_columns(wanted, value >> register_bits) for value in solution[name]]
+        name: [value & low ^ apply_columns(wanted, value >> padded_bits) for value in solution[name]]
         for name in ("warp", "block")
     }
     provided = tuple(
@@ -261,7 +264,7 @@ def shared_round_trip(
     matrix_store: bool = False,
     matrix_load: bool = False,
 ) -> SharedRoundTrip:
-    """The conversion through shared memory, by the scratch layout that costs both sides the fewest wavefronts."""
+    """Returns the conversion through shared memory, with the scratch layout that needs the fewest wavefronts."""
     _check(src, dst)
     if src.in_bits("block"):
         same = _solve(src, dst, [name for name in HARDWARE_DIMS if name != "block"])
@@ -269,7 +272,7 @@ def shared_round_trip(
             raise LayoutError(f"elements would cross CTAs: {src}\nto {dst}")
     shape = shape_of(src)
     masks = src.free_variable_masks()
-    # stmatrix takes all lanes of a warp, and lanes that hold repeats do not store.
+    # All lanes of a warp execute stmatrix, but lanes that hold duplicates must not store.
     matrix_store = matrix_store and not masks.get("lane")
     best: tuple[tuple[int, int], SwizzleChoice, Access, Access] | None = None
     for store_form in ("vector", "matrix") if matrix_store else ("vector",):

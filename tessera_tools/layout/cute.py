@@ -3,8 +3,8 @@
     (8,(2,4)):(1,(32,8))        coordinate (i, (j, k)) ↦ i·1 + j·32 + k·8
     Sw<3,4,3>                   xor bits 7-9 of an address into bits 4-6
 
-As everywhere in CuTe, the first mode is the most minor (column-major order of coordinates). A linear index is
-split among the modes in that order. Sources: CUTLASS documentation, "CuTe Layouts" and "CuTe Layout Algebra".
+As in CuTe, the first mode is the most minor (column-major order of coordinates). A linear index is split among the
+modes in that order. Sources: CUTLASS documentation, "CuTe Layouts" and "CuTe Layout Algebra".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _text(value: IntTuple) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CuteLayout:
-    """A shape and a stride of the same nesting. Raises `LayoutError` if they differ, or a size is not positive."""
+    """A shape and a stride of the same nesting. Raises `LayoutError` if they differ or if a size is not positive."""
 
     shape: IntTuple
     stride: IntTuple
@@ -80,15 +80,15 @@ class CuteLayout:
 
     @property
     def cosize(self) -> int:
-        """One more than the largest index that is reached."""
+        """The largest index in the image, plus one."""
         return 1 + sum((size - 1) * stride for size, stride in self.modes)
 
     def apply(self, coordinate: IntTuple) -> int:
-        """The index of a coordinate: an integer (split among the modes), or a tuple that follows the nesting."""
+        """Returns the index of a coordinate: an integer (split among the modes) or a tuple of the same nesting."""
         return _apply(coordinate, self.shape, self.stride)
 
     def coalesce(self) -> CuteLayout:
-        """The flat layout of fewest modes with the same function: `(2,4):(1,2)` is `8:1`."""
+        """Returns the flat layout with the fewest modes that is the same function: `(2,4):(1,2)` is `8:1`."""
         merged: list[tuple[int, int]] = []
         for size, stride in self.modes:
             if size == 1:
@@ -104,10 +104,10 @@ class CuteLayout:
         return CuteLayout(tuple(size for size, _ in merged), tuple(stride for _, stride in merged))
 
     def as_linear(self, in_dim: str = "offset", outs: Mapping[str, int] | None = None) -> LinearLayout:
-        """The same function as a linear layout from one input to one output (`index`, or split as `outs`).
+        """Returns the same function as a linear layout from one input to one output (`index`, or split as `outs`).
 
-        Requires sizes and strides to be powers of two (or strides 0), and that no two modes overlap, so that
-        adding indices is xoring them. `LayoutError` says which mode it is otherwise.
+        Requires sizes and strides to be powers of two (a stride may be 0). No two modes may overlap, so that adding
+        indices is the same as xor. Otherwise, raises a `LayoutError` that names the mode.
         """
         columns: list[int] = []
         used = 0
@@ -130,9 +130,9 @@ class CuteLayout:
 
     @classmethod
     def from_linear(cls, layout: LinearLayout) -> CuteLayout:
-        """The CuTe layout of a linear layout's flattened matrix. `LayoutError` if a basis has two bits or repeats:
+        """Returns the CuTe layout of a linear layout's flattened matrix.
 
-        such a layout is swizzled, and has no strides.
+        Raises `LayoutError` if a basis has two bits or repeats. Such a layout is swizzled and has no strides.
         """
         modes: list[tuple[int, int]] = []
         used = 0
@@ -157,7 +157,7 @@ def _apply(coordinate: IntTuple, shape: IntTuple, stride: IntTuple) -> int:
         total = 0
         for at, (part, step) in enumerate(zip(shape, stride, strict=True)):
             size = prod(flatten(part))
-            # The last mode takes all that is left, so that indices past the end go on.
+            # The last mode takes the rest of the index, so that an index past the end continues.
             here = coordinate if at == len(shape) - 1 else coordinate % size
             coordinate //= size
             total += _apply(here, part, step)
@@ -171,7 +171,8 @@ def _apply(coordinate: IntTuple, shape: IntTuple, stride: IntTuple) -> int:
 class Swizzle:
     """`Swizzle<B,M,S>`: xor the B bits at position M + S into the B bits at position M.
 
-    `bits` B, `base` M, `shift` S. Requires S ≥ B, so that the bits read are not those written (an involution).
+    `bits` is B, `base` is M, `shift` is S. Requires S ≥ B, so that the swizzle writes no bit that it reads. It is then
+    an involution.
     """
 
     bits: int
@@ -199,7 +200,7 @@ class Swizzle:
         return index ^ (index >> self.shift & mask)
 
     def in_elements(self, element_bits: int) -> Swizzle:
-        """This swizzle of byte addresses as one of element indices. Requires whole elements within 2^M bytes."""
+        """Converts a swizzle of byte addresses to one of element indices. Requires whole elements within 2^M bytes."""
         if element_bits < 8:
             return Swizzle(self.bits, self.base + log2(8 // element_bits), self.shift)
         if log2(element_bits // 8) > self.base:
@@ -207,7 +208,7 @@ class Swizzle:
         return Swizzle(self.bits, self.base - log2(element_bits // 8), self.shift)
 
     def as_layout(self, index_bits: int, in_dim: str = "offset", out_dim: str = "offset") -> LinearLayout:
-        """The swizzle as an invertible linear layout on indices of this many bits."""
+        """Returns the swizzle as an invertible linear layout on indices of `index_bits` bits."""
         columns = [self.apply(1 << bit) for bit in range(index_bits)]
         return LinearLayout({in_dim: [(column,) for column in columns]}, {out_dim: 1 << index_bits})
 

@@ -1,16 +1,18 @@
-"""Layouts of tiles over the threads of a CTA: how they are built, and what shape ops do to them.
+"""Layouts of tiles over the threads of a CTA: how to build them, and how shape ops transform them.
 
     a hardware atom ─▶ × warps ─▶ × repeats in registers ─▶ LinearLayout of the whole tile
                                                                  │ slice, expand_dims, broadcast,
                                                                  ▼ transpose, reshape: exact, no data moves
                                                              LinearLayout of the result
 
-Inputs are always `register`, `lane`, `warp`, `block` in that order; outputs `dim0`, `dim1`, … as in the shape.
+The inputs are always `register`, `lane`, `warp`, `block`, in that order. The outputs are `dim0`, `dim1`, … in the order
+of the shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tessera_tools.layout import atoms
 from tessera_tools.layout.f2 import Elimination, is_power_of_two, log2
@@ -20,17 +22,17 @@ HARDWARE_DIMS = ("register", "lane", "warp", "block")
 
 
 def dims_of(rank: int) -> tuple[str, ...]:
-    """`("dim0", "dim1", …)`: the output dimensions of a tile of this rank."""
+    """Returns `("dim0", "dim1", …)`, the output dimensions of a tile of this rank."""
     return tuple(f"dim{axis}" for axis in range(rank))
 
 
 def shape_of(layout: LinearLayout) -> tuple[int, ...]:
-    """The shape of the tile that a distributed layout is of."""
+    """Returns the shape of the tile of a distributed layout."""
     return tuple(layout.out_size(name) for name in dims_of(len(layout.out_dims)))
 
 
 def _standard(layout: LinearLayout, rank: int) -> LinearLayout:
-    """The same layout with all hardware dimensions present, in order."""
+    """Returns the same layout with all hardware dimensions present, in order."""
     bases = layout.bases
     ordered = layout.transpose_outs([name for name in dims_of(rank) if name in layout.out_dims])
     bases = ordered.bases
@@ -43,7 +45,7 @@ def _check_shape(shape: Sequence[int]) -> None:
 
 
 def _grid(in_dim: str, counts: Sequence[int], order: Sequence[int]) -> LinearLayout:
-    """A grid of `counts` positions of one input dimension, the axes in `order` from fastest to slowest."""
+    """Returns a grid of `counts` positions of one input dimension. `order` lists the axes from fastest to slowest."""
     if sorted(order) != list(range(len(counts))):
         raise LayoutError(f"order {list(order)} is not a permutation of the {len(counts)} axes")
     result = LinearLayout.empty()
@@ -53,9 +55,9 @@ def _grid(in_dim: str, counts: Sequence[int], order: Sequence[int]) -> LinearLay
 
 
 def fit(layout: LinearLayout, shape: Sequence[int], order: Sequence[int]) -> LinearLayout:
-    """The layout cut or repeated to `shape`: positions outside repeat what is inside, the rest is more registers.
+    """Fits the layout to `shape`. Positions outside the shape wrap around; a larger shape adds registers.
 
-    Repeats are added in `order` of axes, the first of them varying fastest.
+    The added registers repeat the layout along the axes in `order`. The first axis varies fastest.
     """
     _check_shape(shape)
     for axis, size in enumerate(shape):
@@ -75,10 +77,12 @@ def blocked(
     order: Sequence[int],
     blocks: Sequence[int] | None = None,
 ) -> LinearLayout:
-    """Each thread a box of `size_per_thread`, threads and warps in grids, all counted in `order` (fastest first).
+    """Returns a blocked layout: each thread holds a box of `size_per_thread`, and threads and warps form grids.
 
-    Example: `blocked((32, 32), (1, 4), (4, 8), (4, 1), (1, 0))` gives a thread four neighbors of a row, a warp
-    four rows. What is larger than the shape repeats elements; what is smaller is repeated over registers.
+    All of them are counted in `order`, fastest axis first.
+    Example: `blocked((32, 32), (1, 4), (4, 8), (4, 1), (1, 0))` gives a thread four adjacent elements of a row, and a
+    warp four rows. If the layout is larger than the shape, threads hold duplicates. If it is smaller, each thread
+    holds more registers.
     """
     _check_shape(shape)
     rank = len(shape)
@@ -102,7 +106,10 @@ def _tiled(
     what: str,
     order: Sequence[int] | None = None,
 ) -> LinearLayout:
-    """An atom on the last two axes, × the grid of warps (last axis fastest), × repeats (`order`, last axis first)."""
+    """Returns an atom on the last two axes × the grid of warps × repeats in registers.
+
+    In the grid, the last axis is fastest. Repeats follow `order` (default: last axis first).
+    """
     _check_shape(shape)
     rank = len(shape)
     if rank < 2 or len(warps) != rank or not all(is_power_of_two(count) for count in warps):
@@ -117,11 +124,34 @@ def _tiled(
     return fit(placed * _grid("warp", warps, axes), shape, order or axes)
 
 
+@lru_cache(maxsize=256)
+def coalesced(shape: tuple[int, ...], vector: int, warps: int, axis: int | None = None) -> LinearLayout:
+    """Places threads along `axis` (default: the last) first, `vector` elements each: a warp accesses whole lines."""
+    rank = len(shape)
+    fast = rank - 1 if axis is None else axis
+    order = [fast, *(i for i in range(rank - 1, -1, -1) if i != fast)]
+    size = [1] * rank
+    size[fast] = min(vector, shape[fast])
+    lanes, warps_left = 32, warps
+    threads, per_cta = [1] * rank, [1] * rank
+    for i in order:
+        room = max(1, shape[i] // size[i])
+        threads[i] = min(lanes, room)
+        lanes //= threads[i]
+    threads[order[-1]] *= lanes
+    for i in reversed(order):
+        room = max(1, shape[i] // (size[i] * threads[i]))
+        per_cta[i] = min(warps_left, room)
+        warps_left //= per_cta[i]
+    per_cta[order[-1]] *= warps_left
+    return blocked(shape, size, threads, per_cta, order)
+
+
 def mma_m16n8_accumulator(shape: Sequence[int], warps: Sequence[int], rows: int = 16) -> LinearLayout:
     """C/D of mma.sync m16n8 (m`rows`n8) over a tile (…, M, N), `warps` in a grid over the axes.
 
-    Registers: c0 to c3 of an instruction, then further instructions along N, then along M. Warps lie side by
-    side, one instruction apart.
+    Register order: c0 to c3 of an instruction, then further instructions along N, then along M. Adjacent warps are one
+    instruction apart.
     """
     return _tiled(atoms.mma_accumulator(rows), shape, warps, f"an m{rows}n8 accumulator")
 
@@ -131,7 +161,7 @@ def mma_operand_a(
 ) -> LinearLayout:
     """Operand A (…, M, K) for the accumulator with the same `warps` (…, M, N): warps along N hold the same rows.
 
-    Registers: the fragment of an instruction, then along K, then along M.
+    Register order: the fragment of an instruction, then along K, then along M.
     """
     return _operand(
         atoms.mma_a(element_bits, k, rows), shape, warps, contracted=len(shape) - 1, what="mma operand A"
@@ -143,7 +173,7 @@ def mma_operand_b(
 ) -> LinearLayout:
     """Operand B (…, K, N) for the accumulator with the same `warps` (…, M, N): warps along M hold the same columns.
 
-    Registers: the fragment of an instruction, then along K, then along N.
+    Register order: the fragment of an instruction, then along K, then along N.
     """
     return _operand(
         atoms.mma_b(element_bits, k), shape, warps, contracted=len(shape) - 2, what="mma operand B"
@@ -151,11 +181,13 @@ def mma_operand_b(
 
 
 def held_operand(accumulator: LinearLayout, axis: int, extent: int) -> LinearLayout:
-    """What a thread needs of an operand to compute its own elements: `axis` of the accumulator, which the operand
-    lacks, becomes the contracted axis with `extent` positions, all of them in registers of every thread.
+    """Returns the layout of the operand elements that a thread needs to compute its own accumulator elements.
 
-    Registers: along the contracted axis, then those of the accumulator that the operand has too. Example: A (M, K) of
-    a product without tensor cores is `held_operand(c, 1, K)`, B (K, N) is `held_operand(c, 0, K)`.
+    The operand does not have `axis` of the accumulator. The contracted axis takes its place, with `extent` positions,
+    all of them in registers of every thread.
+
+    Register order: the contracted axis, then the accumulator registers that move along axes of the operand. Example: A
+    (M, K) of a product without tensor cores is `held_operand(c, 1, K)`, and B (K, N) is `held_operand(c, 0, K)`.
     """
     _check_shape((extent,))
     rank = len(accumulator.out_dims)
@@ -212,8 +244,8 @@ def _at_least(atom: LinearLayout, shape: Sequence[int], what: str) -> Sequence[i
 def wgmma_accumulator(shape: Sequence[int], warps: Sequence[int], n: int | None = None) -> LinearLayout:
     """D of wgmma m64n`n` over a tile (M, N); `warps` is (4 · warpgroups along M, warpgroups along N).
 
-    `n` is the instruction's (default: all of a warpgroup's columns, at most 256). Registers: d0, d1, … of one
-    instruction, then along N, then along M. Warps 4i to 4i+3 are one warpgroup.
+    `n` is the N of the instruction (default: all columns of a warpgroup, at most 256). Register order: d0, d1, … of one
+    instruction, then along N, then along M. Warps 4i to 4i+3 form one warpgroup.
     """
     _check_shape(shape)
     if len(shape) != 2 or len(warps) != 2 or warps[0] % 4:
@@ -238,7 +270,7 @@ def wgmma_operand_a(shape: Sequence[int], element_bits: int, warps: Sequence[int
 
 
 def slice_dim(layout: LinearLayout, axis: int) -> LinearLayout:
-    """The layout of a reduction's result: `axis` dropped, later axes renumbered, useless registers removed.
+    """Returns the layout of a reduction's result: drops `axis`, renumbers later axes, removes redundant registers.
 
     Lanes and warps that differed only along `axis` now hold the same element (see `free_variable_masks`).
     """
@@ -252,7 +284,7 @@ def slice_dim(layout: LinearLayout, axis: int) -> LinearLayout:
 
 
 def expand_dims(layout: LinearLayout, axis: int) -> LinearLayout:
-    """The layout with a new axis of size 1 at `axis`."""
+    """Returns the layout with a new axis of size 1 at `axis`."""
     rank = len(layout.out_dims)
     if not 0 <= axis <= rank:
         raise LayoutError(f"cannot insert axis {axis} into {layout}")
@@ -266,9 +298,9 @@ def expand_dims(layout: LinearLayout, axis: int) -> LinearLayout:
 
 
 def broadcast(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
-    """The layout with axes of size 1 stretched to `shape`: each stretched position is one more register.
+    """Returns the layout with axes of size 1 expanded to `shape`. Each added position is one more register.
 
-    Register r of the result is register `r % old_count` of the source. Requires equal sizes elsewhere.
+    Register r of the result is register `r % old_count` of the source. All other sizes must be equal.
     """
     _check_shape(shape)
     for axis, (old, new) in enumerate(zip(shape_of(layout), shape, strict=True)):
@@ -278,7 +310,7 @@ def broadcast(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
 
 
 def transpose(layout: LinearLayout, permutation: Sequence[int]) -> LinearLayout:
-    """The layout of the permuted tile: axis i of the result is axis `permutation[i]` of the source."""
+    """Returns the layout of the permuted tile: axis i of the result is axis `permutation[i]` of the source."""
     rank = len(layout.out_dims)
     if sorted(permutation) != list(range(rank)):
         raise LayoutError(f"{list(permutation)} is not a permutation of the axes of {layout}")
@@ -287,7 +319,7 @@ def transpose(layout: LinearLayout, permutation: Sequence[int]) -> LinearLayout:
 
 
 def reshape(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
-    """The layout of the reshaped (row-major) tile: every thread keeps the registers that it has."""
+    """Returns the layout of the reshaped (row-major) tile. Every thread keeps its registers."""
     _check_shape(shape)
     minor_first = layout.transpose_outs(dims_of(len(layout.out_dims))[::-1])
     names = dims_of(len(shape))
@@ -298,21 +330,21 @@ def reshape(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
 
 
 def cat(layout: LinearLayout, axis: int) -> LinearLayout:
-    """The layout of two tiles of this layout joined along `axis`: the registers of the first, then of the second."""
+    """Returns the layout of two such tiles joined along `axis`: registers of the first, then of the second."""
     if not 0 <= axis < len(layout.out_dims):
         raise LayoutError(f"no axis {axis} in {layout}")
     return layout * LinearLayout.identity_1d(2, "register", f"dim{axis}")
 
 
 def reduction_steps(layout: LinearLayout, axis: int) -> tuple[dict[str, int], ...]:
-    """Independent moves along `axis`: xors of (register, lane, warp, block) that change only that coordinate.
+    """Returns independent moves along `axis`: xors of (register, lane, warp, block) that change only that coordinate.
 
-    From any input, the 2^n combinations of the n moves visit every position along `axis` once. So a reduction
-    is: for each move of registers only, combine registers; of lanes, shuffle by xor; of warps, shared memory.
-    Moves of registers come first, then those that need lanes, then warps.
+    From any input, the 2^n combinations of the n moves visit every position along `axis` once. A reduction combines
+    registers for a move of registers only, shuffles by xor for a move of lanes, and uses shared memory for a move of
+    warps. Moves of registers come first, then those that need lanes, then those that need warps.
     """
     rest = [name for name in layout.out_dims if name != f"dim{axis}"]
-    # Redundant inputs do not move: only pivot bits take part.
+    # Only pivot bits take part in a move. Redundant inputs do not move.
     pivots = layout.elimination.pivots
     kept = layout.sublayout(layout.in_dims, rest).columns
     kernel = Elimination(kept[index] for index in pivots).kernel
@@ -332,7 +364,7 @@ LANES = 32
 
 
 def check_hardware(layout: LinearLayout) -> None:
-    """LayoutError unless a layout maps from registers, the lanes of a warp, warps and CTAs."""
+    """Raises LayoutError unless the layout's inputs are registers, the lanes of a warp, warps and CTAs."""
     if tuple(layout.in_dims) != tuple(HARDWARE_DIMS):
         found = ", ".join(layout.in_dims)
         raise LayoutError(f"the layout has the dimensions {found}; expected {', '.join(HARDWARE_DIMS)}")
@@ -344,7 +376,7 @@ def check_hardware(layout: LinearLayout) -> None:
 
 
 def check_fits(layout: LinearLayout, shape: Sequence[int]) -> None:
-    """LayoutError unless a layout has the dimensions and extents of a tile, and holds each of its elements."""
+    """Raises LayoutError unless the layout has the tile's dimensions and extents and holds each of its elements."""
     if layout.outs != tuple(zip(dims_of(len(shape)), shape, strict=True)):
         found = "x".join(str(size) for _, size in layout.outs) or "nothing"
         raise LayoutError(f"the layout covers {found}, but the tile is {'x'.join(map(str, shape))}")

@@ -1,11 +1,11 @@
 """Linear algebra over F2, on Python integers.
 
-A vector is an integer (bit i is coordinate i), a matrix is the sequence of its columns, addition is xor:
+A vector is an integer (bit i is coordinate i). A matrix is the sequence of its columns. Addition is xor:
 
     columns ──▶ Elimination ──▶ rank, pivots (leftmost independent columns), kernel, solutions
 
-Everything a linear layout asks (is it onto? which inputs are redundant? what is its inverse?) is one
-elimination, written once, here.
+Each query on a linear layout (Is it surjective? Which inputs are redundant? What is its inverse?) is one elimination.
+This file is the only implementation of it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def is_power_of_two(value: int) -> bool:
 
 
 def log2(value: int) -> int:
-    """The exponent of a power of two; `ValueError` for anything else."""
+    """Returns the exponent of a power of two. Raises `ValueError` for any other value."""
     if not is_power_of_two(value):
         raise ValueError(f"found {value}, expected a power of two")
     return value.bit_length() - 1
 
 
 def apply_columns(columns: Sequence[int], vector: int) -> int:
-    """The product of a matrix and a vector: the xor of the columns that `vector` selects."""
+    """Returns the product of a matrix and a vector: the xor of the columns that `vector` selects."""
     result = 0
     while vector:
         low = vector & -vector
@@ -38,9 +38,9 @@ def apply_columns(columns: Sequence[int], vector: int) -> int:
 class Elimination:
     """The columns of a matrix, eliminated from left to right.
 
-    `pivots` holds the indices of the columns that are independent of those before them; `free` the others.
-    A solution found here uses pivot columns only. As pivots are the *leftmost* independent columns, that is
-    the solution in which every redundant input bit is 0.
+    `pivots` holds the indices of the columns that are independent of the columns before them. `free` holds the others.
+    A solution uses pivot columns only. Pivots are the *leftmost* independent columns, so every redundant input bit is 0
+    in that solution.
     """
 
     __slots__ = ("_rows", "free", "kernel", "pivots")
@@ -64,7 +64,7 @@ class Elimination:
     def _reduce(self, vector: int) -> tuple[int, int]:
         combination = 0
         rows = self._rows
-        # Leading bits only fall while reducing, but one may have no row: then look below it.
+        # Reduction only lowers the leading bit. A leading bit may have no row; the search then continues below it.
         looking_at = vector
         while looking_at:
             row = rows.get(looking_at.bit_length())
@@ -82,7 +82,7 @@ class Elimination:
         return len(self.pivots)
 
     def solve(self, target: int) -> int | None:
-        """The x with `matrix · x == target` that uses pivot columns only, or None where there is none."""
+        """Returns the x with `matrix · x == target` that uses pivot columns only, or None if there is no solution."""
         rest, combination = self._reduce(target)
         return None if rest else combination
 
@@ -97,13 +97,13 @@ def rank(columns: Iterable[int]) -> int:
 
 
 def independent(columns: Iterable[int]) -> list[int]:
-    """The leftmost independent columns: a basis of the span of `columns`."""
+    """Returns the leftmost independent columns, a basis of the span of `columns`."""
     columns = list(columns)
     return [columns[index] for index in Elimination(columns).pivots]
 
 
 def extend(basis: Iterable[int], candidates: Iterable[int]) -> list[int]:
-    """The candidates, in order, that are independent of `basis` and of those taken before."""
+    """Returns the candidates, in order, that are independent of `basis` and of the candidates taken before."""
     basis = list(basis)
     candidates = list(candidates)
     start = len(basis)
@@ -112,9 +112,9 @@ def extend(basis: Iterable[int], candidates: Iterable[int]) -> list[int]:
 
 
 def intersection(first: Iterable[int], second: Iterable[int]) -> list[int]:
-    """A basis of span(first) ∩ span(second).
+    """Returns a basis of span(first) ∩ span(second).
 
-    Each vector in the kernel of [first | second] says: this xor of `first` equals that xor of `second`.
+    Each vector in the kernel of [first | second] selects an xor of `first` that equals an xor of `second`.
     """
     left = independent(first)
     right = independent(second)

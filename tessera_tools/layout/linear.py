@@ -1,9 +1,9 @@
-"""Linear layouts: where each register of each lane of each warp finds its element of a tile.
+"""Linear layouts: the element of a tile that each register of each lane of each warp holds.
 
     (register, lane, warp, block) ──LinearLayout──▶ (dim0, dim1, …)
     (offset, stage)               ──LinearLayout──▶ (dim0, dim1, …)
 
-One picture. Four lanes (0-3), two registers each (a, b), hold a 2×4 tile:
+Example: four lanes (0-3), with two registers each (a, b), hold a 2×4 tile:
 
               dim1=0  dim1=1  dim1=2  dim1=3
       dim0=0    0a      0b      1a      1b
@@ -12,12 +12,12 @@ One picture. Four lanes (0-3), two registers each (a, b), hold a 2×4 tile:
     register = [[0,1]]          register bit 0 moves one column
     lane     = [[0,2], [1,0]]   lane bit 0 moves two columns, lane bit 1 one row
 
-Register b (1) of lane 3 (binary 11) is at [0,1] xor [0,2] xor [1,0] = [1,3]. That is the whole model: the images
-of the powers of two, its *bases*, and xor for everything else. `docs/layouts.md` has more pictures.
+Register b (1) of lane 3 (binary 11) holds [0,1] xor [0,2] xor [1,0] = [1,3]. A layout consists of the images of the
+powers of two, its *bases*. Xor gives the image of every other input. `docs/layouts.md` has more pictures.
 
-Order of dimensions: wherever several dimensions are read as one number (flatten, reshape, redundancy), the first
-is the most minor. So registers come before lanes, and a redundant bit is found in the later dimension. Tiles are
-row-major instead, which `distributed.reshape` takes care of.
+Order of dimensions: when several dimensions form one number (flatten, reshape, redundancy), the first dimension is the
+most minor. Registers therefore come before lanes, and a redundant bit belongs to the later dimension. Tiles are
+row-major instead; `distributed.reshape` converts between the two orders.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tessera_tools.layout.f2 import Elimination, apply_columns, is_power_of_two, log2
 
 Basis = tuple[int, ...]
-# The iterable alternative is spelled as what it is in practice, so that a mapping is never read as one of names.
+# The second alternative is not a plain Iterable, so that a type checker never takes a mapping for an iterable of names.
 Sizes = Mapping[str, int] | Sequence[tuple[str, int]]
 
 
 class LayoutError(ValueError):
-    """A layout that cannot be built, or an operation whose requirement the layout does not meet."""
+    """A layout cannot be built, or does not meet a requirement of an operation."""
 
 
 def _pairs(sizes: Sizes) -> tuple[tuple[str, int], ...]:
@@ -45,12 +45,12 @@ class LinearLayout:
     """A linear map over F2 from named input dimensions to named output dimensions. Frozen and hashable.
 
     `bases[in_dim][i]` is the image of input `2**i` of `in_dim`: one integer for each output dimension.
-    The size of an input dimension is `2**len(bases)`; output sizes are given, and are powers of two.
+    The size of an input dimension is `2**len(bases)`. Output sizes are explicit and are powers of two.
 
     Example: `LinearLayout({"register": [(0, 1)], "lane": [(0, 2), (1, 0)]}, {"dim0": 2, "dim1": 4})`
 
-    Raises `LayoutError`, with the whole layout printed, where names repeat, a size is not a power of two, a
-    basis has the wrong number of components, or a component is outside its output dimension.
+    Raises `LayoutError` if names repeat, if a size is not a power of two, if a basis has the wrong number of
+    components, or if a component is outside its output dimension. The message prints the whole layout.
     """
 
     __slots__ = ("_columns", "_elimination", "_hash", "_ins", "_outs", "_shifts")
@@ -125,7 +125,7 @@ class LinearLayout:
 
     @classmethod
     def from_columns(cls, ins: Sizes, outs: Sizes, columns: Sequence[int]) -> LinearLayout:
-        """The layout whose flattened matrix has these columns; sizes of `ins` say which bits are whose.
+        """Returns the layout whose flattened matrix has these columns. `ins` gives the bits of each dimension.
 
         Requires one column for each input bit. `from_columns({"r": 2}, {"x": 2, "y": 2}, [3])` is r = [[1,1]].
         """
@@ -173,7 +173,7 @@ class LinearLayout:
         return self._columns
 
     def in_size(self, dim: str) -> int:
-        """The number of positions of an input dimension; 1 for one that the layout does not have."""
+        """Returns the number of positions of an input dimension; 1 if the layout does not have it."""
         return 1 << self.in_bits(dim)
 
     def in_bits(self, dim: str) -> int:
@@ -181,7 +181,7 @@ class LinearLayout:
         return next((len(vectors) for name, vectors in self._ins if name == dim), 0)
 
     def out_size(self, dim: str) -> int:
-        """The size of an output dimension; 1 for one that the layout does not have."""
+        """Returns the size of an output dimension; 1 if the layout does not have it."""
         return next((size for name, size in self._outs if name == dim), 1)
 
     @property
@@ -199,7 +199,7 @@ class LinearLayout:
         return self.bases[dim][bit]
 
     def dim_columns(self, dim: str) -> tuple[int, ...]:
-        """The columns that belong to one input dimension; none for one that the layout does not have."""
+        """Returns the columns of one input dimension; none if the layout does not have it."""
         position = 0
         for name, vectors in self._ins:
             if name == dim:
@@ -229,15 +229,15 @@ class LinearLayout:
         return dict(zip(self.out_dims, self.split_out(self.apply_flat(vector)), strict=True))
 
     def apply_flat(self, vector: int) -> int:
-        """f on the flattened input, as a flattened output (first dimension in the low bits)."""
+        """Applies the layout to a flattened input. Returns a flattened output (first dimension in the low bits)."""
         return apply_columns(self._columns, vector)
 
     def split_out(self, flat: int) -> Basis:
-        """A flattened output, one integer for each output dimension."""
+        """Splits a flattened output into one integer for each output dimension."""
         return _split(flat, self._outs)
 
     def inputs(self) -> Iterator[dict[str, int]]:
-        """Every input, in flattened order. For tests and pictures: there are `2**total_in_bits`."""
+        """Yields all `2**total_in_bits` inputs in flattened order, for tests and pictures."""
         for vector in range(1 << self.total_in_bits):
             yield dict(zip(self.in_dims, _split(vector, self.ins), strict=True))
 
@@ -247,8 +247,8 @@ class LinearLayout:
         """(self then outer)(x) = outer(self(x)).
 
         Example: lanes → coordinates, then coordinates → offsets, gives lanes → offsets.
-        Requires that outer's inputs are self's outputs by name, each at least as large.
-        Ensures ins of self, outs of outer.
+        Requires that outer's inputs have the names of self's outputs and are at least as large.
+        The result has the inputs of self and the outputs of outer.
         """
         if set(self.out_dims) != set(outer.in_dims):
             raise LayoutError(f"cannot compose: the outputs of {self}\nare not the inputs of {outer}")
@@ -266,7 +266,7 @@ class LinearLayout:
         return LinearLayout(bases, outer.outs)
 
     def __mul__(self, other: LinearLayout) -> LinearLayout:
-        """Direct sum: self is the inner tile, other repeats it. Same-named dimensions are concatenated.
+        """Direct sum: self is the inner tile, and other repeats it. Dimensions of the same name are concatenated.
 
         (a * b)(x) has a(low bits of x) in the low bits of each output and b(high bits) in the high bits.
         Example: `identity_1d(4,"register","dim0") * identity_1d(8,"lane","dim0")` gives lane l, register r the
@@ -305,14 +305,14 @@ class LinearLayout:
         return LinearLayout(bases, [self._outs[i] for i in order])
 
     def reshape_ins(self, ins: Sizes) -> LinearLayout:
-        """The same matrix with the input bits named anew (first dimension minor). Requires equal total size."""
+        """Returns the same matrix with new input dimensions (first dimension minor). Requires equal total size."""
         ins = _pairs(ins)
         if sum(log2(size) for _, size in ins) != self.total_in_bits:
             raise LayoutError(f"cannot read the inputs of {self}\nas {dict(ins)}: the total sizes differ")
         return LinearLayout.from_columns(ins, self._outs, self._columns)
 
     def reshape_outs(self, outs: Sizes) -> LinearLayout:
-        """The same matrix with the output bits named anew (first dimension minor). Requires equal total size."""
+        """Returns the same matrix with new output dimensions (first dimension minor). Requires equal total size."""
         outs = _pairs(outs)
         if sum(log2(size) for _, size in outs) != self.total_out_bits:
             raise LayoutError(f"cannot read the outputs of {self}\nas {dict(outs)}: the total sizes differ")
@@ -331,9 +331,9 @@ class LinearLayout:
         return LinearLayout(bases, [(names.get(name, name), size) for name, size in self._outs])
 
     def sublayout(self, ins: Sequence[str], outs: Sequence[str]) -> LinearLayout:
-        """The block of the matrix of these inputs and outputs: the other inputs 0, the other outputs dropped.
+        """Returns the block of the matrix for these inputs and outputs.
 
-        Requires names of this layout.
+        Other inputs are 0; other outputs are dropped. Requires names of this layout.
         """
         for name in [*ins, *outs]:
             if name not in self.in_dims and name not in self.out_dims:
@@ -346,7 +346,7 @@ class LinearLayout:
 
     @property
     def elimination(self) -> Elimination:
-        """The eliminated matrix: computed once, on demand."""
+        """The eliminated matrix, computed once on demand."""
         if self._elimination is None:
             self._elimination = Elimination(self._columns)
         return self._elimination
@@ -382,11 +382,11 @@ class LinearLayout:
         return LinearLayout.from_columns(self._outs, self.ins, columns)
 
     def invert_and_compose(self, outer: LinearLayout) -> LinearLayout:
-        """outer⁻¹ ∘ self: where `outer` keeps the element that `self` keeps at x.
+        """Returns outer⁻¹ ∘ self: the position in `outer` of the element that `self` has at x.
 
         Example: `registers.invert_and_compose(shared)` maps (register, lane, warp) to shared-memory offsets.
-        Requires the same output names, and that outer reaches every output of self. Where outer holds an element
-        several times, its redundant bits are 0. Ensures `a.invert_and_compose(b).compose(b) == a` (by outputs).
+        Requires the same output names. Outer must reach every output of self. If outer holds an element several times,
+        its redundant bits are 0. Ensures `a.invert_and_compose(b).compose(b) == a` (by outputs).
         """
         if set(self.out_dims) != set(outer.out_dims):
             raise LayoutError(f"the outputs differ: {self}\nand {outer}")
@@ -403,38 +403,8 @@ class LinearLayout:
             columns.append(solution)
         return LinearLayout.from_columns(self.ins, outer.ins, columns)
 
-    def divide_left(self, inner: LinearLayout) -> LinearLayout | None:
-        """The c with `inner * c == self` up to spelling, or None where there is none.
-
-        Example: dividing by the 16×8 tile of an MMA tells how that tile is repeated over the whole.
-        """
-        bases: dict[str, list[Basis]] = {}
-        for name, vectors in inner.bases.items():
-            mine = self.bases.get(name, ())
-            if len(mine) < len(vectors):
-                return None
-            for basis, other in zip(mine, vectors, strict=False):
-                value = dict(zip(inner.out_dims, other, strict=True))
-                if basis != tuple(value.get(out, 0) for out in self.out_dims):
-                    return None
-                if any(part for out, part in value.items() if out not in self.out_dims):
-                    return None
-        outs: list[tuple[str, int]] = []
-        for name, size in self._outs:
-            if size % inner.out_size(name):
-                return None
-            outs.append((name, size // inner.out_size(name)))
-        for name, vectors in self._ins:
-            bases[name] = []
-            for basis in vectors[inner.in_bits(name) :]:
-                split = [divmod(p, inner.out_size(n)) for p, n in zip(basis, self.out_dims, strict=True)]
-                if any(low for _, low in split):
-                    return None
-                bases[name].append(tuple(high for high, _ in split))
-        return LinearLayout(bases, outs)
-
     def quotient(self, dims: Iterable[str]) -> LinearLayout | None:
-        """The layout without `dims`, where each of them only maps to itself and nothing else does; else None.
+        """Returns the layout without `dims`, or None unless each of them maps only to itself and nothing else does.
 
         Example: a conversion that keeps the warp (warp → warp is the identity) has a quotient by "warp".
         """
@@ -455,10 +425,10 @@ class LinearLayout:
     # Redundancy, contiguity, sizes
 
     def free_variable_masks(self) -> dict[str, int]:
-        """For each input dimension, the bits that only repeat what lower inputs hold.
+        """Returns, for each input dimension, the redundant bits: they only duplicate elements of lower inputs.
 
-        The inputs whose free bits are all 0 hold every element exactly once: a store is predicated on them, a
-        reduction counts them only. Example: lane = [[1],[0],[2]] gives {"lane": 0b010}.
+        The inputs whose free bits are all 0 hold every element exactly once. A store is predicated on them, and a
+        reduction counts only them. Example: lane = [[1],[0],[2]] gives {"lane": 0b010}.
         """
         masks: dict[str, int] = {}
         position = 0
@@ -469,9 +439,10 @@ class LinearLayout:
         return masks
 
     def num_consecutive_in_out(self) -> int:
-        """How many consecutive inputs of the first dimension hold consecutive outputs of the first dimension.
+        """Returns the number of consecutive inputs of the first dimension that map to consecutive outputs.
 
-        The largest 2^k with f(x + i) == f(x) + i for every input x divisible by 2^k and 0 ≤ i < 2^k.
+        The outputs are those of the first output dimension. The result is the largest 2^k with f(x + i) == f(x) + i
+        for every input x divisible by 2^k and 0 ≤ i < 2^k.
         Example: register = [[1],[2],[8]], lane = [[4]] gives 4.
         """
         if not self._ins or not self._outs:
@@ -485,18 +456,8 @@ class LinearLayout:
                 count = min(count, (column & -column).bit_length() - 1)
         return 1 << count
 
-    def resize_in(self, dim: str, size: int) -> LinearLayout:
-        """The layout with `dim` cut to its first `size` positions, or grown by positions that repeat (zero bases)."""
-        if dim not in self.in_dims:
-            raise LayoutError(f"no input dimension '{dim}' in {self}")
-        bits = log2(size)
-        bases = self.bases
-        zero = (0,) * len(self._outs)
-        bases[dim] = bases[dim][:bits] + (zero,) * (bits - len(bases[dim]))
-        return LinearLayout(bases, self._outs)
-
     def resize_out(self, dim: str, size: int) -> LinearLayout:
-        """The layout modulo `size` in output `dim` (higher bits dropped), or with room for more elements."""
+        """Changes the size of output `dim`. A smaller size drops the higher bits; a larger one adds no bases."""
         if dim not in self.out_dims:
             raise LayoutError(f"no output dimension '{dim}' in {self}")
         at = self.out_dims.index(dim)
@@ -507,22 +468,12 @@ class LinearLayout:
         return LinearLayout(bases, [(name, size if name == dim else old) for name, old in self._outs])
 
     def remove_zero_bases(self, dim: str) -> LinearLayout:
-        """The layout without the bits of `dim` that change nothing: registers that only repeat others."""
+        """Returns the layout without the zero bases of `dim`, such as registers that only duplicate others."""
         bases = self.bases
         bases[dim] = tuple(basis for basis in bases.get(dim, ()) if any(basis))
         return LinearLayout(bases, self._outs)
 
     # Value
-
-    def equivalent(self, other: LinearLayout) -> bool:
-        """True for the same function however spelled: order of dimensions, and those of size 1, do not count."""
-        return self._canonical() == other._canonical()
-
-    def _canonical(self) -> tuple[object, object]:
-        outs = sorted((name, size) for name, size in self._outs if size > 1)
-        order = [self.out_dims.index(name) for name, _ in outs]
-        ins = sorted((n, tuple(tuple(b[i] for i in order) for b in vs)) for n, vs in self._ins if vs)
-        return ins, outs
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -1,4 +1,4 @@
-"""Tiles of rank 1 whose elements are cut into equal parts, or joined with their neighbors.
+"""Layouts of rank-1 tiles whose elements are split into equal parts or joined with adjacent elements.
 
 source   0   1   2   3            coordinates of `refined(layout, 2)`
 parts   0 1 2 3 4 5 6 7           a thread that holds source element 2 holds parts 4 and 5, in registers
@@ -10,7 +10,7 @@ from tessera_tools.layout.linear import LayoutError, LinearLayout
 
 
 def refined(layout: LinearLayout, parts: int) -> LinearLayout:
-    """The layout of the parts: f'(r·parts + i, …) = f(r, …)·parts + i.  `parts` is a power of two."""
+    """Returns the layout of the parts: f'(r·parts + i, …) = f(r, …)·parts + i.  `parts` is a power of two."""
     ((name, size),) = layout.outs
     low = [(1 << bit,) for bit in range(parts.bit_length() - 1)]
     bases = {key: [(basis[0] * parts,) for basis in vectors] for key, vectors in layout.bases.items()}
@@ -19,7 +19,7 @@ def refined(layout: LinearLayout, parts: int) -> LinearLayout:
 
 
 def coarsened(layout: LinearLayout, parts: int) -> LinearLayout:
-    """What each coordinate is a part of: f'(…) = f(…) // parts.  `parts` is a power of two."""
+    """Returns the layout of the element that contains each part: f'(…) = f(…) // parts.  `parts` is a power of two."""
     ((name, size),) = layout.outs
     if size % parts:
         raise LayoutError(f"{size} elements are not a multiple of {parts}: {layout}")
@@ -28,7 +28,7 @@ def coarsened(layout: LinearLayout, parts: int) -> LinearLayout:
 
 
 def holds_whole(layout: LinearLayout, parts: int) -> bool:
-    """Whether a thread that holds one part holds the others of that element: registers alone choose among them."""
+    """Returns true if a thread that holds one part of an element holds all of them: only registers select a part."""
     return all(
         basis[0] % parts == 0
         for key, vectors in layout.bases.items()

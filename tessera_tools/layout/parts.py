@@ -1,13 +1,13 @@
-"""A conversion through shared memory part by part, where there is no room for the whole tile at once.
+"""Conversions through shared memory in several parts, for tiles that do not fit into the scratch as a whole.
 
-    tile 4×8, by the bit "column ≥ 4" that in both layouts only registers set:
+    tile 4×8, split by the bit "column ≥ 4", which only registers change in both layouts:
 
         a a a a | b b b b          part 0: the registers of both layouts that hold a's
-        a a a a | b b b b          part 1: those that hold b's
-            …                      each a tile 4×4 in the scratch; the layouts of both parts are the same
+        a a a a | b b b b          part 1: the registers that hold b's
+            …                      each part is a tile 4×4 in the scratch; the layouts of both parts are the same
 
-A bit of a coordinate halves the tile if no lane and no warp of either layout moves it: every thread then holds half of
-its registers of each part.
+A bit of a coordinate splits the tile in half if no lane and no warp of either layout changes it. Every thread then
+holds each part in half of its registers.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["PartedRoundTrip", "most_parts", "parted_round_trip"]
 
 @dataclass(frozen=True, slots=True)
 class PartedRoundTrip:
-    """For each part in turn: store, barrier, load, and a barrier before the next one.
+    """For each part in turn: a store, a barrier, a load, and a barrier before the next part.
 
-    trip: what is done with a part, in registers of the part.
+    trip: the round trip of one part, in registers of the part.
     source, target: the layouts of a part.
     store_registers[p][i], load_registers[p][i]: the tile's register that is register i of part p.
     """
@@ -44,7 +44,7 @@ class PartedRoundTrip:
 
 
 def most_parts(src: LinearLayout, dst: LinearLayout) -> int:
-    """Into how many parts a conversion can be split: a power of two."""
+    """Returns the largest number of parts into which a conversion can be split, a power of two."""
     return 1 << len(_free_bits(src, dst))
 
 
@@ -56,13 +56,13 @@ def parted_round_trip(
     matrix_store: bool = False,
     matrix_load: bool = False,
 ) -> PartedRoundTrip:
-    """The conversion in so many parts (a power of two); LayoutError if there cannot be so many."""
+    """Returns the conversion in `parts` parts (a power of two). Raises LayoutError if it cannot be split so often."""
     bits = _free_bits(src, dst)
     if parts < 1 or parts & (parts - 1) or parts > 1 << len(bits):
         raise LayoutError(f"{parts} parts, expected a power of two up to {1 << len(bits)}: {src}\nto {dst}")
     store_registers = [tuple(range(src.in_size("register")))]
     load_registers = [tuple(range(dst.in_size("register")))]
-    # The most significant bits first: an axis' lower bits keep their places.
+    # Take the most significant bits first, so that the lower bits of an axis keep their positions.
     for dim, bit in bits[: parts.bit_length() - 1]:
         src, store_halves = _halved(src, dim, bit)
         dst, load_halves = _halved(dst, dim, bit)
@@ -77,8 +77,10 @@ def _refined(parts: list[tuple[int, ...]], halves: Sequence[Sequence[int]]) -> l
 
 
 def _free_bits(src: LinearLayout, dst: LinearLayout) -> list[tuple[str, int]]:
-    """(axis, bit) of the coordinates that neither layout moves by lane, warp or block; the slowest axis first, and of
-    an axis the highest bit first."""
+    """Returns the (axis, bit) pairs that no lane, warp or block of either layout changes.
+
+    The slowest axis comes first; within an axis, the highest bit comes first.
+    """
     found: list[tuple[str, int]] = []
     for name, size in src.outs:
         moved = 0
@@ -92,7 +94,10 @@ def _free_bits(src: LinearLayout, dst: LinearLayout) -> list[tuple[str, int]]:
 
 
 def _halved(layout: LinearLayout, dim: str, bit: int) -> tuple[LinearLayout, list[list[int]]]:
-    """(the layout of the half in which a bit of a coordinate is 0, without that bit; the registers of either half)."""
+    """Returns the layout of the half in which a bit of a coordinate is 0, and the registers of each half.
+
+    The layout does not have that bit.
+    """
     place = layout.out_dims.index(dim)
     registers = layout.bases["register"]
     having = [index for index, basis in enumerate(registers) if basis[place] >> bit & 1]

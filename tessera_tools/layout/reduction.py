@@ -1,12 +1,12 @@
-"""Combining the elements of a tile along an axis: who combines with whom.
+"""Plans of reductions and scans: how threads combine the elements of a tile along an axis.
 
     reduction   registers of a thread ──▶ lanes of a warp, pair by pair ──▶ warps, through shared memory
     scan        the bits of the axis' coordinate, from the lowest, in runs that one kind of hardware bit holds:
                   {register = [[1], [2], [128]], lane = [[4], [8], [16], [32], [64]]}
                   ──▶ registers 0, 1 | lanes 0 to 4 | register 2
 
-What goes through shared memory is a conversion of layouts: of a tile with one more axis in front, whose coordinate is
-the warp's before, and a register's behind.
+An exchange through shared memory is a layout conversion. Its tile has one more leading axis: the coordinate along it is
+a warp before the conversion and a register after it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tessera_tools.layout.f2 import Elimination, apply_columns
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 
 MANY = 64
-"""Values that a thread would load and combine from several warps, from which on warps share that work."""
+"""If a thread would load and combine at least this many values of several warps, the warps share that work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,23 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Gather(Exchange):
-    """One value of each of several warps: `before` and `after` are layouts of the tile (warp of the group, element);
-    after it, registers count the warps first, then the elements."""
+    """An exchange that gives a thread one value of each of several warps.
+
+    `before` and `after` are layouts of the tile (warp of the group, element). In `after`, registers count the warps
+    first, then the elements.
+    """
 
     @property
     def count(self) -> int:
-        """Warps of a group."""
+        """The number of warps of a group."""
         return self.before.out_size("dim0")
 
 
 @dataclass(frozen=True, slots=True)
 class LaneStep:
-    """Lane l combines with lane l ^ `lanes`: its value i with the other's value `partners[i]`.
+    """Lane l combines its value i with value `partners[i]` of lane l ^ `lanes`.
 
-    Of the two, the lane with bit `upper` has the later elements.
+    The lane with bit `upper` set has the later elements.
     """
 
     lanes: int
@@ -56,12 +59,12 @@ class LaneStep:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How a thread makes its registers of the result.
+    """How a thread computes its registers of the result.
 
-    `groups[i]` are the registers of the source that its value i combines, by rising coordinate; then the lane steps in
-    order; `values[i]` is the value that is register i of the result, of one warp or of several.  In the latter case
-    `gather` gives a thread all that it combines; and if that were many values, a warp combines a part of the elements
-    only, and `spread` brings all of them to every warp.
+    Value i of a thread first combines the source registers `groups[i]`, in ascending order of their coordinates. Then
+    the lane steps follow in order. `values[i]` is the value of register i of the result, of one warp or of several.  If
+    several warps take part, `gather` gives a thread all values that it combines. If those would be many, a warp
+    combines only some of the elements, and `spread` distributes all of them to every warp.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -81,8 +84,11 @@ def span(columns: Sequence[int]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def plan_reduction(source: LinearLayout, axis: int, result: LinearLayout | None = None) -> Reduction:
-    """The reduction of a tile along `axis`, into a layout that differs from `slice_dim(source, axis)` (the default) in
-    its registers alone.  LayoutError for another one, and where elements would cross CTAs."""
+    """Returns the reduction of a tile along `axis`.
+
+    The layout `result` may differ from `slice_dim(source, axis)` (the default) in its registers only.  Raises
+    LayoutError if it differs otherwise, or if elements would cross CTAs.
+    """
     sliced = slice_dim(source, axis)
     result = sliced if result is None else result
     if result.outs != sliced.outs or any(
@@ -121,8 +127,10 @@ def plan_reduction(source: LinearLayout, axis: int, result: LinearLayout | None 
 
 
 def _parted(result: LinearLayout, own: Sequence[int]) -> LinearLayout | None:
-    """The layout in which each of the warps that differ in the bits `own`, and hold the same elements of the result,
-    has a part of them; None where all of them may as well combine everything."""
+    """Returns the layout in which warps that hold the same elements of the result each have a part of them.
+
+    These warps differ in the bits `own`. Returns None if a split is not worthwhile.
+    """
     registers = result.bases["register"]
     kept = len(registers) - len(own)
     if len(own) < 2 or kept < 0 or 1 << len(registers) + len(own) < MANY:
@@ -136,11 +144,11 @@ def _parted(result: LinearLayout, own: Sequence[int]) -> LinearLayout | None:
 def _gather_partials(
     source: LinearLayout, result: LinearLayout, after: LinearLayout, across: list[dict[str, int]]
 ) -> Gather:
-    """The exchange of what warps have made, along the moves that need warps, for threads that combine the elements
-    that they have in the layout `after`.
+    """Returns the exchange of the warps' partial results, along the moves that need warps.
 
-    Each move has a bit of its own, its highest, which no other move has.  So these bits tell the partial results of an
-    element apart.  A redundant bit of the hardware index counts as the bits that it repeats.
+    A thread combines the elements that it holds in the layout `after`.
+    The highest bit of each move belongs to no other move.  These bits therefore identify the partial results of an
+    element.  A redundant bit of the hardware index counts as the bits that it duplicates.
     """
     starts: dict[str, int] = {}
     position = 0
@@ -154,7 +162,7 @@ def _gather_partials(
         partial[free] = apply_columns(partial, combination ^ 1 << free)
     before = {}
     for name, bases in result.bases.items():
-        # Registers that repeat nothing are no partial results: the registers of one thread have been combined.
+        # Non-redundant registers hold no partial results: the registers of one thread are already combined.
         own = partial[starts.get(name, position) :] if name != "register" else [0] * len(bases)
         before[name] = [(number, *basis) for number, basis in zip(own, bases, strict=False)]
     return _gather(before, after.bases, [size for _, size in result.outs], len(across))
@@ -166,7 +174,10 @@ def _gather(
     shape: Sequence[int],
     bits: int,
 ) -> Gather:
-    """`before` with the warp of the group in front of each basis; `after` without, it gets registers for them."""
+    """Returns the exchange. Each basis of `before` has the warp of the group as its first component.
+
+    `after` does not have it, and receives registers for the warps.
+    """
     outs = list(zip(dims_of(len(shape) + 1), (1 << bits, *shape), strict=True))
     bases = {name: [(0, *basis) for basis in vectors] for name, vectors in after.items()}
     zeros = (0,) * len(shape)
@@ -176,11 +187,11 @@ def _gather(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Neighboring bits of the axis' coordinate that one kind of hardware bit holds: `bits`,
-    rising like the coordinate's.
+    """Consecutive bits of the axis' coordinate that one kind of hardware bit holds.
 
-    `gather`, of warps, is of one value for each element that is left when the axis' bits up to here are gone; before
-    it, registers are counted by those bits of the scan's `registers` that no run up to here has.
+    `bits` lists them in the order of the coordinate's bits.
+    A run of warps has a `gather`. It exchanges one value for each element that remains once the axis' bits up to this
+    run are removed. Before it, registers are counted by those bits of the scan's `registers` that no run so far holds.
     """
 
     kind: str
@@ -195,8 +206,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """`runs` go from the lowest bits of the coordinate to the highest; `registers` are the bits of the register index
-    that repeat nothing; register i holds what register `originals[i]`, made of these bits, holds."""
+    """`runs` are in order from the lowest bits of the coordinate to the highest.
+
+    `registers` are the non-redundant bits of the register index. Register i holds the same element as register
+    `originals[i]`, which has only these bits.
+    """
 
     runs: tuple[Run, ...]
     registers: tuple[int, ...]
@@ -205,7 +219,7 @@ class Scan:
 
 @lru_cache(maxsize=256)
 def plan_scan(layout: LinearLayout, axis: int) -> Scan:
-    """The scan of a tile along `axis`.  LayoutError unless `is_scannable`."""
+    """Returns the scan of a tile along `axis`.  Raises LayoutError unless `is_scannable`."""
     holders = _holders(layout, axis)
     if holders is None:
         raise LayoutError(f"the coordinate of axis {axis} is not a selection of bits in {layout}")
@@ -230,13 +244,16 @@ def plan_scan(layout: LinearLayout, axis: int) -> Scan:
 
 
 def is_scannable(layout: LinearLayout, axis: int) -> bool:
-    """Whether each bit of the axis' coordinate is one bit of the register, lane or warp, which is nothing else: true of
-    blocked layouts, of the instructions' accumulators, and of what permutes or slices them."""
+    """Returns true if each bit of the axis' coordinate is one bit of the register, lane or warp.
+
+    That hardware bit must change nothing else. This holds for blocked layouts, for accumulators of instructions, and
+    for permutations and slices of them.
+    """
     return _holders(layout, axis) is not None
 
 
 def _holders(layout: LinearLayout, axis: int) -> list[tuple[str, int]] | None:
-    """(kind, bit) for each bit of the axis' coordinate, from the lowest; None where it is not `is_scannable`."""
+    """Returns (kind, bit) for each bit of the axis' coordinate, lowest first; None unless `is_scannable`."""
     at = layout.out_dims.index(f"dim{axis}")
     found: dict[int, tuple[str, int]] = {}
     for name, bases in layout.bases.items():
@@ -251,7 +268,7 @@ def _holders(layout: LinearLayout, axis: int) -> list[tuple[str, int]] | None:
 
 
 def _gather_totals(layout: LinearLayout, axis: int, low: int, high: int, registers: Sequence[int]) -> Gather:
-    """The exchange of totals along the axis' bits `low` to `high`, where what is below them is already combined."""
+    """Returns the exchange of totals along the axis' bits `low` to `high`. Lower bits are already combined."""
     at = layout.out_dims.index(f"dim{axis}")
     before: dict[str, list[tuple[int, ...]]] = {}
     after: dict[str, tuple[tuple[int, ...], ...]] = {}

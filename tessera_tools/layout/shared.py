@@ -1,7 +1,8 @@
 """Layouts of tiles in shared memory, and the choice of a swizzle.
 
-Why swizzle: a row-major tile of 64 16-bit elements a row (128 bytes: all 32 banks, once) puts each column of 16-byte
-chunks into one group of four banks. Reading a row is free; eight rows at one column are eight wavefronts:
+Why swizzle: a row of 64 16-bit elements takes 128 bytes, which is each of the 32 banks once. In a row-major tile of
+such rows, every column of 16-byte chunks is in one group of four banks. A read of a row has no bank conflict. A read
+of eight rows at one column takes eight wavefronts:
 
     chunk      0  1  2  3  4  5  6  7             after chunk ^= row
     row 0      0  1  2  3  4  5  6  7             0  1  2  3  4  5  6  7
@@ -9,7 +10,7 @@ chunks into one group of four banks. Reading a row is free; eight rows at one co
     row 2      0  1  2  3  4  5  6  7   ÷ 4       2  3  0  1  6  7  4  5
      …         (a column: one bank group)          … (a column: all eight)
 
-A memory layout maps `offset` (in elements) to the tile's dimensions; a staged one also `stage` to `stage`.
+A memory layout maps `offset` (in elements) to the tile's dimensions. A staged layout also maps `stage` to `stage`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SWIZZLE_ALIGNMENT = {0: 16, 32: 256, 64: 512, 128: 1024}
 
 
 def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> LinearLayout:
-    """`offset` → tile without padding or swizzle; `order` lists the axes from fastest (default: the last axis)."""
+    """Returns `offset` → tile without padding or swizzle. `order` lists the axes, fastest first (default: the last)."""
     return _row_major(tuple(shape), _axes(shape, order))
 
 
@@ -66,12 +67,12 @@ def _row_major(shape: tuple[int, ...], axes: tuple[int, ...]) -> LinearLayout:
 def swizzled(
     shape: Sequence[int], element_bits: int, order: Sequence[int] | None = None, swizzle_bytes: int = 128
 ) -> LinearLayout:
-    """`offset` → tile in one of the hardware's swizzle modes: 0, 32, 64 or 128 bytes.
+    """Returns `offset` → tile in one of the hardware's swizzle modes: 0, 32, 64 or 128 bytes.
 
-    Rows (along `order[0]`) longer than the mode's width are cut: the tile is a sequence of panels, each as wide as
-    the mode and as high as the tile, as TMA boxes and wgmma descriptors have them. Within a panel the chunk of 16
-    bytes is xored with the 128-byte line. Mode 0 is plain row-major. Raises `LayoutError` for other modes, and where
-    a row is narrower than the mode.
+    Rows (along `order[0]`) longer than the mode's width are split. The tile is then a sequence of panels, each as wide
+    as the mode and as high as the tile, as in TMA boxes and wgmma descriptors. Within a panel, the index of the 16-byte
+    chunk is xored with the 128-byte line. Mode 0 is row-major without swizzle. Raises `LayoutError` for other modes,
+    and if a row is narrower than the mode.
     """
     if swizzle_bytes not in SWIZZLE_MODES:
         raise LayoutError(f"swizzle of {swizzle_bytes} bytes, expected one of {sorted(SWIZZLE_MODES)}")
@@ -98,9 +99,9 @@ def _swizzled(
 
 
 def with_stages(memory: LinearLayout, stages: int) -> LinearLayout:
-    """The layout of `stages` copies of a buffer, one after the other: `stage` → `stage` is outermost."""
+    """Returns the layout of `stages` consecutive copies of a buffer. `stage` → `stage` is outermost."""
     if not is_power_of_two(stages):
-        # A stage is an index, not bits of an address: any count lies one buffer after the other.
+        # A stage is an index of a buffer, not bits of an address, so the count need not be a power of two.
         raise LayoutError(
             f"{stages} stages are not one linear layout, expected a power of two: index them instead"
         )
@@ -109,9 +110,9 @@ def with_stages(memory: LinearLayout, stages: int) -> LinearLayout:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One side of a transfer: the registers, and how they may move: `vector`, or `matrix` (ldmatrix, stmatrix).
+    """One side of a transfer: the registers and the kind of access, `vector` or `matrix` (ldmatrix, stmatrix).
 
-    A matrix access falls back to vectors where the memory layout does not admit it. `max_bits` bounds vectors.
+    A matrix access falls back to vectors if the memory layout does not support it. `max_bits` limits vectors.
     """
 
     registers: LinearLayout
@@ -119,7 +120,7 @@ class Access:
     max_bits: int = MAX_VECTOR_BITS
 
     def plan(self, memory: LinearLayout, element_bits: int) -> VectorAccess | MatrixAccess:
-        """The instructions that this side takes with that memory layout."""
+        """Returns the instructions that this side uses with the given memory layout."""
         if self.form == "matrix":
             served = matrix_access(self.registers, memory, element_bits)
             if isinstance(served, MatrixAccess):
@@ -137,7 +138,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class SwizzleChoice:
-    """A memory layout, with the exact cost of both sides as its proof. `mode` is None for one found by algebra."""
+    """A memory layout with the exact cost of both sides. `mode` is None for a layout that `conflict_free` derived."""
 
     layout: LinearLayout
     mode: int | None
@@ -159,12 +160,12 @@ def choose_swizzle(
     modes_only: bool = False,
     fastest: int | None = None,
 ) -> SwizzleChoice:
-    """The memory layout for which writing and reading together take the fewest wavefronts, counted exactly.
+    """Returns the memory layout for which write and read together take the fewest wavefronts, counted exactly.
 
-    Candidates are the hardware's modes in both orders of the last two axes, and (unless `modes_only`) the layout
-    that `conflict_free` derives for the two. Of equals, the one with fewer instructions, then the plainer one.
-    `fastest` is the axis along which neighbors in memory must lie, for copies that move several at once, one of the
-    last two; LayoutError for another.
+    Candidates are the hardware's modes in both orders of the last two axes and, unless `modes_only`, the layout that
+    `conflict_free` derives for the two accesses. Ties go to fewer instructions, then to the simpler layout.
+    `fastest` is the axis whose elements must be adjacent in memory, for copies that move several elements at once. It
+    must be one of the last two axes; otherwise raises LayoutError.
     """
     return _choose(tuple(shape), element_bits, write, read, modes_only, fastest)
 
@@ -213,7 +214,7 @@ def _choose(
 
 
 def _derived(shape: Sequence[int], element_bits: int, write: Access, read: Access) -> list[LinearLayout]:
-    """Layouts by `conflict_free`: for the vectors that both sides have, and for the rows of each matrix access."""
+    """Returns layouts of `conflict_free`, for the common vectors of both sides and the rows of each matrix access."""
     sides = {"write": _columns(write.registers, shape), "read": _columns(read.registers, shape)}
     most = log2(max(1, min(write.max_bits, read.max_bits, MAX_VECTOR_BITS) // element_bits))
     common = intersection(independent(sides["write"]["register"]), independent(sides["read"]["register"]))[
@@ -240,7 +241,7 @@ def _derived(shape: Sequence[int], element_bits: int, write: Access, read: Acces
 
 
 def _matrix_rows(columns: dict[str, tuple[int, ...]], element_bits: int) -> list[tuple[list[int], list[int]]]:
-    """(the bases along a 16-byte row, the bases across its rows) as ldmatrix and ldmatrix.trans would have them."""
+    """Returns (bases along a 16-byte row, bases across the rows) for ldmatrix and for ldmatrix.trans."""
     register, lane = list(columns["register"]), list(columns["lane"])
     if element_bits not in (8, 16, 32) or len(lane) != 5:
         return []
@@ -253,7 +254,7 @@ def _matrix_rows(columns: dict[str, tuple[int, ...]], element_bits: int) -> list
 
 
 def _lanes_bits(vector_bits: int, element_bits: int) -> int:
-    """log2 of how many lanes one wavefront serves, for vectors of 2^vector_bits elements."""
+    """Returns log2 of the number of lanes that one wavefront serves, for vectors of 2^vector_bits elements."""
     return 5 - max(0, vector_bits + log2(element_bits) - 5)
 
 
@@ -269,16 +270,16 @@ def conflict_free(
     first_lanes: Sequence[int],
     second_lanes: Sequence[int],
 ) -> LinearLayout:
-    """A memory layout with `vector` in the low bits, free of conflicts for both sets of lanes where both use it.
+    """Returns a memory layout with `vector` in the low bits, without bank conflicts for either set of lanes.
 
     `first_lanes` and `second_lanes` are the bases of the lanes that one wavefront serves.
 
-    Vectors here are flattened coordinates of the tile. Offsets have three parts: within a vector (V), the bank, and
-    the line (S). Lanes L conflict where two of them differ by something in V + S but not in V; so S must meet
-    span(V + L) in 0, for both L at once. With P and Q the two spans, and E, F what completes P ∩ Q to each, the sums
-    e + f of pairs are in neither, and so is what completes P + Q to the tile. Those are enough: P and Q are no
-    larger than a line. Compare the optimal swizzling of "Linear Layouts: Robust Code Generation of Efficient Tensor
-    Computation Using F2" (arXiv 2505.23819).
+    Vectors here are flattened coordinates of the tile. An offset has three parts: within a vector (V), the bank, and
+    the line (S). Two lanes of L conflict if their difference is in V + S but not in V. The intersection of S and
+    span(V + L) must therefore be 0 for both L. Let P and Q be the two spans, and let E and F complete P ∩ Q to P and to
+    Q. The sums e + f of pairs are in neither span, and neither are the vectors that complete P + Q to the tile. These
+    are enough for S, because P and Q are no larger than a line. Compare the optimal swizzling of "Linear Layouts:
+    Robust Code Generation of Efficient Tensor Computation Using F2" (arXiv 2505.23819).
     """
     outs = list(zip(dims_of(len(shape)), shape, strict=True))
     total = sum(log2(size) for size in shape)
@@ -287,7 +288,7 @@ def conflict_free(
     line = min(total, log2(LINE_BITS // element_bits))
     word = log2(max(1, 32 // element_bits))
     while len(inside) < min(word, total):
-        # Lanes in one word do not conflict: fill the word with what both sides have, then with anything.
+        # Lanes in one word do not conflict. Fill the word with the common vectors first, then with any others.
         both = intersection([*inside, *first_lanes], [*inside, *second_lanes])
         inside += extend(inside, [*both, *units])[:1]
     first = independent([*inside, *first_lanes])

@@ -1,9 +1,9 @@
-"""The text of a layout: what stands between the braces of an MLIR attribute.
+"""The text of a layout between the braces of an MLIR attribute.
 
     #linear<{register = [[0, 1], [8, 0]], lane = [[0, 2], [1, 0]], warp = [], block = []}>
 
-Output dimensions are `dim0`, `dim1`, … and as large as the bases need. A layout for which that is not so (it does
-not reach its whole tile, or names its outputs otherwise) carries one more entry, `outs = {offset = 128}`.
+By default, output dimensions are `dim0`, `dim1`, … and as large as the bases require. If a layout does not cover its
+whole tile or has other output names, its text has one more entry, `outs = {offset = 128}`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _inferred_outs(bases: dict[str, list[Basis]], rank: int) -> dict[str, int]:
 
 
 def to_text(layout: LinearLayout) -> str:
-    """The layout as `register = [[0, 1]], lane = [[1, 0]]`. `from_text(to_text(a)) == a`."""
+    """Returns the text of a layout, such as `register = [[0, 1]], lane = [[1, 0]]`. `from_text(to_text(a)) == a`."""
     bases = {name: list(vectors) for name, vectors in layout.bases.items()}
     entries = [f"{name} = [{', '.join(str(list(b)) for b in vectors)}]" for name, vectors in bases.items()]
     rank = max((len(basis) for vectors in bases.values() for basis in vectors), default=0)
@@ -35,7 +35,7 @@ def to_text(layout: LinearLayout) -> str:
 
 
 def from_text(text: str) -> LinearLayout:
-    """The layout that `text` spells. Raises `LayoutError` with the column (from 1) of what is wrong."""
+    """Parses a layout. Raises `LayoutError` with the column of the error, counted from 1."""
     return _Reader(text).layout()
 
 

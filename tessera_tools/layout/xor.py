@@ -3,8 +3,8 @@
     layout (register, lane, warp) → offset
         ──as_xor_expression──▶  base(lane, warp) ^ constant[register]
 
-The register index is known at compile time, so its share of the xor is a Python integer. The rest is computed
-once for each thread. Where the bits of both are disjoint, `^` may be `+`, and so an immediate of the access.
+The register index is known at compile time, so its part of the xor is a Python integer. Each thread computes the rest
+once. If the bits of both are disjoint, `^` can be `+`, and the constant can be an immediate offset of the access.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class XorTerm:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """`(dim & mask) << shift`, to the right where `shift` is negative."""
+    """`(dim & mask) << shift`. A negative `shift` shifts to the right."""
 
     dim: str
     mask: int
     shift: int
 
     def evaluate(self, value: int) -> int:
-        """The value of this summand for a value of its input."""
+        """Returns the value of this term for a value of its input."""
         kept = value & self.mask
         return kept << self.shift if self.shift >= 0 else kept >> -self.shift
 
@@ -46,7 +46,7 @@ class XorExpression:
     terms: tuple[XorTerm, ...]
 
     def evaluate(self, index: int = 0, **inputs: int) -> int:
-        """The value for compile-time index `index`; an absent input is 0."""
+        """Returns the value for compile-time index `index`. An absent input is 0."""
         return self.constants[index] ^ self.base(**inputs)
 
     def base(self, **inputs: int) -> int:
@@ -75,18 +75,17 @@ class XorExpression:
         """True if `base + constants[i]` equals `base ^ constants[i]` for every i: their bits are disjoint."""
         return not any(constant & self.base_bits for constant in self.constants)
 
-    def split(self, index: int) -> tuple[int, int]:
-        """(x, a) with value == (base ^ x) + a: only x meets the bits of the base, a may be an immediate.
+    def split(self, constant: int) -> tuple[int, int]:
+        """Returns (x, a) with base ^ constant == (base ^ x) + a. Only x shares bits with the base.
 
-        Registers with the same x share one computed address.
+        The offset a can be an immediate. Registers with the same x share one computed address.
         """
-        constant = self.constants[index]
         return constant & self.base_bits, constant & ~self.base_bits
 
     def shifts(self) -> tuple[Shift, ...]:
-        """The run-time part as an xor of masked shifts: bits that move by the same distance move together.
+        """Returns the run-time part as an xor of masked shifts. Bits that move by the same distance share a shift.
 
-        Example: lane bits 0, 1, 2 going to 2, 4, 8 are one `(lane & 7) << 1`, not three selections.
+        Example: if lane bits 0, 1, 2 give 2, 4, 8, one `(lane & 7) << 1` replaces three selects.
         """
         masks: dict[tuple[str, int], int] = {}
         for term in self.terms:
@@ -105,10 +104,10 @@ def as_xor_expression(
     constant_dim: str = "register",
     out: str | None = None,
 ) -> XorExpression:
-    """`layout` as constants for each value of `constant_dim` and terms for the bits of the other inputs.
+    """Converts `layout` to constants for each value of `constant_dim` and terms for the bits of the other inputs.
 
-    `ins` are the run-time inputs (default: all others); `out` is the output wanted (default: the only one).
-    Bits that contribute nothing have no term. Raises `LayoutError` where an input or the output is unknown.
+    `ins` are the run-time inputs (default: all others). `out` is the output to compute (default: the only one).
+    Bits that contribute nothing have no term. Raises `LayoutError` if an input or the output is unknown.
     """
     if out is None:
         if len(layout.out_dims) != 1:

@@ -65,6 +65,7 @@ from tessera_tools.opdef.attribute_kinds import (
     integer_enum,
     of_class,
 )
+from tessera_tools.opdef.attribute_rules import OpRule, ParameterRule, ParameterUse, verify_parameters
 from tessera_tools.opdef.constraints import (
     ANY_FLOAT,
     ANY_INDEX,
@@ -168,6 +169,9 @@ __all__ = [
     "HasParent",
     "MemoryEffects",
     "Op",
+    "OpRule",
+    "ParameterRule",
+    "ParameterUse",
     "Reach",
     "Resource",
     "Trait",
@@ -200,4 +204,5 @@ __all__ = [
     "variadic_successor",
     "wait",
     "write",
+    "verify_parameters",
 ]

@@ -6,12 +6,13 @@ the module is imported when the first of its ops, types or attributes is met.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.core import Operation
+from tessera_tools.opdef.attribute_rules import OpRule, ParameterRule
 from tessera_tools.opdef.op import Op
 
 
@@ -21,8 +22,13 @@ class Dialect:
 
     types, attributes: by the word after the dot (`!name.word`, `#name.word`); each class has a classmethod
     `parse(scanner)` that reads what follows that word, and `text()`.
-    materialize: makes a constant op for (attribute, type), or None; used by folding.
+    make_constant: makes a detached constant op for (attribute, type), or None; used by folding.
     upgrade: translates, in a module just read, an older spelling of the dialect into today's ops.
+    op_attributes, parameter_attributes: the rules of the dialect's attributes on the ops of others, and on the
+    parameters and results of functions, by full name.
+    rules: identities of the ops, in the language of `dialects/arith/rule_text.py`; `canonicalize` applies them.
+    is_complete: whether every op of the dialect is declared, so that another is an error even where ops that are not
+    registered are allowed.
     inline_ok: whether the inliner may move this dialect's ops into other functions.
     """
 
@@ -31,9 +37,13 @@ class Dialect:
     ops: dict[str, type[Op]]
     types: dict[str, type[Type]] = field(default_factory=dict)
     attributes: dict[str, type[Attribute]] = field(default_factory=dict)
-    materialize: Callable[[Builder, Attribute, Type], Operation | None] | None = None
+    make_constant: Callable[[Attribute, Type], Operation | None] | None = None
+    rules: str = ""
+    is_complete: bool = False
     inline_ok: bool = True
     upgrade: Callable[[Operation], object] | None = None
+    op_attributes: Mapping[str, OpRule] = field(default_factory=dict)
+    parameter_attributes: Mapping[str, ParameterRule] = field(default_factory=dict)
 
 
 def ops_of(*modules: Any) -> dict[str, type[Op]]:
@@ -92,12 +102,11 @@ def all_dialects() -> Iterable[Dialect]:
     return [_loaded[name] for name in sorted(_loaded)]
 
 
-def materialize_constant(builder: Builder, value: Attribute, type: Type, dialect_name: str) -> Value | None:
-    """A constant of that value through the dialect's hook (arith's where it has none)."""
-    for name in (dialect_name, "arith"):
+def constant_for(op: Operation, value: Attribute, type: Type) -> Operation | None:
+    """A detached constant of that value for the use of `op`, as its dialect writes it, or else as `arith` does."""
+    for name in (op.name.partition(".")[0], "arith"):
         dialect = find_dialect(name)
-        if dialect is not None and dialect.materialize is not None:
-            op = dialect.materialize(builder, value, type)
-            if op is not None:
-                return op.results[0]
+        made = dialect.make_constant(value, type) if dialect is not None and dialect.make_constant else None
+        if made is not None:
+            return made
     return None

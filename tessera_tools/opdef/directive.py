@@ -91,7 +91,7 @@ class OpState:
         self.regions[field][-1] = RegionState(old.node, bound)
 
     def argument_location(self, token: Token, location: Location | None) -> None:
-        """The location written behind an entry argument (None for none: it is where its name stands)."""
+        """The location written after an entry argument (None for none: it is where its name stands)."""
         if location is not None:
             self.argument_locations[token.start] = location
 

@@ -89,8 +89,8 @@ def _sequence(directives: Iterable[Directive]) -> str:
         if not piece:
             continue
         opens = isinstance(directive, Literal) and piece in ("(", "[", "<")
-        behind = opens and text[-1:] not in tuple(",:=>")
-        text += piece if glue or behind or piece[0] in _CLOSED_UP else f" {piece}"
+        follows = opens and text[-1:] not in tuple(",:=>")
+        text += piece if glue or follows or piece[0] in _CLOSED_UP else f" {piece}"
         glue = opens
     return text
 

@@ -25,6 +25,7 @@ from tessera_tools.ir.effects import declared
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.traits import Trait
 from tessera_tools.ir.types import I32
+from tessera_tools.opdef.attribute_rules import verify_op_attributes
 from tessera_tools.opdef.constraints import Derived, Exactly, SameAs
 from tessera_tools.opdef.fields import (
     AttributeField,
@@ -150,6 +151,7 @@ class OpDefinition:
                 self._verify_span(op, field)
         for field, constraint in self._related:
             self._verify_related(op, field, constraint)
+        verify_op_attributes(op)
 
     def _verify_counts(self, op: Operation) -> None:
         if self._fixed:
@@ -281,11 +283,13 @@ class Op(Operation, metaclass=_OpMeta):
                     setattr(cls, key, copied)
                     fields[key] = copied
         cls.definition = OpDefinition(cls, list(fields.values()))
-        operands = {f.name for f in cls.definition.operands}
+        values = {f.name for f in (*cls.definition.operands, *cls.definition.results)}
         for effect in effects.own if (effects := declared(cls)) is not None else ():
             for field in (effect.on, effect.through):
-                if field is not None and field not in operands:
-                    raise TypeError(f"{name}: an effect is on '{field}', which is no operand of the op")
+                if field is not None and field not in values:
+                    raise TypeError(
+                        f"{name}: an effect is on '{field}', which is no operand or result of the op"
+                    )
         keys = {f.key for f in cls.definition.attributes}
         if cls.definition.operand_segments:
             keys.add(_SEGMENT_KEYS[0])

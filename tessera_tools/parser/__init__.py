@@ -65,8 +65,10 @@ def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bo
         return first
     from tessera_tools.dialects.builtin import Module
     from tessera_tools.ir.core import Region
+    from tessera_tools.ir.location import FileLineColLoc
 
-    return Module.create(regions=[Region([block])], location=source.location(0))
+    # Upstream gives a module that is not spelled the position 0:0.
+    return Module.create(regions=[Region([block])], location=FileLineColLoc(source.file, 0, 0))
 
 
 @contextmanager
@@ -101,7 +103,7 @@ def _scanner(text: str, filename: str, allow_unregistered: bool) -> Scanner:
 
 
 def _whole(scanner: Scanner, found: Any, noun: str) -> Any:
-    """What was read, if nothing stands behind it."""
+    """What was read, if nothing stands after it."""
     if scanner.skip() != len(scanner.text):
         raise scanner.error(f"expected the end of the {noun}, found {scanner.found()}")
     return found

@@ -19,11 +19,13 @@ class Aliases:
     """The aliases of one file, by sigil and name.  A value is read when it is first asked for, so that a use may come
     before the definition (as MLIR prints locations)."""
 
-    __slots__ = ("_places", "_reading", "_sizes", "_values", "allow_unregistered", "source")
+    __slots__ = ("_places", "_reading", "_sizes", "_values", "allow_unregistered", "shared", "source")
 
     def __init__(self, source: Source, allow_unregistered: bool = False) -> None:
         self.source = source
         self.allow_unregistered = allow_unregistered
+        self.shared: dict[type, Any] = {}
+        """What the types and attributes of a dialect remember of a file, by the class that they remember it in."""
         self._places: dict[str, int] = {}
         """Where the value of each alias stands."""
         self._values: dict[str, Any] = {}

@@ -196,7 +196,29 @@ def _dense_resource(scanner: AttributeScanner, start: int) -> Attribute:
     key = scanner.string() if scanner.peek('"') else scanner.word()
     scanner.expect(">")
     scanner.expect(":")
-    return ba.DenseResourceAttr(key, scanner.type(), scanner.source.resources.get(key))
+    type = scanner.type()
+    if not isinstance(type, ty.ShapedType | ty.UnrankedTensorType | ty.UnrankedMemRefType):
+        raise scanner.error(f"`dense_resource` expected a shaped type, found '{type}'", start)
+    return ba.DenseResourceAttr(key, type, scanner.source.resources.get(key))
+
+
+def _sparse(scanner: AttributeScanner, start: int) -> Attribute:
+    from tessera_tools.parser.dense import read_sparse
+
+    return read_sparse(scanner, start)
+
+
+def _distinct(scanner: AttributeScanner, start: int) -> Attribute:
+    scanner.expect("[")
+    number = scanner.integer()
+    scanner.expect("]")
+    scanner.expect("<")
+    found = ba.DistinctAttr(number, None if scanner.peek(">") else scanner.attribute())
+    scanner.expect(">")
+    known = scanner.aliases.shared.setdefault(ba.DistinctAttr, {}).setdefault(number, found)
+    if known is not found:
+        raise scanner.error(f"referenced attribute does not match previous definition: {known}", start)
+    return found
 
 
 def _affine_map(scanner: AttributeScanner, start: int) -> Attribute:
@@ -241,6 +263,8 @@ _WORD_ATTRIBUTES: dict[str, Callable[[AttributeScanner, int], Attribute]] = {
     "unit": lambda scanner, start: ba.UNIT,
     "dense": _dense,
     "dense_resource": _dense_resource,
+    "sparse": _sparse,
+    "distinct": _distinct,
     "array": _dense_array,
     "affine_map": _affine_map,
     "affine_set": _affine_set,

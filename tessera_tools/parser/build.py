@@ -19,7 +19,7 @@ from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Valu
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock
 from tessera_tools.ir.types import I32, NONE
-from tessera_tools.opdef.dialect import find_op
+from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
 from tessera_tools.parser.rules import Assigned, Statement
 from tessera_tools.parser.scopes import Forward, Scope, Scopes, Skip, Unknown
@@ -278,16 +278,10 @@ class Builder(Scopes):
         assert statement.generic is not None
         tokens, successors_node, props, regions_node, attributes, function_type = statement.generic
         op_class = find_op(statement.name)
-        if op_class is None and not self.allow_unregistered:
-            from tessera_tools.opdef.registry import DIALECT_MODULES
-
-            dialect = statement.name.partition(".")[0]
-            what = (
-                f"unknown op '{statement.name}'"
-                if dialect in DIALECT_MODULES
-                else f"op '{statement.name}' has unregistered dialect '{dialect}'"
-            )
-            raise self.error_at(statement.start, f"{what}; use --allow-unregistered-dialect to let it pass")
+        if not statement.name:
+            raise self.error_at(statement.start, "empty operation name is invalid")
+        if op_class is None:
+            self._check_unregistered(statement)
         if len(tokens) != len(function_type.inputs):
             raise self.error_at(
                 statement.start, f"expected {len(tokens)} operand types but had {len(function_type.inputs)}"
@@ -371,6 +365,24 @@ class Builder(Scopes):
         self.scope.values[result] = [op.results[0]]
         return Token(result, name.start)
 
+    def _check_unregistered(self, statement: Statement) -> None:
+        """Refuse an op without a class where such ops are not let in."""
+        name = statement.name
+        dialect = find_dialect(name.partition(".")[0])
+        advice = "use --allow-unregistered-dialect to let it pass"
+        if dialect is None:
+            problem = f"op '{name}' has unregistered dialect '{name.partition('.')[0]}'; {advice}"
+        elif not dialect.is_complete:
+            problem = f"unknown op '{name}'; {advice}"
+        else:
+            problem = (
+                f"unregistered operation '{name}' found in dialect ('{dialect.name}') that does not allow unknown "
+                "operations"
+            )
+            raise self.error_at(statement.start, problem)
+        if not self.allow_unregistered:
+            raise self.error_at(statement.start, problem)
+
     # -- regions and blocks
 
     def _region(
@@ -385,7 +397,7 @@ class Builder(Scopes):
         region = Region()
         outer_scope = self.scope
         if isolated:
-            self.scope = Scope()
+            self.scope = Scope(outer_scope)
         names: list[str] = []
         labels: dict[str, Block] = {}
         self.labels.append(labels)

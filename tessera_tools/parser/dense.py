@@ -104,6 +104,8 @@ def element_bits(s: AttributeScanner, literal: str, at: int, element: Type) -> i
     if len(literal) > MAX_DIGITS:
         raise s.error(f"number is too long (limit {MAX_DIGITS} digits)", at)
     value = int(literal, 0 if "x" in literal else 10)
+    if isinstance(element, ty.IntegerType) and element.signedness == "unsigned" and literal.startswith("-"):
+        raise s.error(f"expected unsigned integer elements, but parsed negative value {literal}", at)
     width = s.guarded(lambda: ty.bit_width(element), at)
     if not -(1 << width >> 1) <= value < 1 << width:
         raise s.error(f"integer constant out of range for type {element}: {value}", at)
@@ -119,10 +121,72 @@ def _from_hex(s: AttributeScanner, text: str, type: ty.ShapedType, start: int) -
         raise s.error(
             "elements hex string must start with '0x' and hold pairs of hex digits", start
         ) from None
+    if type.element is ty.I1:
+        return _from_bits(s, data, type, start)
     expected = ba.element_bytes(type.element) * type.num_elements
     if len(data) not in (expected, ba.element_bytes(type.element)):
         raise s.error(f"elements hex data has {len(data)} bytes, {type} needs {expected}", start)
     return s.guarded(lambda: ba.DenseElementsAttr(type, data), start)
+
+
+def _from_bits(s: AttributeScanner, data: bytes, type: ty.ShapedType, start: int) -> Attribute:
+    """Elements of one bit, eight to a byte, the first in the low bit; a byte of equal bits may stand for all."""
+    count = type.num_elements
+    if len(data) == 1 and data[0] in (0x00, 0xFF) and count:
+        return ba.DenseElementsAttr(type, bytes([data[0] & 1]))
+    if len(data) != (count + 7) // 8:
+        raise s.error(f"elements hex data has {len(data)} bytes, {type} needs {(count + 7) // 8}", start)
+    return ba.DenseElementsAttr(type, bytes(data[i // 8] >> i % 8 & 1 for i in range(count)))
+
+
+def read_sparse(s: AttributeScanner, start: int) -> Attribute:
+    """Behind the word `sparse`: `<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`."""
+    s.expect("<")
+    index_literals: list[tuple[str, int]] = []
+    literals: list[tuple[str, int]] = []
+    index_shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
+    empty = s.peek(">")
+    if not empty:
+        index_shape = _read_nested(s, index_literals)
+        s.expect(",")
+        shape = _read_nested(s, literals)
+    s.expect(">")
+    s.expect(":")
+    type: Any = s.type()
+    if not isinstance(type, ty.ShapedType) or not type.is_static:
+        raise s.error(f"elements literal must have a static shaped type, found {type}", start)
+    if empty:
+        index_shape, shape = (0, type.rank), (0,)
+    if not index_shape or (index_shape == (1,) and type.rank == 1):
+        index_shape = (1, type.rank)  # one index is printed without its brackets
+    count = index_shape[0] if len(index_shape) == 2 or type.rank == 1 else 1
+    rank = index_shape[1] if len(index_shape) == 2 else 1
+    if rank != type.rank or (shape or (count,)) != (count,):
+        raise s.error(
+            f"expected shape ({list(type.shape)}); inferred shape of indices literal ({list(index_shape)}); "
+            f"inferred shape of values literal ({list(shape)})",
+            start,
+        )
+    indices = [element_bits(s, text, at, ty.I64) for text, at in index_literals]
+    indices *= count * rank if len(indices) == 1 else 1
+    for number in range(count):
+        index = indices[number * rank : (number + 1) * rank]
+        if any(i >= extent for i, extent in zip(index, type.shape, strict=True)):
+            raise s.error(
+                f"sparse index #{number} is not contained within the value shape, with index={index}, and "
+                f"type='{type}'",
+                start,
+            )
+    bits = [element_bits(s, text, at, type.element) for text, at in literals]
+
+    def build() -> Attribute:
+        places = ba.DenseElementsAttr.of(ty.RankedTensorType(index_shape, ty.I64), indices)
+        return ba.SparseElementsAttr(
+            type, places, ba.DenseElementsAttr.of(ty.RankedTensorType((count,), type.element), bits)
+        )
+
+    return s.guarded(build, start)
 
 
 def read_dense_array(s: AttributeScanner, start: int) -> Attribute:
@@ -131,11 +195,15 @@ def read_dense_array(s: AttributeScanner, start: int) -> Attribute:
     element = s.type()
     if not isinstance(element, ty.IntegerType | ty.FloatType):
         raise s.error(f"expected an integer or float element type for array, found {element}", start)
+    if element.width % 8 and element is not ty.I1:
+        raise s.error(f"element type bitwidth must be a multiple of 8, found {element}", start)
     values: list[int] = []
     if s.optional(":"):
         while True:
             literals: list[tuple[str, int]] = []
             _read_literal(s, literals)
+            if element is ty.I1 and literals[0][0] not in ("true", "false"):
+                raise s.error("expected 'true' or 'false' values for i1 type", literals[0][1])
             bits = element_bits(s, *literals[0], element)
             values.append(bits if isinstance(element, ty.FloatType) else ba.wrap_int(bits, element))
             if not s.optional(","):

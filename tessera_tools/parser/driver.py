@@ -1,4 +1,4 @@
-"""The table-driven parser: shifts and reduces over the lexer's tokens; goes on behind a syntax error where it can.
+"""The table-driven parser: shifts and reduces over the lexer's tokens; goes on after a syntax error where it can.
 
     Lexer.next(row) ──▶ terminal ──table──▶ shift, or reduce a rule ──▶ light tree (rules.py)
 
@@ -125,7 +125,7 @@ class Parser(Lexer):
         self.scanner.at = at
         found = self.scanner.found()
         if choices == literals:
-            at = self._behind_previous_line(at)
+            at = self._after_previous_line(at)
         prefix = f"custom op '{op}' " if op else ""
         return self.source.error(at, f"{prefix}expected {expected or 'nothing more'}, found {found}")
 
@@ -140,8 +140,8 @@ class Parser(Lexer):
                 return ""
         return ""
 
-    def _behind_previous_line(self, at: int) -> int:
-        """Where a missing mark would have stood: behind what comes before, if that ends its line; else `at`."""
+    def _after_previous_line(self, at: int) -> int:
+        """Where a missing mark would have stood: after what comes before, if that ends its line; else `at`."""
         line = self.text.rfind("\n", 0, at) + 1
         if line == 0 or self.text[line:at].strip():
             return at

@@ -24,7 +24,7 @@ from tessera_tools.parser.source import Source
 from tessera_tools.parser.types import WORD_TYPES
 
 _TOKEN = re.compile(
-    r"(?:[ \t\r\n]++|//[^\n]*+)*+(?:"  # white space and comments; possessive, or a failure takes exponential time
+    r"(?:[ \t\r\n\0]++|//[^\n]*+)*+(?:"  # white space and comments; possessive, or a failure takes exponential time
     r"(%(?:[0-9]+|[A-Za-z$._-][\w$.-]*)(?:\#[0-9]+)?)"  # 1 value
     r"|([A-Za-z_][\w$.]*)"  # 2 word
     r"|(-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?))"  # 3 number

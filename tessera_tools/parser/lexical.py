@@ -12,7 +12,7 @@ from tessera_tools.parser.source import Source
 
 T = TypeVar("T")
 
-SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
+SPACE = re.compile(r"(?:[ \t\r\n\0]+|//[^\n]*)*")
 WORD = re.compile(r"[A-Za-z_][\w$.]*")
 _INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F]+|[0-9]+)")
 _STRING = re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"', re.DOTALL)

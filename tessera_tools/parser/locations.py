@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tessera_tools.ir.builtin_attributes import OpaqueAttr
 from tessera_tools.ir.location import (
     UNKNOWN,
     CallSiteLoc,
@@ -26,7 +27,11 @@ def read_location(s: AttributeScanner) -> Location:
 def _read(s: AttributeScanner) -> Location:
     if s.peek("#"):
         attribute = s.attribute()
-        return attribute if isinstance(attribute, Location) else OpaqueLoc(attribute)
+        if isinstance(attribute, Location):
+            return attribute
+        if attribute.name.startswith("builtin.") and not isinstance(attribute, OpaqueAttr):
+            raise s.error(f"expected location, but found '{attribute}'")
+        return OpaqueLoc(attribute)
     name = s.optional_string()
     if name is not None:
         return _named_or_position(s, name)
@@ -56,14 +61,18 @@ def _read(s: AttributeScanner) -> Location:
 def _named_or_position(s: AttributeScanner, name: str) -> Location:
     if s.optional(":"):
         line = s.integer()
-        s.expect(":")
+        if not s.optional(":"):
+            return FileLineColLoc(name, line, 0)
         column = s.integer()
         if not s.peek("to"):
             return FileLineColLoc(name, line, column)
         s.keyword("to")
         end_line = line if s.peek(":") else s.integer()
         s.expect(":")
-        return FileRangeLoc(name, line, column, end_line, s.integer())
+        end_column = s.integer()
+        if (end_line, end_column) == (line, column):
+            return FileLineColLoc(name, line, column)
+        return FileRangeLoc(name, line, column, end_line, end_column)
     if s.optional("("):
         child = read_location(s)
         s.expect(")")

@@ -32,7 +32,7 @@ def read_metadata(source: Source) -> dict[str, str]:
 
 
 class _Section(TextScanner):
-    """One section, from behind its `{-#` on."""
+    """One section, from after its `{-#` on."""
 
     def __init__(self, source: Source, at: int, blobs: dict[str, str]) -> None:
         super().__init__(source, at)

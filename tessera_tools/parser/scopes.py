@@ -36,11 +36,15 @@ class Skip(Exception):
 
 
 class Scope:
-    """The names visible in one isolated region."""
+    """The names visible in one isolated region.
 
-    __slots__ = ("forward", "implicit", "starts", "top", "values")
+    Those of the regions around it cannot be used in it, nor defined again: `around` is the nearest scope with names.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("around", "forward", "implicit", "starts", "top", "values")
+
+    def __init__(self, around: Scope | None = None) -> None:
+        self.around = around if around is None or around.values else around.around
         self.top: Block | None = None
         """The outermost block, which dominates all of them."""
         self.implicit: set[str] = set()
@@ -145,13 +149,16 @@ class Scopes:
     def define(self, name: str, values: list[Value], start: int, names: list[str]) -> None:
         """Bind a name; `names` gathers the names to unbind when the region ends."""
         scope = self.scope
-        if name in scope.values and name not in scope.implicit:
-            failure = self.error_at(start, f"redefinition of SSA value '{name}'")
-            failure.diagnostics[0].note(
-                "previously defined here", self.source.position(scope.starts.get(name, start))
-            )
-            self.errors += failure.diagnostics
-            return
+        holder: Scope | None = scope
+        while holder is not None:
+            if name in holder.values and name not in holder.implicit:
+                failure = self.error_at(start, f"redefinition of SSA value '{name}'")
+                failure.diagnostics[0].note(
+                    "previously defined here", self.source.position(holder.starts.get(name, start))
+                )
+                self.errors += failure.diagnostics
+                return
+            holder = holder.around
         scope.implicit.discard(name)
         scope.values[name] = values
         scope.starts[name] = start

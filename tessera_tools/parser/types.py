@@ -36,6 +36,13 @@ SHORT_TYPES = dict.fromkeys(
 )
 """Types of `cuda_tile` that are written without `!cuda_tile.`."""
 
+_NO_MEMREF_ELEMENT = (
+    ty.RankedTensorType, ty.UnrankedTensorType, ty.TupleType, ty.FunctionType, ty.NoneType,
+)  # fmt: skip
+_NO_TENSOR_ELEMENT = (*_NO_MEMREF_ELEMENT, ty.MemRefType, ty.UnrankedMemRefType)
+_NO_VECTOR_ELEMENT = (*_NO_TENSOR_ELEMENT, ty.VectorType, ty.ComplexType)
+"""The builtin types that do not stand in another; the types of dialects do."""
+
 _SHAPED = {"tensor", "vector", "memref", "tuple", "complex"}
 
 
@@ -192,14 +199,22 @@ class TypeScanner(TextScanner):
         self.at = self.skip() + 2
         return True
 
+    def _element(self, container: str, refused: tuple[type[Type], ...]) -> Type:
+        """The element type of a shaped type."""
+        start = self.skip()
+        element = self.type()
+        if isinstance(element, refused):
+            raise self.error(f"invalid {container} element type '{element}'", start)
+        return element
+
     def _tensor_type(self, start: int) -> Type:
         self.expect("<")
         if self._unranked():
-            element = self.type()
+            element = self._element("tensor", _NO_TENSOR_ELEMENT)
             self.expect(">")
             return ty.UnrankedTensorType(element)
         shape = self.dimensions()
-        element = self.type()
+        element = self._element("tensor", _NO_TENSOR_ELEMENT)
         encoding = self.attribute() if self.optional(",") else None
         self.expect(">")
         return self.guarded(lambda: ty.RankedTensorType(shape, element, encoding), start)
@@ -213,7 +228,7 @@ class TypeScanner(TextScanner):
             shape.append(self._extent(match.group(1) or match.group(2)))
             scalable.append(match.group(1) is not None)
             self.at = match.end()
-        element = self.type()
+        element = self._element("vector", _NO_VECTOR_ELEMENT)
         self.expect(">")
         flags = tuple(scalable) if any(scalable) else ()
         return self.guarded(lambda: ty.VectorType(tuple(shape), element, flags), start)
@@ -222,7 +237,7 @@ class TypeScanner(TextScanner):
         self.expect("<")
         unranked = self._unranked()
         shape = () if unranked else self.dimensions()
-        element = self.type()
+        element = self._element("memref", _NO_MEMREF_ELEMENT)
         extras: list[Attribute] = []
         while self.optional(","):
             extras.append(self.attribute())
@@ -236,6 +251,10 @@ class TypeScanner(TextScanner):
             ):
                 layout = extra
             elif space is None:
+                if extra.name.startswith("builtin.") and not isinstance(
+                    extra, ba.IntegerAttr | ba.StringAttr | ba.DictionaryAttr | ba.OpaqueAttr
+                ):
+                    raise self.error(f"unsupported memory space Attribute '{extra}'", start)
                 space = extra
             else:
                 raise self.error(f"unexpected memref parameter '{extra}'", start)

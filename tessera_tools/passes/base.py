@@ -128,9 +128,10 @@ class PassContext:
     counters: the pass's statistics, by name. `count` adds to one.
     measure: what kernels take when they are compiled.
     explains: whether the user asked for remarks; a pass then says why it decides as it does.
+    source: the name of the pass, for remarks.
     """
 
-    __slots__ = ("_runner", "counters", "explains", "measure")
+    __slots__ = ("_runner", "counters", "explains", "measure", "source")
 
     def __init__(
         self,
@@ -139,7 +140,9 @@ class PassContext:
         measure: Measure = measure_nothing,
         *,
         explains: bool = False,
+        source: str = "",
     ) -> None:
+        self.source = source
         self.counters: Counter[str] = Counter() if counters is None else counters
         self._runner = runner
         self.measure = measure
@@ -162,14 +165,62 @@ class PassContext:
         rule: str = "",
         category: str = "",
         function: str = "",
+        kind: str = "analysis",
         notes: Sequence[str] = (),
     ) -> Diagnostic:
         """Tell the user what was done, or why it was not, or what to look at; see `Remark` for the words to sort by."""
         remark = Remark("remark", location, message)
-        remark.source, remark.rule, remark.category, remark.function = source, rule, category, function
+        remark.source, remark.rule, remark.category = source or self.source, rule, category
+        remark.function, remark.kind = function, kind
         for note in notes:
             remark.note(note)
         return emit(remark)
+
+    def passed(
+        self,
+        op: Operation,
+        message: str,
+        rule: str,
+        category: str,
+        *notes: str,
+        function: Operation | None = None,
+    ) -> None:
+        """If the user asked for remarks: what was decided for an op, and why. `function`: of an op that is erased."""
+        self._explain(op, message, rule, category, "passed", notes, function)
+
+    def missed(
+        self,
+        op: Operation,
+        message: str,
+        rule: str,
+        category: str,
+        *notes: str,
+        function: Operation | None = None,
+    ) -> None:
+        """If the user asked for remarks: what was not done for an op, and why not."""
+        self._explain(op, message, rule, category, "missed", notes, function)
+
+    def analyzed(self, op: Operation, message: str, rule: str, category: str, *notes: str) -> None:
+        """If the user asked for remarks: a fact about an op."""
+        self._explain(op, message, rule, category, "analysis", notes, None)
+
+    def _explain(
+        self,
+        op: Operation,
+        message: str,
+        rule: str,
+        category: str,
+        kind: str,
+        notes: Sequence[str],
+        function: Operation | None,
+    ) -> None:
+        if self.explains:
+            from tessera_tools.ir.symbols import enclosing_name
+
+            name = enclosing_name(op if function is None else function)
+            self.remark(
+                op.location, message, rule=rule, category=category, function=name, kind=kind, notes=notes
+            )
 
     def run_pipeline(self, text: str, op: Operation) -> None:
         """Run a pipeline on `op`, a descendant of what the pass runs on, under the same instrumentation.

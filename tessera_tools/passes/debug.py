@@ -1,7 +1,7 @@
 """`--debug-pass`: any pass left out, dumped or timed, by one grammar.
 
 --debug-pass=cse:off,canonicalize:dump,all:time
-             NAME:WORD, …   NAME a pass or `all`; WORD one of off, dump (the IR before and behind it), time
+             NAME:WORD, …   NAME a pass or `all`; WORD one of off, dump (the IR before and after it), time
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from collections import Counter
 from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.dominance import reverse_postorder
 from tessera_tools.ir.effects import is_needed
+from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.traits import Leaves, Terminator
 
 __all__ = ["erase_dead", "erase_unreachable_blocks"]
@@ -138,13 +139,12 @@ def _may_go(op: Operation) -> bool:
 
 def _branch_operands(op: Operation, position: int) -> list[Value] | None:
     """What a branch passes to its successor; None where the op does not say."""
-    get = getattr(op, "branch_operands", None)
-    return list(get(position)) if get is not None else None
+    return list(op.branch_operands(position)) if isinstance(op, BranchLike) else None
 
 
 def _forwarded(op: Operation) -> frozenset[int]:
     """Indices of the operands that a branch only passes on to block arguments."""
-    if not op.successors or not hasattr(op, "branch_operands"):
+    if not op.successors or not isinstance(op, BranchLike):
         return frozenset()
     # Operands of successors stand together at the end, in the order of the successors (MLIR's BranchOpInterface).
     count = sum(len(_branch_operands(op, i) or ()) for i in range(len(op.successors)))

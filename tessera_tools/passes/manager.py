@@ -53,7 +53,7 @@ class PassManager:
     observers: called around every pass, in order; `after` and `failed` in reverse.
     on_failure: called with (text of a pipeline that fails alone on the same input, failing pass, op) before the
         error is raised; what it returns (a note, or None) is added to the error. Reproducers are written there.
-    verify_stages: whether to check the specs of the stages around passes (`stages.py`); as verify_each unless told.
+    verify_stages: whether to check the specs of the stages around passes (`stages.py`); as verify_each unless given.
     off: names of passes that are left out.
     explains: whether passes are to say why they decide as they do, in remarks.
     measure: what passes ask for the resources of kernels as they are compiled.
@@ -127,7 +127,11 @@ class PassManager:
         for observer in self._observers:
             observer.before(pass_, op)
         context = PassContext(
-            self.statistics.of(pass_), self._run_text, self._measure, explains=self._explains
+            self.statistics.of(pass_),
+            self._run_text,
+            self._measure,
+            explains=self._explains,
+            source=pass_.name,
         )
         with self._scope(pass_.shown, id(pass_)):
             try:

@@ -175,7 +175,7 @@ class _Reader:
         if made.anchor is not None and made.anchor != anchor:
             raise _error(
                 start,
-                f"pass '{name}' runs on '{made.anchor}', but stands in a pipeline on '{anchor}'",
+                f"pass '{name}' runs on '{made.anchor}', but is in a pipeline on '{anchor}'",
                 f"nest it: '{made.anchor}({name})'",
             )
         return made

@@ -1,4 +1,4 @@
-"""The specs of the stages: what holds of a module behind a pass, as lists of named checks.
+"""The specs of the stages: what holds of a module after a pass, as lists of named checks.
 
     nv_tileaa   no op of another stage, plain tensors, a target
     nv_tileas   … a kernel_spec on each kernel, no access or product of the stage before
@@ -7,7 +7,7 @@
     llvm        llvm and nvvm ops alone, no cast
 
 `PROMISES` says which pass establishes which spec, `NEEDS` which spec a pass starts from. The pass manager checks the
-first behind the pass, the second before it, and after every other pass what held before it: with --verify-each.
+first after the pass, the second before it, and after every other pass what held before it: with --verify-each.
 An error stands at the op, and names the check.
 """
 
@@ -40,7 +40,7 @@ def problems(module: Operation, spec: str) -> DiagnosticError | None:
         found = [d for failure in check.find(module) for d in failure.diagnostics]
         if found:
             for diagnostic in found:
-                diagnostic.note(f"the stage '{spec}' promises: {check.name}")
+                diagnostic.note(f"required in stage '{spec}': {check.name}")
             return DiagnosticError(*found)
     return None
 
@@ -169,6 +169,30 @@ def _places(module: Operation) -> Iterator[DiagnosticError]:
         yield from overlaps(function, target, allocation)
 
 
+def _pipelines(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.analysis.pipelines import problems as unmatched
+
+    for function in _kernels(module):
+        yield from unmatched(function)
+
+
+def _agents(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.dialects.nv_tileas import AgentSwitch
+
+    for function in _kernels(module):
+        spec = function.kernel_spec
+        for op in function.walk():
+            if not isinstance(op, AgentSwitch) or spec is None:
+                continue
+            for number in range(len(op.regions)):
+                unit = op.unit(number)
+                if unit.first_warp + unit.warps > spec.num_warps:
+                    yield op.error(
+                        f"has agent {number} in warps {unit.first_warp} to {unit.first_warp + unit.warps - 1}, but "
+                        f"the kernel has {spec.num_warps} warps"
+                    )
+
+
 _NO_ACCESSES = Check(
     "accesses and products are ops of nv_tileas, with atoms",
     _none_of("nv_tileaa.tiled_", "nv_tileaa.dot", "nv_tileaa.addptr", "nv_tileaa.constant_tensor"),
@@ -183,6 +207,8 @@ _TILEAS = (
     *_TILEAA[1:],
     _NO_ACCESSES,
     Check("each kernel has a kernel_spec", _specs_on_kernels),
+    Check("agents have warps of the kernel", _agents),
+    Check("each side of a pipeline uses every stage once, and in turn", _pipelines),
 )
 _LAID_OUT = (
     *_TILEAS,
@@ -208,18 +234,19 @@ PROMISES: Mapping[str, str] = {
     "tileas-assign-layouts": "layouts",
     "tileas-insert-barriers": "placed",
 }
-"""Pass → the spec that holds behind it."""
+"""Pass → the spec that holds after it."""
 
 NEEDS: Mapping[str, str] = {
     "tileas-remove-layout-conversions": "layouts",
     "tileas-materialize-pipeline": "layouts",
+    "tileas-materialize-tma-stores": "layouts",
     "tileas-insert-barriers": "layouts",
     "convert-nv-tile-func-to-llvm": "placed",
 }
 """Pass → the spec that must hold before it."""
 
 ENDS = frozenset({"convert-nv-tile-func-to-llvm", "convert-tileas-to-llvm"})
-"""Passes behind which the spec before no longer holds."""
+"""Passes after which the spec before no longer holds."""
 
 
 # -- passes on other stages
@@ -231,6 +258,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tileas-assign-layouts": ("nv_tileas", "nv_tileaa"),
     "tileas-remove-layout-conversions": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-pipeline": ("nv_tileas", "nv_tileaa"),
+    "tileas-materialize-tma-stores": ("nv_tileas", "nv_tileaa"),
     "tileas-insert-barriers": ("nv_tileas", "nv_tileaa"),
     "tileas-schedule": ("nv_tileas", "nv_tileaa"),
     "convert-nv-tile-func-to-llvm": ("nv_tileas", "nv_tileaa"),
@@ -269,4 +297,4 @@ def unknown_stage(name: str, module: Operation) -> str | None:
     if not found or found & set(known):
         return None
     stage = " and ".join(sorted(found))
-    return f"pass '{name}' works on {known[0]}, but the module is in {stage}: it does nothing"
+    return f"pass '{name}' expects {known[0]}, but the module is in {stage}; the pass has no effect"

@@ -129,6 +129,10 @@ PASSES: dict[str, Row] = {
         "tileas.materialize_pipeline:MaterializePipeline",
         "convert loads in loops to multi-buffered asynchronous copies",
     ),
+    "tileas-materialize-tma-stores": Row(
+        "tileas.materialize_tma_stores:MaterializeTmaStores",
+        "store tiles through shared memory by TMA where that costs less",
+    ),
     "tileas-insert-barriers": Row(
         "tileas.insert_barriers:InsertBarriers",
         "allocate shared memory, and insert barriers between conflicting accesses",
@@ -193,6 +197,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "it needs products and loads as nv_tileas ops",
     ),
     (
+        "tileas-schedule",
+        "tileas-materialize-schedule",
+        "the schedule says when products start and end, and how many buffers their loads have",
+    ),
+    (
         "tileas-materialize-schedule",
         "tileas-assign-layouts",
         "tiles are laid out over the warps of the agent that computes them",
@@ -211,6 +220,21 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-schedule",
         "tileas-materialize-pipeline",
         "the schedule covers loads and products, which the pipeline replaces by copies and slices",
+    ),
+    (
+        "tileas-remove-layout-conversions",
+        "tileas-materialize-tma-stores",
+        "a store by TMA saves the conversion before it, if there is one",
+    ),
+    (
+        "tileas-materialize-pipeline",
+        "tileas-materialize-tma-stores",
+        "the buffers of stores take the shared memory that the stages of operands leave",
+    ),
+    (
+        "tileas-materialize-tma-stores",
+        "tileas-insert-barriers",
+        "the buffers of stores must be placed, and their accesses ordered",
     ),
     (
         "tileas-materialize-pipeline",
@@ -271,8 +295,19 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 AGENTS = "tileas-materialize-schedule"
-"""The pass that a pipeline may leave out, for kernels of one group of threads."""
-_HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": (AGENTS, *_COMMON["nv_tileas"])}
+TMA_STORES = "tileas-materialize-tma-stores"
+_SCHEDULE = "tileas-schedule{only-agents}"
+HIDDEN = (_SCHEDULE, AGENTS, TMA_STORES)
+"""The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
+
+
+def _hopper(steps: Sequence[str]) -> Sequence[str]:
+    """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
+    place = steps.index("tileas-materialize-pipeline") + 1
+    return (_SCHEDULE, AGENTS, *steps[:place], TMA_STORES, *steps[place:])
+
+
+_HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name, which the first
@@ -301,14 +336,14 @@ def pipeline_for(
     target: str, stage: str = "cuda_tile", num_warps: int = 0, agents: bool = True
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
-    by the conversion to nv_tileas); with agents where the target has them, unless told otherwise."""
+    by the conversion to nv_tileas); with agents where the target has them, by default."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     return [
         Step(name, text.replace("TARGET", target).replace("WARPS", warps))
         for name in stages_from(stage)
         for text in steps[name]
-        if agents or text != AGENTS
+        if agents or text not in HIDDEN
     ]
 
 

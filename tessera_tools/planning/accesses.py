@@ -1,4 +1,4 @@
-"""By how many elements at a time, and along which axis, a tile of global memory is accessed in a layout."""
+"""The vector width and the axis of accesses to a tile of global memory, for a given layout."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tessera_tools.dialects import nv_tileaa
 from tessera_tools.layout import LinearLayout, contiguous_elements
 
 SECTOR_BYTES = 32
-"""Global memory moves in sectors of 32 bytes; an access that fills them wastes nothing."""
+"""Bytes of a sector, the unit of transfer of global memory. An access that fills its sectors wastes no bandwidth."""
 
 
 def access_vector(access: Any, layout: LinearLayout) -> int:
-    """Elements of one access of that layout, no more than the access's atom allows."""
+    """Returns the number of elements of one access in the layout, at most the number that the atom allows."""
     view = access.view.defining_op
     axis = layout_axis(view, access)
     bits = storage_bits(access.view.type.element)
@@ -22,13 +22,13 @@ def access_vector(access: Any, layout: LinearLayout) -> int:
 
 
 def layout_axis(view: Any, access: Any) -> int:
-    """The axis along which the view's elements are neighbors; the last where none is known to be."""
+    """Returns the axis along which the view's elements are adjacent in memory; the last axis if none is known."""
     axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
     return access.view.type.rank - 1 if axis is None else axis
 
 
 def fills_sectors(access: Any, layout: LinearLayout) -> bool:
-    """Whether the accesses of a warp cover whole sectors: neighboring lanes together reach 32 bytes of a row."""
+    """Returns true if a warp accesses whole sectors: adjacent lanes together access 32 bytes of a row."""
     view = access.view.defining_op
     axis = layout_axis(view, access)
     vector = access_vector(access, layout)

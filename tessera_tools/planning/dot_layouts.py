@@ -1,10 +1,10 @@
-"""Which thread holds which element of a product's operands and accumulator.
+"""Layouts of the operands and the accumulator of a product.
 
-    tensor cores: the instruction's fragments (layout/atoms.py) × the grid of warps × repeats in registers
-    fma:          a box of the accumulator for each thread, and of the operands what the box needs (held_operand)
+    the atom's row (dialects/atoms.py)  ──layouts (layout/products.py)──▶  A, B, accumulator  ──cut to the tile──▶
 
-A tile smaller than the instruction takes part in a larger product: rows and columns beyond it repeat those of the tile,
-so that every thread computes an element of the tile; along K, what is beyond counts as zero (passes/llvm/dots.py).
+A tile smaller than the instruction is enlarged to its shape. Rows and columns outside the tile repeat those of the
+tile, so that every thread computes an element of the tile. Elements outside the tile along K count as zero
+(passes/llvm/dots.py).
 """
 
 from __future__ import annotations
@@ -14,40 +14,27 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects.atoms import MmaAtom
-from tessera_tools.ir.types import Type
 from tessera_tools.layout import (
     LayoutError,
     LinearLayout,
-    blocked,
     fit,
     held_operand,
-    mma_m16n8_accumulator,
-    mma_operand_a,
-    mma_operand_b,
-    wgmma_accumulator,
-    wgmma_operand_a,
 )
 
 Layouts = tuple[LinearLayout, LinearLayout, LinearLayout]
-"""Of A (…, M, K), B (…, K, N) and the accumulator (…, M, N)."""
-_BOX = 4
-"""Rows and columns of the box of neighbors that a thread computes without tensor cores: 2 · 4 loads for 16 terms."""
-
-
-def register_bits(element: Type) -> int:
-    """Bits of a register that hold an operand's element: floats of 4 bits live in bytes."""
-    return 8 * element_bytes(element)
+"""The layouts of A (…, M, K), B (…, K, N) and the accumulator (…, M, N)."""
 
 
 def warp_grid(
     shape: Sequence[int], warps: int, piece: tuple[int, int] = (16, 8), along_rows: bool = False
 ) -> tuple[int, ...]:
-    """Warps along each axis of an accumulator (…, M, N): over batches first, then as square a part of MxN for each warp
-    as its pieces allow; or all along M, if there are rows enough.
+    """Returns the number of warps along each axis of an accumulator (…, M, N).
 
-    `piece` is the least that a warp computes, rows and columns.
+    Batches come first. Each warp then computes a part of MxN that is as square as its pieces allow. Alternatively, all
+    warps lie along M, if there are enough rows.
+    `piece` is the smallest part that a warp computes, rows and columns.
     """
     *batches, m, n = shape
     batch = min(warps, prod(batches))
@@ -58,14 +45,14 @@ def warp_grid(
             along_n = left // along_m
             if along_m * piece[0] > max(m, piece[0]) or along_n * piece[1] > max(n, piece[1]):
                 continue
-            # What a warp reads each k step is proportional to the half perimeter of its tile.
+            # The data that a warp reads in each k step is proportional to half the perimeter of its tile.
             if best == (left, 1) or m / along_m + n / along_n < m / best[0] + n / best[1]:
                 best = (along_m, along_n)
     return (*(batch,) * len(batches), *best)
 
 
 def grid_of(dot: Any, warps: int) -> tuple[int, ...]:
-    """The grid of warps over a product's accumulator: the one that it names, else that of the least traffic."""
+    """Returns the grid of warps over a product's accumulator. By default, it is the grid with the least traffic."""
     if dot.warps is not None:
         grid = tuple(dot.warps.values)
         if prod(grid) != warps:
@@ -75,15 +62,15 @@ def grid_of(dot: Any, warps: int) -> tuple[int, ...]:
 
 
 def piece_of(atom: MmaAtom) -> tuple[int, int]:
-    """Rows and columns of the least that one warp computes."""
+    """Returns the rows and columns of the smallest part that one warp computes."""
     m, n, _ = atom.mnk
     return (m, n) if not atom.is_fma else (8, 16)
 
 
 def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, ...]:
-    """The layouts of a product's operands, in their order: A, B, the accumulator, and of the scales, if any.
+    """Returns the layouts of a product's operands in order: A, B, the accumulator, and the scales, if any.
 
-    An error where the atom is of no instruction's shape.
+    Reports an error if no instruction has the shape of the atom.
     """
     grid = grid_of(dot, warps)
     try:
@@ -97,28 +84,25 @@ def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, ...]:
 
 
 def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
-    """The layouts of A, where it is in registers, and of the accumulator of an asynchronous product.
+    """Returns the layouts of A, if it is in registers, and of the accumulator of an asynchronous product.
 
-    An error where the tiles are not made of whole instructions.
+    Reports an error if the tiles are not multiples of the instruction's shape.
     """
     grid = tuple(dot.warps.values)
     shape, k = dot.c.type.shape, dot.b.type.tile[0]
     try:
-        return (
-            wgmma_operand_a((shape[0], k), register_bits(dot.atom.a), grid),
-            wgmma_accumulator(shape, grid, dot.atom.mnk[1]),
-        )
+        a, _, c = dot.atom.row.layouts(shape, k, padded_bits(dot.atom.a), dot.atom.mnk, grid)
+        return a, c
     except LayoutError as problem:
         raise dot.error(f"has no layout for its tiles: {problem}") from None
 
 
 @lru_cache(maxsize=128)
 def operand_layouts(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> Layouts:
-    """The layouts for an accumulator of `shape` (…, M, N) and `k` terms, cut to the tile where it is smaller than the
-    instruction: threads then repeat elements."""
-    if atom.is_fma:
-        c = _boxes(shape, grid)
-        return (held_operand(c, len(shape) - 1, k), held_operand(c, len(shape) - 2, k), c)
+    """Returns the layouts for an accumulator of `shape` (…, M, N) with a contracted axis of size `k`.
+
+    If the tile is smaller than the instruction, the layouts are cut to the tile, and threads hold duplicates.
+    """
     *batches, m, n = shape
     whole = fragments(shape, k, atom, grid)
     shapes = ((*batches, m, k), (*batches, k, n), shape)
@@ -129,27 +113,8 @@ def operand_layouts(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[i
 
 @lru_cache(maxsize=128)
 def fragments(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> Layouts:
-    """As `operand_layouts`, of the tile enlarged to the instruction where it is smaller."""
-    *batches, m, n = shape
-    rows, columns, depth = atom.mnk
-    m, n, k = max(m, rows), max(n, columns), max(k, depth)
-    bits = register_bits(atom.a)
-    return (
-        mma_operand_a((*batches, m, k), bits, grid, depth, rows),
-        mma_operand_b((*batches, k, n), bits, grid, depth),
-        mma_m16n8_accumulator((*batches, m, n), grid, rows),
-    )
-
-
-def _boxes(shape: tuple[int, ...], grid: tuple[int, ...]) -> LinearLayout:
-    """An accumulator over threads without tensor cores: boxes of neighbors, lanes along N first."""
-    *batches, m, n = shape
-    each = max(1, prod(shape) // (32 * prod(grid)))
-    columns = min(_BOX, n, each)
-    rows = min(_BOX, m, max(1, each // columns))
-    along_n = min(8, max(1, n // columns))
-    along_m = min(32 // along_n, max(1, m // rows))
-    along_n = 32 // along_m
-    ones = [1] * len(batches)
-    order = list(range(len(shape) - 1, -1, -1))
-    return blocked(shape, [*ones, rows, columns], [*ones, along_m, along_n], grid, order)
+    """Same as `operand_layouts`, but a tile smaller than the instruction is enlarged to the instruction's shape."""
+    a, b, c = atom.row.layouts(shape, k, padded_bits(atom.a), atom.mnk, grid)
+    if a is None or b is None:
+        raise LayoutError(f"{atom} reads an operand from shared memory")
+    return (a, b, c)

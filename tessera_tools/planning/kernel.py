@@ -1,4 +1,4 @@
-"""What the TileAS passes ask of a kernel and its module: target, warps, the smem budget, per-access facts."""
+"""Properties of a kernel and its module for TileAS passes: target, warps, shared-memory budget, facts of accesses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tessera_tools.target import ExecutionUnit, Target, UnknownTargetError, look
 
 
 def target_of(module: Operation) -> Target:
-    """The target that the module was lowered for; an error if it does not say."""
+    """Returns the target of the module. Reports an error if the module does not specify one."""
     target = known_target(module)
     if target is None:
         missing = (
@@ -28,7 +28,7 @@ def target_of(module: Operation) -> Target:
 
 
 def known_target(module: Operation) -> Target | None:
-    """As `target_of`, but None where the module does not say."""
+    """Same as `target_of`, but returns None if the module does not specify a target."""
     capability = module.attributes.get("nv_tileaa.compute_capability")
     spec = module.attributes.get("nv_tileaa.target_spec")
     if not isinstance(capability, IntegerAttr) or not isinstance(spec, StringAttr):
@@ -46,7 +46,7 @@ def known_target(module: Operation) -> Target | None:
 
 
 def kernels(module: Operation) -> list[Func]:
-    """The tile functions of a module that have a body."""
+    """Returns the tile functions of a module that have a body."""
     return [
         op
         for region in module.regions
@@ -57,7 +57,7 @@ def kernels(module: Operation) -> list[Func]:
 
 
 def check_tiles(function: Func) -> None:
-    """An error for a tile that layouts cannot describe."""
+    """Reports an error for a tile that layouts cannot describe."""
     for op in function.walk():
         for result in op.results:
             type = result.type
@@ -66,7 +66,7 @@ def check_tiles(function: Func) -> None:
 
 
 def kernel_spec(function: Any) -> KernelSpecAttr:
-    """The function's kernel spec; an error if it has none."""
+    """Returns the function's kernel spec. Reports an error if it has none."""
     spec = function.attributes.get("nv_tileaa.kernel_spec")
     if not isinstance(spec, KernelSpecAttr):
         raise function.error("has no 'nv_tileaa.kernel_spec'; run --convert-tileaa-to-tileas first")
@@ -74,9 +74,9 @@ def kernel_spec(function: Any) -> KernelSpecAttr:
 
 
 def unit_of(op: Operation) -> ExecutionUnit:
-    """The execution unit that runs an op: the agent around it, or the whole CTA of its function.
+    """Returns the execution unit that runs an op: the enclosing agent, or the whole CTA of its function.
 
-    An error unless its warps are a power of two, which layouts need.
+    Reports an error unless its number of warps is a power of two, which layouts require.
     """
     inner: Any = op
     while not isinstance(inner, Func) and (outer := inner.parent_op) is not None:

@@ -1,21 +1,20 @@
-"""What each op says of the layouts of its tiles: four tables by op name, read by tileas-assign-layouts.
+"""The layout rules of each op: four tables by op name, which tileas-assign-layouts reads.
 
-    @tied("nv_tileaa.cat")     values that must have one layout (no entry is needed for elementwise ops, whose tiles all
-                               do, and for structured control flow, whose `flow` says what goes together)
-    @copying("nv_tileaa.…")    results whose elements are elements of an operand: where in it, and the reverse
-    @anchored("nv_tileas.…")   values for which the op has a preference, with its strength
-    @demanding("nv_tileas.…")  operands and results that must have a certain layout: conversions are put where needed
+    @tied("nv_tileaa.cat")     values that must have the same layout (elementwise ops and structured control flow need
+                               no entry: all tiles of the former are tied, and `flow` gives the ties of the latter)
+    @copying("nv_tileaa.…")    results whose elements are elements of an operand, with the map in both directions
+    @anchored("nv_tileas.…")   values for which the op prefers a layout, with the strength of the preference
+    @demanding("nv_tileas.…")  operands and results that must have a given layout; the pass inserts conversions
 
 A layout maps (register, lane, warp, block) to coordinates of a tile.  For a copy, `seen` maps the layout of the result
-to the coordinates of the operand that the same thread needs: reshape, permute and broadcast are linear maps of
-coordinates, so that nothing moves between threads where the operand's layout is `seen` (less repeated registers).
+to the coordinates of the operand that the same thread needs. Reshape, permute and broadcast are linear maps of
+coordinates. No data moves between threads if the operand's layout is `seen` without duplicate registers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
@@ -26,15 +25,16 @@ from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.flow import flow_of
+from tessera_tools.ir.interfaces import HasFlow
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
     LayoutError,
     LinearLayout,
-    blocked,
     broadcast,
     cat,
+    coalesced,
     reshape,
     slice_dim,
     transpose,
@@ -47,18 +47,18 @@ from tessera_tools.layout.reduction import is_scannable
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 
 LOAD, STORE, PRODUCT = 2, 1, 3
-"""How strongly memory accesses and matrix products want their layouts; the strongest decides for its class."""
+"""Strengths of the preferences of memory accesses and matrix products. The strongest one of a class decides."""
 
 MapLayout = Callable[[LinearLayout], LinearLayout]
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One operand of an op whose result has its elements in other places.
+    """An operand whose elements the op copies to other positions of its result.
 
-    `forward` gives the result's layout that moves nothing, for a layout of the operand; `seen` the operand's
-    coordinates (with a register for every one of the result), for a layout of the result, or None where that cannot
-    be said.  Either may raise LayoutError.
+    `forward` maps a layout of the operand to the layout of the result for which no data moves. `seen` maps a layout of
+    the result to the coordinates of the operand, with one register for each register of the result. It returns None if
+    they are unknown.  Both may raise LayoutError.
     """
 
     source: Value
@@ -67,7 +67,7 @@ class Copy:
     seen: MapLayout | None
 
     def backward(self, layout: LinearLayout) -> LinearLayout | None:
-        """The operand's layout that moves nothing, for a layout of the result; None where there is none."""
+        """Returns the operand's layout for which no data moves, given a layout of the result; None if none exists."""
         if self.seen is None:
             return None
         return without_repeated_registers(self.seen(layout))
@@ -79,25 +79,25 @@ ANCHORS: Registry[Callable[[Any, int], list[tuple[Value, int, LinearLayout]]]] =
 DEMANDS: Registry[Callable[[Any, int], list[tuple[Value, LinearLayout]]]] = Registry("demand")
 
 tied = TIED.of
-"""Register for op names: op → groups of values that have one layout."""
+"""Registers a rule for op names: op → groups of values that have the same layout."""
 copying = COPIES.of
-"""Register for op names: op → its copies; if there are several, their operands are tied."""
+"""Registers a rule for op names: op → its copies. If there are several, their operands are tied."""
 anchored = ANCHORS.of
-"""Register for op names: (op, warps) → (value, strength, layout) of each preference."""
+"""Registers a rule for op names: (op, warps) → (value, strength, layout) of each preference."""
 demanding = DEMANDS.of
-"""Register for op names: (op, warps) → (operand or result, layout that it must have)."""
+"""Registers a rule for op names: (op, warps) → (operand or result, required layout)."""
 
 FREE = frozenset({"arith.constant", "nv_tileaa.splat", "nv_tileaa.iota"})
-"""Ops whose tile can be made in any layout at no cost."""
+"""Ops that can produce their tile in any layout at no cost."""
 
 
 def is_tile(value: Value) -> bool:
-    """Whether a value is a tile, which has a layout."""
+    """Returns true if a value is a tile, which has a layout."""
     return isinstance(value.type, RankedTensorType)
 
 
 def without_repeated_registers(layout: LinearLayout) -> LinearLayout:
-    """The layout without the bits of the register index that repeat what lower ones reach."""
+    """Returns the layout without redundant bits of the register index."""
     bases = layout.bases
     found: list[int] = []
     kept = []
@@ -112,9 +112,14 @@ def without_repeated_registers(layout: LinearLayout) -> LinearLayout:
 # -- ties
 
 
+@tied("nv_tileas.async.dot_result")
+def _result(op: Any) -> list[list[Value]]:
+    return [[op.res, op.source]]
+
+
 @tied("nv_tileas.async.dot_wait")
 def _waited(op: Any) -> list[list[Value]]:
-    return [[op.res, op.source]]
+    return [[op.res, op.source]] if op.source is not None else []
 
 
 @tied("nv_tileas.dot", "nv_tileas.async.dot")
@@ -151,12 +156,12 @@ def _joined(op: Any) -> list[list[Value]]:
 
 @tied("nv_tileas.spill", "nv_tileas.reload")
 def _kept(op: Any) -> list[list[Value]]:
-    """Threads find in a buffer what they have put there."""
+    """A thread reads from a buffer the elements that it wrote."""
     kept = [u for u in op.buffer.users if isinstance(u, nv_tileas.Spill | nv_tileas.Reload)]
     return [[u.value if isinstance(u, nv_tileas.Spill) else u.res for u in kept]]
 
 
-@tied("nv_tileaa.print", "nv_tileaa.assert")
+@tied("nv_tileaa.print", "nv_tileaa.assert", "nv_tileas.store", "nv_tileas.load")
 def _any_layouts(op: Operation) -> list[list[Value]]:
     return []
 
@@ -167,7 +172,7 @@ def _inserted(op: Any) -> list[list[Value]]:
 
 
 def ties(op: Operation) -> list[list[Value]]:
-    """The groups of tiles of an op that have one layout."""
+    """Returns the groups of tiles of an op that have the same layout."""
     rule = TIED.get(op.name)
     if rule is not None:
         groups = rule(op)
@@ -182,7 +187,7 @@ def ties(op: Operation) -> list[list[Value]]:
 
 
 def is_known(op: Operation) -> bool:
-    """Whether an op that carries tiles has rules here, or needs none."""
+    """Returns true if an op on tiles has layout rules or needs none."""
     name = op.name
     return (
         any(name in table for table in (TIED, COPIES, ANCHORS, DEMANDS))
@@ -190,7 +195,7 @@ def is_known(op: Operation) -> bool:
         or is_elementwise(op)
         or name in ("nv_tileas.convert_layout", "nv_tileaa.unsplat")
         or op.has_trait(Terminator)
-        or hasattr(op, "flow")
+        or isinstance(op, HasFlow)
     )
 
 
@@ -217,7 +222,7 @@ def _broadcast(op: Any) -> list[Copy]:
 
 
 def within(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
-    """The layout modulo a smaller shape: coordinates within the part of that shape."""
+    """Returns the layout modulo a smaller shape: the coordinates within a part of that shape."""
     for axis, size in enumerate(shape):
         layout = layout.resize_out(f"dim{axis}", size)
     return layout
@@ -234,14 +239,14 @@ def _cat(op: Any) -> list[Copy]:
 
 
 def _parts_in_registers(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
-    """The layout within parts of `shape`; LayoutError unless registers alone choose the part."""
+    """Returns the layout within parts of `shape`. Raises LayoutError unless only registers select the part."""
     sizes = dict(layout.outs)
     part = [sizes[f"dim{axis}"] // size for axis, size in enumerate(shape)]
     for name in ("lane", "warp", "block"):
         for basis in layout.bases.get(name, ()):
             if any(c >= size for c, size in zip(basis, shape, strict=True)):
                 raise LayoutError(f"parts of shape {list(shape)} lie in different threads: {layout}")
-    # Each part must be held by the same registers but for the bits that choose the part.
+    # The registers of all parts must differ only in the bits that select the part.
     high = [b for b in layout.bases["register"] if any(c >= s for c, s in zip(b, shape, strict=True))]
     if len(high) != sum(n.bit_length() - 1 for n in part) or any(
         any(c % s for c, s in zip(b, shape, strict=True)) for b in high
@@ -278,7 +283,7 @@ def _insert(op: Any) -> list[Copy]:
 
 @copying("nv_tileaa.pack", "nv_tileaa.unpack")
 def _pack(op: Any) -> list[Copy]:
-    """A thread makes what it holds the parts, or the whole, of."""
+    """A thread computes the elements whose parts, or whole, it holds."""
     old, new = packed_bits(op.source.type.element), packed_bits(op.res.type.element)
     if old < new:
         return [Copy(op.source, op.res, lambda x: _whole(x, new // old), lambda x: refined(x, new // old))]
@@ -286,7 +291,10 @@ def _pack(op: Any) -> list[Copy]:
 
 
 def _whole(layout: LinearLayout, parts: int) -> LinearLayout:
-    """The layout of the elements whose parts have this layout; LayoutError unless threads hold them whole."""
+    """Returns the layout of the elements whose parts have this layout.
+
+    Raises LayoutError unless each thread holds whole elements.
+    """
     if not holds_whole(layout, parts):
         raise LayoutError(f"parts of one element lie in different threads: {layout}")
     return without_repeated_registers(coarsened(layout, parts))
@@ -303,7 +311,7 @@ def _reduce(op: Any) -> list[Copy]:
 
 
 def copies(op: Operation) -> list[Copy]:
-    """The copies that an op makes of elements of its operands."""
+    """Returns the copies that an op makes of elements of its operands."""
     rule = COPIES.get(op.name)
     return rule(op) if rule is not None else []
 
@@ -311,39 +319,18 @@ def copies(op: Operation) -> list[Copy]:
 # -- preferences and demands
 
 
-@lru_cache(maxsize=256)
-def coalesced(type: RankedTensorType, vector: int, warps: int, axis: int | None = None) -> LinearLayout:
-    """Threads along `axis` (the last) first, `vector` elements each, so that a warp touches whole lines."""
-    rank = type.rank
-    fast = rank - 1 if axis is None else axis
-    order = [fast, *(i for i in range(rank - 1, -1, -1) if i != fast)]
-    size = [1] * rank
-    size[fast] = min(vector, type.shape[fast])
-    lanes, warps_left = 32, warps
-    threads, per_cta = [1] * rank, [1] * rank
-    for i in order:
-        room = max(1, type.shape[i] // size[i])
-        threads[i] = min(lanes, room)
-        lanes //= threads[i]
-    threads[order[-1]] *= lanes
-    for i in reversed(order):
-        room = max(1, type.shape[i] // (size[i] * threads[i]))
-        per_cta[i] = min(warps_left, room)
-        warps_left //= per_cta[i]
-    per_cta[order[-1]] *= warps_left
-    return blocked(type.shape, size, threads, per_cta, order)
-
-
 def default_layout(type: RankedTensorType, warps: int) -> LinearLayout:
-    """The layout of a tile that no op has a preference for: up to 16 bytes of neighbors a thread."""
-    return coalesced(type, max(1, min(4, 128 // storage_bits(type.element))), warps)
+    """Returns the layout of a tile without preferences: up to 16 bytes of adjacent elements in each thread."""
+    return coalesced(type.shape, max(1, min(4, 128 // storage_bits(type.element))), warps)
 
 
 def access_layout(op: Any, type: RankedTensorType, warps: int) -> LinearLayout:
-    """The coalesced layout for a tiled access, as wide as its atom says."""
+    """Returns the coalesced layout for a tiled access, with the width of its atom."""
     view = op.view.defining_op
     axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
-    return coalesced(type, max(1, op.atom.bits // storage_bits(type.element)), warps, axis)
+    layout = op.atom.row.threads
+    assert layout is not None
+    return layout(type.shape, max(1, op.atom.bits // storage_bits(type.element)), warps, axis)
 
 
 @anchored("nv_tileas.dot")
@@ -353,7 +340,8 @@ def _product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
 
 @anchored("nv_tileas.async.dot")
 def _async_product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    return [(op.res, PRODUCT, async_layouts(op)[1])]
+    a, c = async_layouts(op)
+    return [(op.res, PRODUCT, c), *([(op.a, STORE, a)] if is_tile(op.a) else [])]
 
 
 @anchored("nv_tileas.tiled_load")
@@ -368,18 +356,18 @@ def _store(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
 
 @anchored("nv_tileaa.load", "nv_tileaa.store")
 def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    """Neighbors along the axis that the op moves several of at a time; the strength of what it moves."""
+    """Prefers adjacent elements along the axis of the op's vectors, with the strength of the access."""
     loads = isinstance(op, nv_tileaa.Load)
     moved = op.res if loads else op.value
     if not is_tile(moved):
         return []
     axis = op.axis.value if op.axis is not None else None
     vector = max(1, op.copy_atom.bits // storage_bits(moved.type.element))
-    return [(moved, LOAD if loads else STORE, coalesced(moved.type, vector, warps, axis))]
+    return [(moved, LOAD if loads else STORE, coalesced(moved.type.shape, vector, warps, axis))]
 
 
 def narrow_atom(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
-    """Let an access through pointers move at a time what a thread holds side by side, where its atom says more."""
+    """Narrows the atom of an access through pointers to the adjacent elements that a thread holds."""
     moved: Any = (op.res if isinstance(op, nv_tileaa.Load) else op.value).type
     if op.axis is None or not isinstance(moved, RankedTensorType):
         return
@@ -392,9 +380,9 @@ def narrow_atom(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
 
 @anchored("nv_tileaa.atomic_rmw", "nv_tileaa.atomic_cas", "nv_tileaa.atomic_load", "nv_tileaa.atomic_store")
 def _one_by_one(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    """Neighbors in neighboring threads: as many threads as there are take part."""
+    """Prefers adjacent elements in adjacent threads, so that as many threads as possible take part."""
     moved = op.res if isinstance(op, nv_tileaa.AtomicLoad) else op.value
-    return [(moved, STORE, coalesced(moved.type, 1, warps))] if is_tile(moved) else []
+    return [(moved, STORE, coalesced(moved.type.shape, 1, warps))] if is_tile(moved) else []
 
 
 @demanding("nv_tileas.dot")
@@ -411,7 +399,7 @@ def _async_operands(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
 
 @demanding("nv_tileaa.scan")
 def _scanned(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
-    """A layout whose bits are those of the coordinate."""
+    """Requires a layout in which each bit of the coordinate is one hardware bit."""
     type = op.sources[0].type
     if is_scannable(layout_of(type), op.axis.value):
         return []

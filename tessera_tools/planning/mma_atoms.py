@@ -1,8 +1,8 @@
-"""Which instruction serves a product: the first row of the table for its types that the target has.
+"""The choice of the instruction for a product: the first row for its types in the table that the target supports.
 
-f32 is not rounded to tf32, so it has no tensor core instruction: its row is `fma`, a fused multiply-add for each term.
-Where the tensor cores have no instruction for 8-bit and 4-bit floats, those are converted in registers to f16, which
-holds each of their values.  No tile is too small: see dot_layouts.py.
+f32 is not rounded to tf32, so it has no tensor core instruction. Its row is `fma`, a fused multiply-add for each term.
+If the tensor cores have no instruction for 8-bit and 4-bit floats, these are converted in registers to f16, which
+represents all of their values.  A tile may be smaller than the instruction: see dot_layouts.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tessera_tools.target import Target
 
 
 def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
-    """The instruction for the types of a product; an error that lists what there is if there is none."""
+    """Returns the instruction for the types of a product. If there is none, the error lists the available ones."""
     a, b, c = (v.type.element for v in (op.a, op.b, op.c))
     rows = [row for row in PRODUCTS if row.primitive in (MMA, FMA)]
     for row in rows:
@@ -41,22 +41,22 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
 
 
 def has_lowering(atom: MmaAtom) -> bool:
-    """Whether an atom is one that `mma_atom` chooses, for some target: others have no lowering."""
+    """Returns true if `mma_atom` chooses the atom for some target. Other atoms have no lowering."""
     signs = [t.signedness != "signless" for t in (atom.a, atom.b) if isinstance(t, IntegerType)]
     return all(signs) and bool(atom.rows())
 
 
 def _signed(element: Type, unsigned: Any) -> Type:
-    """An integer type that says whether its numbers are signed; other types as they are."""
+    """Returns an integer type with explicit signedness. Other types are unchanged."""
     if not isinstance(element, IntegerType):
         return element
     return IntegerType(element.width, "unsigned" if unsigned is not None else "signed")
 
 
 def is_chained(op: nv_tileaa.Dot) -> bool:
-    """Whether the left operand of a product is made of another product, or this one is what another's is made of.
+    """Returns true if another product computes the left operand of this one, or this one computes that of another.
 
-    Where all warps lie along the rows, an accumulator is the left operand of a further product in the same threads.
+    If all warps lie along the rows, an accumulator can be the left operand of another product in the same threads.
     """
     return _product_before(op.a) or any(_reaches_left_operand(user, set()) for user in _users(op.res))
 

@@ -1,4 +1,4 @@
-"""What reductions and scans need of shared memory: their plans, and the round trips in them."""
+"""Plans of reductions and scans, and the shared memory for their round trips."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tessera_tools.layout import LayoutError, LinearLayout, SharedRoundTrip, sha
 from tessera_tools.layout.reduction import Exchange, Reduction, Scan, plan_reduction, plan_scan
 
 ALIGNMENT = 16
-"""Bytes that each round trip's part of the scratch is aligned to: the widest access."""
+"""Alignment in bytes of each round trip's part of the scratch: the widest access."""
 
 
 def reduction_plan(op: nv_tileaa.Reduce) -> Reduction:
-    """The plan of a reduction.  DiagnosticError where the layouts are none that it can have."""
+    """Returns the plan of a reduction.  Raises DiagnosticError if a reduction cannot have these layouts."""
     source = _one_layout(op, op.sources)
     tiles = [result for result in op.results if isinstance(result.type, RankedTensorType)]
     try:
@@ -30,7 +30,7 @@ def reduction_plan(op: nv_tileaa.Reduce) -> Reduction:
 
 
 def scan_plan(op: nv_tileaa.Scan) -> Scan:
-    """The plan of a scan.  DiagnosticError where the layouts are none that it can have."""
+    """Returns the plan of a scan.  Raises DiagnosticError if a scan cannot have these layouts."""
     layout = _one_layout(op, [*op.sources, *op.results])
     try:
         return plan_scan(layout, op.axis.value)
@@ -49,7 +49,7 @@ def _one_layout(op: Operation, values: Sequence[Value]) -> LinearLayout:
 
 
 def exchanges(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Exchange]:
-    """The exchanges between warps of a reduction or scan, in order."""
+    """Returns the exchanges between warps of a reduction or scan, in order."""
     if isinstance(op, nv_tileaa.Reduce):
         plan = reduction_plan(op)
         return [exchange for exchange in (plan.gather, plan.spread) if exchange is not None]
@@ -57,7 +57,7 @@ def exchanges(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Exchange]:
 
 
 def round_trips(op: nv_tileaa.Reduce | nv_tileaa.Scan, exchange: Exchange) -> list[SharedRoundTrip]:
-    """How each operand's values go through shared memory."""
+    """Returns the round trip of each operand's values through shared memory."""
     types: list[Any] = [source.type for source in op.sources]
     return [_round_trip(exchange.before, exchange.after, 8 * element_bytes(type.element)) for type in types]
 
@@ -66,10 +66,10 @@ _round_trip = lru_cache(maxsize=256)(shared_round_trip)
 
 
 def part_bytes(trip: SharedRoundTrip) -> int:
-    """Bytes of one round trip's part of the scratch, so that the next part is aligned."""
+    """Returns the bytes of one round trip's part of the scratch, padded so that the next part is aligned."""
     return -(-trip.scratch_bytes // ALIGNMENT) * ALIGNMENT
 
 
 def scratch_bytes(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> int:
-    """Bytes of shared memory that a reduction or scan needs.  Every round trip has bytes of its own."""
+    """Returns the bytes of shared memory that a reduction or scan needs.  Round trips do not share bytes."""
     return sum(part_bytes(trip) for exchange in exchanges(op) for trip in round_trips(op, exchange))

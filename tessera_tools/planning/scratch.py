@@ -1,9 +1,9 @@
 """Shared memory that ops with effects need while they run.
 
-heap_alloc   the address that one thread gets, for all threads
-print        a part of the tile that one thread prints, in row-major order
-assert       a part of the tile of conditions, of which one thread reports those that are false
-atomic_…     what was in memory, for threads of other warps that hold the same elements
+heap_alloc   the address, which one thread passes to all threads
+print        a part of the tile, which one thread prints in row-major order
+assert       a part of the tile of conditions; one thread reports the false ones
+atomic_…     the old values, for threads of other warps that hold the same elements
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from tessera_tools.ir.types import RankedTensorType
 
 ADDRESS_BYTES = 8
 PART_BYTES = 8192
-"""Bytes of a tile that one thread gets to see at a time."""
+"""Bytes of a tile that one thread reads at a time."""
 
 
 def part_elements(type: RankedTensorType) -> int:
-    """How many elements of a tile one thread gets to see at a time."""
+    """Returns the number of elements of a tile that one thread reads at a time."""
     return min(type.num_elements, PART_BYTES // element_bytes(type.element))
 
 
 def _seen_bytes(values: Sequence[Value]) -> int:
-    """Bytes of the largest part of a tile that one thread sees, of some values."""
+    """Returns the bytes of the largest part of a tile among `values` that one thread reads."""
     tiles = [value.type for value in values if isinstance(value.type, RankedTensorType)]
     return max((part_elements(type) * element_bytes(type.element) for type in tiles), default=0)
 
 
 def effect_bytes(op: Any) -> int:
-    """Bytes of scratch that an op needs; 0 for none."""
+    """Returns the bytes of scratch that an op needs; 0 if it needs none."""
     if isinstance(op, nv_tileaa.HeapAlloc):
         return ADDRESS_BYTES
     if isinstance(op, nv_tileaa.Print | nv_tileaa.Assert):
@@ -43,7 +43,7 @@ def effect_bytes(op: Any) -> int:
 
 
 def _returned_bytes(result: Value) -> int:
-    """Bytes for what one thread gives to others; within a warp, shuffles do."""
+    """Returns the bytes of values that one thread passes to other warps. Within a warp, shuffles pass them."""
     type = result.type
     if not result.has_uses:
         return 0

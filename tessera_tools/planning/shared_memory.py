@@ -1,73 +1,83 @@
-"""Shared memory of a kernel: where buffers and scratch lie, and by which instructions it is accessed.
+"""Shared memory of a kernel: the offsets of buffers and scratch, and the instructions that access them.
 
     alloc_tensor, @scratch("op") ──allocate()──▶ a place for each ──record()──▶ {nv_tileas.offset = 1024 : i64}
                                                                   ◀─recorded()─ the lowering to llvm
 
-Buffers and scratch whose lives do not meet may share bytes: a life is the span of operations from the first use to the
-last, stretched over every loop that it enters from outside.  Barriers order those who share (`barriers.py`), and no
-copy is under way where a life ends.  Where there is no room for the scratch of a conversion, it is done in parts.
+Buffers and scratch with disjoint live ranges may share bytes. A live range is the span of operations from the first use
+to the last, extended over every loop that it enters from outside.  Barriers order the accesses to shared bytes
+(`barriers.py`), and no copy is in flight at the end of a live range.  If the scratch of a conversion does not fit, the
+conversion is split into parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 from tessera_tools.analysis.concurrency import run_together
-from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.analysis.hazards import GROUPS, commits, waits
+from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.atoms import COPIES
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.effects import NO_EFFECT, Completion, accesses
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import RankedTensorType, Type
 from tessera_tools.layout import (
     Conversion,
     LaneShuffle,
+    LayoutError,
     LinearLayout,
     MatrixAccess,
     PartedRoundTrip,
+    Refused,
     RegisterMove,
     VectorAccess,
-    matrix_access,
     most_parts,
     parted_round_trip,
     plan_conversion,
-    vector_access,
 )
+from tessera_tools.layout.access import MAX_VECTOR_BITS
 from tessera_tools.planning.reductions import scratch_bytes
 from tessera_tools.planning.scratch import effect_bytes
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
-"""Bytes; what the kernel's shared memory as a whole is aligned to, the largest pattern of a hardware swizzle."""
+"""Alignment in bytes of the kernel's shared memory as a whole: the largest pattern of a hardware swizzle."""
 BUFFER_ALIGNMENT = 16
-"""Bytes; the widest access of one thread (128 bits, ldmatrix rows, cp.async).  Banks need no more: every address of an
-access moves by the same number of banks."""
+"""Alignment in bytes: the widest access of one thread (128 bits, ldmatrix rows, cp.async).  Banks need no larger
+alignment, because all addresses of an access move by the same number of banks."""
 APART_BYTES = 4096
-"""Shared memory that a kernel may take only so that its uses lie apart and need no barrier between; too little for a
-multiprocessor to run fewer CTAs."""
+"""Extra shared memory that a kernel may take to keep its uses apart, so that they need no barrier between them.  It is
+too little to reduce the number of CTAs on a multiprocessor."""
 OFFSET = "nv_tileas.offset"
-"""The attribute of an op that needs shared memory: at which byte of the CTA's it has it."""
+"""The attribute of an op that needs shared memory: its byte offset in the CTA's shared memory."""
 PARTS = "nv_tileas.parts"
-"""The attribute of a convert_layout that is done in so many parts, with scratch for one."""
+"""The attribute of a convert_layout with the number of its parts. It has scratch for one part."""
 ALIGN = "nv_tileas.alignment"
-"""The attribute of an alloc_tensor whose reader wants more than `BUFFER_ALIGNMENT`."""
+"""The attribute of an alloc_tensor whose reader requires a larger alignment than `BUFFER_ALIGNMENT`."""
+
+_SHARE = 4
+"""The part of shared memory, one in so many, that the stages of pipelines leave to everything else."""
 
 
-def memory_bits(element: Type) -> int:
-    """Bits that an element takes in shared memory: whole bytes."""
-    return 8 * element_bytes(element)
+def pipeline_room(target: Target) -> int:
+    """Returns the bytes of shared memory that the buffers of pipelines may take."""
+    return target.max_shared_per_block * (_SHARE - 1) // _SHARE
 
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Bytes of shared memory that an op uses while it runs: it stores to them, waits at a barrier of its own, and loads
-    from them, last of all."""
+    """Bytes of shared memory that an op uses while it runs.
+
+    The op stores to them, waits at its own barrier, and loads from them as its last step.
+    """
 
     bytes: int
     what: str
@@ -80,13 +90,13 @@ scratch = _SCRATCH.of
 
 
 def scratch_of(op: Operation, target: Target) -> Scratch | None:
-    """The scratch that an op needs; None if it needs none."""
+    """Returns the scratch that an op needs; None if it needs none."""
     needed = _SCRATCH.get(op.name)
     return needed(op, target) if needed is not None else None
 
 
 def needed_bytes(op: Operation, target: Target) -> Scratch | None:
-    """What an op needs of shared memory, as a buffer or as scratch; None if nothing."""
+    """Returns the shared memory that an op needs as a buffer or as scratch; None if it needs none."""
     if isinstance(op, nv_tileas.AllocTensor):
         type = op.res.type
         what = f"{type.stages} stages of {tile_text(type.tile, type.element)}"
@@ -115,7 +125,7 @@ class _Life:
         return self.offset + self.bytes
 
     def meets(self, other: _Life) -> bool:
-        """Whether both are needed at some position, or in regions that run at the same time."""
+        """Returns true if both are live at some position, or in regions that run at the same time."""
         return (self.first <= other.last and other.first <= self.last) or run_together(self.op, other.op)
 
 
@@ -126,19 +136,22 @@ class Allocation:
     offsets: dict[Operation, int] = field(default_factory=dict)
     sizes: dict[Operation, int] = field(default_factory=dict)
     parts: dict[Operation, int] = field(default_factory=dict)
-    """Conversions that are done in more than one part."""
+    """Conversions that are split into more than one part."""
     total: int = 0
 
     def add(self, op: Operation, offset: int, size: int) -> None:
-        """Place an op's bytes."""
+        """Records the place of an op's bytes."""
         self.offsets[op] = offset
         self.sizes[op] = size
         self.total = max(self.total, offset + size)
 
 
-def allocate(function: Any, target: Target) -> Allocation:
-    """Place all buffers and scratch; an error that says what takes how much if they do not fit."""
-    lives = _lives(function, target)
+def allocate(function: Any, target: Target, without: Collection[Operation] = ()) -> Allocation:
+    """Places all buffers and scratch except those of `without`.
+
+    If they do not fit, the error lists the bytes of each of them.
+    """
+    lives = [life for life in _lives(function, target) if life.op not in without]
     allocation = _place(lives)
     while allocation.total > target.max_shared_per_block and _split(lives, target):
         allocation = _place(lives)
@@ -154,7 +167,7 @@ def allocate(function: Any, target: Target) -> Allocation:
 
 
 def record(allocation: Allocation) -> None:
-    """Write the places on the ops."""
+    """Writes the offsets to attributes of the ops."""
     for op, offset in allocation.offsets.items():
         op.attributes[OFFSET] = i64(offset)
     for op, parts in allocation.parts.items():
@@ -162,7 +175,10 @@ def record(allocation: Allocation) -> None:
 
 
 def recorded(function: Any, target: Target) -> Allocation:
-    """The places written on the ops of a function; an error where one is missing, or beyond the target's memory."""
+    """Reads the offsets from the ops of a function.
+
+    Reports an error if an offset is missing or beyond the target's memory.
+    """
     allocation = Allocation()
     for op in function.walk():
         need = needed_bytes(op, target)
@@ -181,7 +197,7 @@ def recorded(function: Any, target: Target) -> Allocation:
 
 
 def overlaps(function: Any, target: Target, allocation: Allocation) -> Iterator[DiagnosticError]:
-    """An error for each op whose bytes are not aligned, or are those of another op while both are needed."""
+    """Yields an error for each op whose bytes are misaligned, or overlap those of another op while both are live."""
     lives = [life for life in _lives(function, target) if life.op in allocation.offsets]
     for number, life in enumerate(lives):
         life.offset = allocation.offsets[life.op]
@@ -211,15 +227,11 @@ def _lives(function: Any, target: Target) -> list[_Life]:
         spans = [(position, position)]
         if isinstance(op, nv_tileas.AllocTensor):
             users = _users(op.res)
-            landings = [_landing(op, user) for user in users if isinstance(user, nv_tileas.AsyncTiledCopy)]
+            landings = [_landing(op, user, by) for user in users for by in _begun(user, op)]
             spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
         elif isinstance(op, nv_tileas.CreatePipeline):
             # Its barriers are waited for as long as there are iterators.
             spans = [(position, len(positions))]
-        switch = _outermost_switch(op)
-        if switch is not None:
-            # Agents run at the same time.
-            spans.append((positions[switch], ends[switch]))
         alignment = op.attributes.get(ALIGN)
         lives.append(
             _Life(
@@ -234,7 +246,7 @@ def _lives(function: Any, target: Target) -> list[_Life]:
 
 
 def _users(buffer: Value) -> list[Operation]:
-    """The ops that use a buffer, or a stage of it."""
+    """Returns the ops that use a buffer or a stage of it."""
     found: list[Operation] = []
     for user in buffer.users:
         found.append(user)
@@ -243,12 +255,13 @@ def _users(buffer: Value) -> list[Operation]:
     return found
 
 
-def _outermost_switch(op: Operation) -> Operation | None:
-    found = None
-    while (outer := op.parent_op) is not None:
-        found = outer if isinstance(outer, nv_tileas.AgentSwitch) else found
-        op = outer
-    return found
+def _begun(user: Operation, buffer: Operation) -> set[Completion]:
+    """By groups of which kinds an op's accesses of a buffer are complete; empty if they are when the op is."""
+    return {
+        effect.completion
+        for effect, value in accesses(user)
+        if effect.completion in GROUPS and value is not None and nv_tileas.storage_of(value) is buffer
+    }
 
 
 def tile_text(shape: tuple[int, ...], element: Type) -> str:
@@ -257,8 +270,8 @@ def tile_text(shape: tuple[int, ...], element: Type) -> str:
 
 
 def stage_bytes(type: nv_tileas.SmemType) -> int:
-    """Bytes of one stage of a buffer."""
-    return prod(type.tile) * memory_bits(type.element) // 8
+    """Returns the bytes of one stage of a buffer."""
+    return prod(type.tile) * padded_bits(type.element) // 8
 
 
 def _span(
@@ -271,20 +284,22 @@ def _span(
     return positions[outermost], ends[outermost]
 
 
-def _landing(alloc: Operation, copy: Operation) -> Operation:
-    """The wait behind which a copy no longer fills a buffer: the first that leaves fewer groups than have been
-    committed since the copy; the last op of the buffer's block if there is none.  Only commits and waits that the
-    copy is certain to come to count."""
-    groups = 0
+def _landing(alloc: Operation, copy: Operation, by: Completion) -> Operation:
+    """Returns the wait after which a copy or product no longer accesses a buffer.
+
+    It is the first wait that leaves fewer groups pending than were committed since the copy began. If there is none, it
+    is the last op of the buffer's block.  Only commits and waits that are certain to run count.
+    """
+    groups = int(by in commits(copy.effects() or NO_EFFECT))
     here = copy
     while True:
         block = here.parent
         assert block is not None
         op = here.next_op
         while op is not None:
-            if isinstance(op, nv_tileas.AsyncCommitGroup):
-                groups += 1
-            elif isinstance(op, nv_tileas.AsyncWaitGroup) and op.pending.value < groups:
+            effects = op.effects() or NO_EFFECT
+            groups += by in commits(effects)
+            if waits(effects).get(by, groups) < groups:
                 return op
             op = op.next_op
         if block is alloc.parent or here.parent_op is None:
@@ -293,7 +308,7 @@ def _landing(alloc: Operation, copy: Operation) -> Operation:
 
 
 def _place(lives: list[_Life]) -> Allocation:
-    """Place all lives: apart where that takes no more bytes, or few, else on bytes of others that they do not meet."""
+    """Places all live ranges: apart if that takes few or no extra bytes, else on bytes of disjoint live ranges."""
     shared = _first_fit(lives, 0)
     room = max(shared.total, APART_BYTES)
     apart = _first_fit(lives, room)
@@ -301,7 +316,7 @@ def _place(lives: list[_Life]) -> Allocation:
 
 
 def _first_fit(lives: list[_Life], room: int) -> Allocation:
-    """First fit, largest first: apart from all others if that ends within `room`, else from those whose lives meet."""
+    """First fit, largest first: apart from all others if that fits in `room`, else only from overlapping ranges."""
     allocation = Allocation()
     placed: list[_Life] = []
     for life in sorted(lives, key=lambda v: (-v.bytes, v.first)):
@@ -316,7 +331,7 @@ def _first_fit(lives: list[_Life], room: int) -> Allocation:
 
 
 def _fit(life: _Life, others: list[_Life]) -> int:
-    """The first offset at which a life overlaps none of the others."""
+    """Returns the first offset at which a live range shares no bytes with the others."""
     offset = 0
     for other in sorted(others, key=lambda o: o.offset):
         if offset + life.bytes <= other.offset:
@@ -326,7 +341,10 @@ def _fit(life: _Life, others: list[_Life]) -> int:
 
 
 def _split(lives: list[_Life], target: Target) -> bool:
-    """Halve the scratch of the largest conversion in the way of what does not fit; whether there was one."""
+    """Halves the scratch of the largest conversion that conflicts with what does not fit.
+
+    Returns false if there is none.
+    """
     beyond = [life for life in lives if life.end > target.max_shared_per_block]
     for life in sorted(lives, key=lambda v: -v.bytes):
         op = life.op
@@ -386,24 +404,24 @@ def _effect_scratch(op: Operation, target: Target) -> Scratch | None:
 def conversion_plan(
     op: nv_tileas.ConvertLayout, target: Target, parts: int | None = None
 ) -> Conversion | PartedRoundTrip:
-    """How a layout conversion is done; stmatrix only where the target has it.
+    """Returns the plan of a layout conversion. It uses stmatrix only if the target has it.
 
-    `parts`: in how many; None for as many as the op says.  LayoutError if there cannot be so many.
+    `parts` is the number of parts; None uses the op's.  Raises LayoutError if it cannot be split so often.
     """
     if parts is None:
-        said = op.attributes.get(PARTS)
-        parts = said.value if isinstance(said, IntegerAttr) else 1
+        declared = op.attributes.get(PARTS)
+        parts = declared.value if isinstance(declared, IntegerAttr) else 1
     return _planned(
         nv_tileas.layout_of(op.source.type),
         nv_tileas.layout_of(op.res.type),
         parts,
-        memory_bits(op.res.type.element),
+        padded_bits(op.res.type.element),
         target.has(Feature.STMATRIX),
         target.has(Feature.LDMATRIX),
     )
 
 
-# The same few layouts are planned for again and again: by slice of a dot, by pass, and by kernel of a module.
+# Slices of a dot, passes and kernels of a module request plans for the same few layouts many times.
 @lru_cache(maxsize=256)
 def _planned(
     src: LinearLayout, dst: LinearLayout, parts: int, bits: int, matrix_store: bool, matrix_load: bool
@@ -422,35 +440,114 @@ def full_tile_registers(registers: LinearLayout, tile: tuple[int, ...]) -> Linea
 
 
 def shared_load_plan(op: nv_tileas.Load, target: Target) -> VectorAccess | MatrixAccess:
-    """How an nv_tileas.load reads its slice: by vector loads of the width that its atom says, or by ldmatrix where the
-    layouts allow that."""
+    """Returns the plan by which an nv_tileas.load reads its slice.
+
+    It follows the atom, or uses vector loads if the target or the layouts do not allow the atom.
+    """
     type = op.buffer.type
     if type.layout is None:
         raise op.error(f"reads from a buffer without a layout: {type}")
     registers = full_tile_registers(nv_tileas.layout_of(op.res.type), type.tile)
-    bits = memory_bits(type.element)
-    if op.atom.primitive == "lds":
-        return vector_access(registers, type.layout.layout, bits, op.atom.bits)
-    return slice_plan(registers, type.layout.layout, bits, target)
+    words = dict.fromkeys((op.atom.primitive, "lds"))
+    bits = padded_bits(type.element)
+    return access_plan(tuple(words), registers, type.layout.layout, bits, target, op.atom.bits)
+
+
+def shared_store_plan(op: nv_tileas.Store) -> VectorAccess | MatrixAccess:
+    """Returns the plan by which an nv_tileas.store writes its tile.
+
+    It uses stmatrix if the atom specifies it and the layouts allow it. Otherwise, it uses vector stores of at most the
+    atom's width.
+    """
+    type = op.buffer.type
+    if type.layout is None:
+        raise op.error(f"writes to a buffer without a layout: {type}")
+    registers, bits = nv_tileas.layout_of(op.value.type), padded_bits(type.element)
+    words = dict.fromkeys((op.atom.primitive, "sts"))
+    return _access_plan(tuple(words), registers, type.layout.layout, bits, op.atom.bits or MAX_VECTOR_BITS)
+
+
+def store_atom(plan: VectorAccess | MatrixAccess, element: Type) -> CopyAtomAttr:
+    """Returns the copy atom for the plan of a store."""
+    if isinstance(plan, MatrixAccess):
+        return CopyAtomAttr.make(90, "stmatrix_trans" if plan.trans else "stmatrix", plan.num, element)
+    return CopyAtomAttr.make(80, "sts", plan.bits, element)
+
+
+def narrowest(element: Type, word: str = "sts") -> CopyAtomAttr:
+    """The atom of a store to shared memory, or of a load (`lds`), before layouts are known."""
+    return CopyAtomAttr.make(80, word, padded_bits(element), element)
+
+
+def fit_access(op: nv_tileas.Store | nv_tileas.Load, target: Target | None) -> None:
+    """Sets the atom of an access to shared memory to the one that takes the fewest cycles for its layouts."""
+    layout: Any = op.buffer.type.layout
+    if layout is None:
+        return
+    if isinstance(op, nv_tileas.Load):
+        registers = full_tile_registers(nv_tileas.layout_of(op.res.type), op.buffer.type.tile)
+        bits = padded_bits(op.res.type.element)
+        words = ("ldmatrix", "lds") if target is not None and target.has(Feature.LDMATRIX) else ("lds",)
+        op.atom = access_atom(
+            _access_plan(words, registers, layout.layout, bits, MAX_VECTOR_BITS), op.res.type.element
+        )
+        return
+    registers, bits = nv_tileas.layout_of(op.value.type), padded_bits(op.value.type.element)
+    plan = best_store(registers, layout.layout, bits, target)
+    op.atom = store_atom(plan, op.value.type.element)
+
+
+def best_store(
+    registers: LinearLayout, memory: LinearLayout, bits: int, target: Target | None
+) -> VectorAccess | MatrixAccess:
+    """Returns the plan to write a tile to a buffer: stmatrix if it takes no more cycles than vector stores."""
+    vector = _access_plan(("sts",), registers, memory, bits, MAX_VECTOR_BITS)
+    if target is None or not target.has(Feature.STMATRIX):
+        return vector
+    matrix = _access_plan(("stmatrix", "stmatrix_trans", "sts"), registers, memory, bits, MAX_VECTOR_BITS)
+    return matrix if matrix.banks.total <= vector.banks.total else vector
 
 
 def slice_plan(
     registers: LinearLayout, memory: LinearLayout, bits: int, target: Target
 ) -> VectorAccess | MatrixAccess:
-    """How registers (laid out in the whole tile) are read from a buffer."""
-    return _slice_plan(registers, memory, bits, target.has(Feature.LDMATRIX))
+    """Returns the plan to read registers (laid out in the whole tile) from a buffer."""
+    return access_plan(("ldmatrix", "lds"), registers, memory, bits, target)
 
 
-@lru_cache(maxsize=256)
-def _slice_plan(
-    registers: LinearLayout, memory: LinearLayout, bits: int, by_matrix: bool
+def access_plan(
+    primitives: tuple[str, ...],
+    registers: LinearLayout,
+    memory: LinearLayout,
+    bits: int,
+    target: Target,
+    width: int = 0,
 ) -> VectorAccess | MatrixAccess:
-    plan = matrix_access(registers, memory, bits) if by_matrix else None
-    return plan if isinstance(plan, MatrixAccess) else vector_access(registers, memory, bits)
+    """Returns the plan to move data between registers and shared memory.
+
+    It uses the first primitive (dialects/atoms.py) that the target has and the layouts allow. `width` is the width of
+    one access in bits; 0 selects the widest.
+    """
+    needs = {word: COPIES[word].feature for word in primitives}
+    known = (word for word, feature in needs.items() if feature is None or target.has(feature))
+    return _access_plan(tuple(known), registers, memory, bits, width or MAX_VECTOR_BITS)
+
+
+@lru_cache(maxsize=512)
+def _access_plan(
+    primitives: tuple[str, ...], registers: LinearLayout, memory: LinearLayout, bits: int, width: int
+) -> VectorAccess | MatrixAccess:
+    for word in primitives:
+        access = COPIES[word].access
+        assert access is not None, f"the table of atoms does not say how {word} accesses shared memory"
+        plan = access(registers, memory, bits, width)
+        if not isinstance(plan, Refused):
+            return plan
+    raise LayoutError(f"none of {', '.join(primitives)} moves between {registers} and {memory}")
 
 
 def access_atom(plan: VectorAccess | MatrixAccess, element: Type) -> CopyAtomAttr:
-    """The copy atom that names what a plan does."""
+    """Returns the copy atom for a plan."""
     if isinstance(plan, MatrixAccess):
         return CopyAtomAttr.make(75, "ldmatrix_trans" if plan.trans else "ldmatrix", plan.num, element)
     return CopyAtomAttr.make(80, "lds", plan.bits, element)

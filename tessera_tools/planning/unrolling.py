@@ -1,11 +1,11 @@
-"""By what a loop is unrolled: `tessera.unroll_hint = n`, or upstream's `llvm.loop_annotation`.
+"""Unroll factors of loops: `tessera.unroll_hint = n`, or upstream's `llvm.loop_annotation`.
 
-    tessera.unroll_hint = 4                                            4 iterations behind one test
+    tessera.unroll_hint = 4                                            4 iterations per test
     llvm.loop_annotation = #llvm.loop_annotation<unroll = <count = 4 : i32>>       the same
     llvm.loop_annotation = #llvm.loop_annotation<unroll = <full = true>>           all, if their number is known
     … <disable = true>, tessera.unroll_hint = 1                        none, by ptxas neither
 
-The conversion to llvm unrolls (`passes/llvm/control.py`), so that addresses are shared between the iterations.
+The conversion to llvm unrolls loops (`passes/llvm/control.py`), so that the iterations share addresses.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import bit_width
 
 UNROLL_HINT = "tessera.unroll_hint"
-"""Attribute of a loop: by what to unroll it."""
+"""Attribute of a loop: its unroll factor."""
 LOOP_ANNOTATION = "llvm.loop_annotation"
 MOST_COPIES = 1024
-"""Copies of a body, at most."""
+"""The maximum number of copies of a body."""
 NOT_UNROLLED = LoopAnnotationAttr(unroll=LoopUnrollAttr(disable=TRUE))
 """`.pragma "nounroll"` for ptxas."""
 
 
 def copies_of(op: scf.For) -> int | None:
-    """How many iterations stand behind one test; None if nobody says.  Errors: what no hint is."""
+    """Returns the number of iterations per test; None if not specified.  Reports an error for an invalid hint."""
     wanted = _asked(op)
     if wanted is None:
         return None
@@ -44,7 +44,7 @@ def copies_of(op: scf.For) -> int | None:
 
 
 def _asked(op: scf.For) -> int | None:
-    """The number that a loop asks for: 0 for all iterations, 1 for no unrolling; None if it has no hint."""
+    """Returns the requested factor: 0 for all iterations, 1 for no unrolling; None if the loop has no hint."""
     hint = op.attributes.get(UNROLL_HINT)
     if hint is not None:
         if not isinstance(hint, IntegerAttr) or hint.value < 1:
@@ -65,12 +65,12 @@ def _asked(op: scf.For) -> int | None:
 
 
 def hint_ignored(op: Operation) -> None:
-    """A remark at a loop without a counter that has a hint."""
+    """Emits a remark at a loop without a counter that has a hint."""
     if UNROLL_HINT in op.attributes or LOOP_ANNOTATION in op.attributes:
         _ignored(op, "the loop is not unrolled: it has no induction variable, or an iteration may end early")
 
 
 def _ignored(op: Operation, why: str) -> None:
     remark = Remark("remark", op.location, f"{why}; it stays a loop")
-    remark.source, remark.rule, remark.category = "convert-tileas-to-llvm", "unroll", "missed"
+    remark.source, remark.rule, remark.kind = "convert-tileas-to-llvm", "unroll", "missed"
     emit(remark)

@@ -35,7 +35,7 @@ __all__ = [
 def device(name: str = "sim", **options: Any) -> Device:
     """The device `sim` or `cuda`; `options` are those of SimulatedDevice or CudaDevice.
 
-    Raises DiagnosticError for another name, and for a GPU or a package that is not there.
+    Raises DiagnosticError for another name, and for a missing GPU or package.
     """
     if name == "sim":
         from tessera_tools.runtime.simulated import SimulatedDevice

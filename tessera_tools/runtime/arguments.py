@@ -45,12 +45,12 @@ FORMS = (
 _NAME = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _CHUNK = 1 << 20
 LARGEST = 1 << 36
-"""Bytes of the largest buffer: what is longer is a slip of the finger."""
+"""Bytes of the largest buffer: a larger size is probably a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferSpec:
-    """A buffer to be made. `how` is rand, zeros, full, arange, npy or bin; `name` is empty if none was given."""
+    """A buffer to create. `how` is rand, zeros, full, arange, npy or bin; `name` is empty if none was given."""
 
     name: str
     how: str
@@ -68,7 +68,7 @@ class BufferSpec:
         assert type is not None
         count = math.prod(self.shape)
         if self.how == "arange":
-            # Where the type ends, it begins again: f16 counts no further than 2048.
+            # The values wrap around at the type's largest consecutive integer: 2048 for f16.
             period = {"i1": 2, "f16": 2048, "bf16": 256, "f8e4m3": 16, "f8e5m2": 8}.get(type.name, 1 << 24)
             if type.bits == 8 and type.kind != "f":
                 period = 128
@@ -99,7 +99,7 @@ class MapSpec:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a buffer must hold afterwards, |found - expected| <= atol + rtol * |expected|."""
+    """The expected content of a buffer after the launch: |found - expected| <= atol + rtol * |expected|."""
 
     buffer: str
     source: BufferSpec | None
@@ -225,7 +225,7 @@ def _map(name: str, parts: Sequence[str], text: str) -> MapSpec:
 
 
 def read_bytes(path: str, text: str, most: int = LARGEST) -> bytes:
-    """A file's content, of at most `most` bytes; `text` says in messages where it is named. Raises DiagnosticError."""
+    """The content of a file of at most `most` bytes; `text` is its origin in messages. Raises DiagnosticError."""
     try:
         with open(path, "rb") as file:
             if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty() and path != os.devnull:
@@ -244,7 +244,7 @@ def read_bytes(path: str, text: str, most: int = LARGEST) -> bytes:
 
 
 def read_array(path: str, type: Type | None, shape: tuple[int, ...] | None, text: str) -> tuple[Array, Type]:
-    """A .npy file (its own type and shape unless told), or a raw little-endian image. Raises DiagnosticError."""
+    """A .npy file (default: its own type and shape), or a raw little-endian image. Raises DiagnosticError."""
     if not path.endswith(".npy"):
         assert type is not None and shape is not None
         raw = read_bytes(path, text)
@@ -267,7 +267,7 @@ def read_array(path: str, type: Type | None, shape: tuple[int, ...] | None, text
     array = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
     if wanted is not own:
         if wanted.patterns and array.dtype.kind in "ui" and array.dtype.itemsize == wanted.size:
-            array = array.view(wanted.storage)  # NumPy has no such type: the file holds patterns
+            array = array.view(wanted.storage)  # NumPy has no such type: the file contains patterns.
         elif wanted.size != own.size or wanted.kind == "f" or own.kind == "f":
             raise _bad(text, f"'{path}' holds {own.name}; expected {wanted.name}")
     array = array.view(wanted.storage)

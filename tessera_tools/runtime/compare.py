@@ -1,4 +1,4 @@
-"""A buffer beside what was expected of it: the greatest error, and where the first wrong element stands.
+"""Comparison of a buffer with its expected content: the greatest error, and the index of the first wrong element.
 
 found, expected, tolerances ──compare──▶ Difference(wrong, greatest error, first place)
 """
@@ -25,7 +25,7 @@ class Difference:
     total: int
     error: float
     relative: float
-    """The greatest error over |expected|, where that is not 0."""
+    """The greatest error relative to |expected|, for nonzero expected values."""
     place: tuple[int, ...] = ()
     found: float = 0.0
     expected: float = 0.0

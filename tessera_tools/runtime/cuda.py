@@ -1,4 +1,4 @@
-"""A real GPU as a device, through NVIDIA's `cuda-bindings` (the extra `[cuda]`), imported when it is asked for.
+"""A real GPU as a device, through NVIDIA's `cuda-bindings` (the extra `[cuda]`), imported on demand.
 
     Kernel.launch ──▶ cuModuleLoadData, cuTensorMapEncodeTiled, cuLaunchKernel(Ex) between two events ──▶ Result.seconds
 
@@ -54,7 +54,7 @@ class _Driver:
         except DiagnosticError as failure:
             raise _no_gpu(failure.diagnostics[0].message) from None
         except Exception as failure:
-            # The package looks for libcuda at the first call, and raises errors of its own.
+            # The package loads libcuda at the first call, and raises its own errors.
             raise _no_gpu(" ".join(str(failure).split()).rstrip(".")) from None
 
     def call(self, name: str, *args: Any) -> Any:
@@ -100,7 +100,7 @@ class CudaBuffer(interface.Buffer):
     def __del__(self) -> None:
         pointer, self.pointer = getattr(self, "pointer", None), None
         if pointer is not None:
-            with suppress(Exception):  # at the interpreter's end, the driver may be gone
+            with suppress(Exception):  # At interpreter exit, the driver may already be unloaded.
                 self.driver.call("cuMemFree", pointer)
 
 
@@ -144,36 +144,37 @@ class CudaKernel(interface.Kernel):
         self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
         options: dict[str, Any],
     ) -> interface.Result:  # fmt: skip
+        stream = _stream(options.pop("stream", None))
         if options:
             raise TypeError(f"a real GPU does not support the option '{next(iter(options))}'")
         driver, api = self.driver, self.driver.api
         if shared > _STATIC_LIMIT:
             attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.call("cuFuncSetAttribute", self.function, attribute, shared)
-        # Tensor maps stand at multiples of 64; the driver copies each parameter from where its pointer points.
+        # Tensor maps are aligned to 64 bytes; the driver copies each parameter from the address of its pointer.
         storage = [_aligned(raw) for raw in args]
         pointers = (ctypes.c_void_p * max(len(args), 1))(*(at for _, at in storage))
         parameters = ctypes.addressof(pointers)
         begin, end = driver.call("cuEventCreate", 0), driver.call("cuEventCreate", 0)
         try:
-            driver.call("cuEventRecord", begin, 0)
+            driver.call("cuEventRecord", begin, stream)
             if cluster is None:
                 driver.call(
-                    "cuLaunchKernel", self.function, *grid, *block, shared, 0, parameters, 0
+                    "cuLaunchKernel", self.function, *grid, *block, shared, stream, parameters, 0
                 )  # fmt: skip
             else:
-                self._launch_clusters(grid, block, cluster, shared, parameters)
-            driver.call("cuEventRecord", end, 0)
+                self._launch_clusters(grid, block, cluster, shared, stream, parameters)
+            driver.call("cuEventRecord", end, stream)
             driver.call("cuEventSynchronize", end)
             milliseconds = float(driver.call("cuEventElapsedTime", begin, end))
         finally:
             for event in (begin, end):
-                with suppress(DiagnosticError):  # after a fault in the kernel, every call fails
+                with suppress(DiagnosticError):  # After a fault in the kernel, every call fails.
                     driver.call("cuEventDestroy", event)
         return interface.Result(seconds=milliseconds / 1000)
 
     def _launch_clusters(
-        self, grid: Shape, block: Shape, cluster: Shape, shared: int, parameters: int
+        self, grid: Shape, block: Shape, cluster: Shape, shared: int, stream: int, parameters: int
     ) -> None:
         driver, api = self.driver, self.driver.api
         x, y, z = cluster
@@ -187,13 +188,26 @@ class CudaKernel(interface.Kernel):
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = block
         config.sharedMemBytes = shared
+        config.hStream = stream
         config.attrs = [attribute]
         config.numAttrs = 1
         driver.call("cuLaunchKernelEx", config, self.function, parameters, 0)
 
 
+def _stream(given: Any) -> int:
+    """The driver's handle of a stream: a number, or an object of torch, CuPy or with `__cuda_stream__`; None is 0."""
+    if given is None or isinstance(given, int):
+        return given or 0
+    if hasattr(given, "__cuda_stream__"):
+        return int(given.__cuda_stream__()[1])
+    handle = getattr(given, "cuda_stream", getattr(given, "ptr", None))
+    if handle is None:
+        raise TypeError(f"stream: found a {type(given).__name__}, expected a number or a CUDA stream")
+    return int(handle)
+
+
 def _aligned(raw: bytes) -> tuple[Any, int]:
-    """The bytes at a multiple of 64: the memory that holds them, and their address."""
+    """The bytes, aligned to 64: the memory that contains them, and their address."""
     memory = ctypes.create_string_buffer(len(raw) + 64)
     at = -(-ctypes.addressof(memory) // 64) * 64
     ctypes.memmove(at, raw, len(raw))
@@ -214,7 +228,7 @@ class CudaModule(interface.Module):
 
 
 class CudaDevice(interface.Device):
-    """A real GPU, number `ordinal` of those the driver lists; its primary context becomes this thread's."""
+    """A real GPU, number `ordinal` in the driver's list; its primary context becomes current on this thread."""
 
     name = "cuda"
 
@@ -228,26 +242,28 @@ class CudaDevice(interface.Device):
         self.driver.call("cuCtxSetCurrent", self.context)
 
     def load(self, code: str | bytes, manifest: Manifest | None = None, *, file: str = "<ptx>") -> CudaModule:
-        told = {kernel.name: of_kernel(kernel) for kernel in manifest.kernels} if manifest else {}
+        declared = {kernel.name: of_kernel(kernel) for kernel in manifest.kernels} if manifest else {}
         if isinstance(code, bytes):
             if manifest is None:
                 raise error(
                     None, f"the cubin '{file}' has no launch manifest", "give it with --manifest=FILE"
                 )
-            signatures = list(told.values())
+            signatures = list(declared.values())
             image = code
         else:
             from tessera_tools.sim.reader import read
 
             entries = {entry.name: of_entry(entry) for entry in read(code, file).entries()}
-            signatures = [merge(one, told[name]) if name in told else one for name, one in entries.items()]
+            signatures = [
+                merge(one, declared[name]) if name in declared else one for name, one in entries.items()
+            ]
             image = code.encode() + b"\0"
         try:
             handle = self.driver.call("cuModuleLoadData", image)
         except DiagnosticError as failure:
             what = "cubin" if isinstance(code, bytes) else "PTX"
             raise error(
-                None, f"the driver does not take the {what} '{file}': {failure.diagnostics[0].message}",
+                None, f"the driver rejects the {what} '{file}': {failure.diagnostics[0].message}",
                 "compile it for this GPU; tessera-translate --mlir-to-cubin shows what ptxas says",
             ) from None  # fmt: skip
         return CudaModule(self.driver, handle, signatures)

@@ -1,4 +1,4 @@
-"""What the simulated GPU and a real one have in common: devices, modules, kernels, buffers, results.
+"""The common interface of the simulated GPU and a real GPU: devices, modules, kernels, buffers, results.
 
 device("sim") ──load(ptx, manifest)──▶ Module ──kernel(name)──▶ Kernel ──launch(grid, args)──▶ Result
       └──buffer(array)──▶ Buffer, an argument of launch; array() afterwards
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class Result:
-    """What a launch gave. A real GPU has no findings, counters or instruction count, and a `seconds` of its own."""
+    """The result of a launch. A real GPU has no findings, counters or instruction count; `seconds` differs."""
 
     findings: Findings = field(default_factory=Findings)
     stats: Counters | None = None
@@ -36,7 +36,7 @@ class Result:
     instructions: int = 0
     """Warp instructions executed."""
     seconds: float = 0.0
-    """On a real GPU the kernel's own time by events; on the simulated one, how long the simulation took."""
+    """On a real GPU, the kernel's time by events; on the simulated GPU, the duration of the simulation."""
     seed: int = 0
     mode: str = ""
     processes: int = 1
@@ -45,7 +45,7 @@ class Result:
 
 
 class Buffer(ABC):
-    """Global memory of a device. `type` is the element type where one is known; `name` is for messages."""
+    """Global memory of a device. `type` is the element type if known; `name` is for messages."""
 
     def __init__(self, name: str, array: Array, type: Type | None) -> None:
         self.name = name
@@ -68,7 +68,7 @@ class Buffer(ABC):
         """Copy bytes from the host to byte `at`."""
 
     def array(self) -> Array:
-        """The content in the shape and dtype that it was made with; types NumPy lacks are their patterns."""
+        """The content in the shape and dtype of its creation; types that NumPy lacks are patterns."""
         return self.read().view(self.dtype).reshape(self.shape)
 
     def values(self) -> Array:
@@ -77,7 +77,7 @@ class Buffer(ABC):
 
 
 _EMPTY_BYTES = 16
-"""Bytes of the tensor map of an empty tensor: the least that a stride may be."""
+"""Bytes of the tensor map of an empty tensor: the minimum stride."""
 
 
 class Kernel(ABC):
@@ -86,7 +86,7 @@ class Kernel(ABC):
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
         self._zeros: Buffer | None = None
-        """What the tensor maps of empty tensors point to."""
+        """The memory that the tensor maps of empty tensors address."""
 
     @property
     def name(self) -> str:
@@ -102,11 +102,11 @@ class Kernel(ABC):
         cluster: Sequence[int] | None = None,
         **options: Any,
     ) -> Result:
-        """Run the kernel, and wait for its end.
+        """Run the kernel, and wait for its completion.
 
-        `args`: one per parameter, without those tensor maps that the manifest describes: a Buffer, a NumPy or
-        Python number, a `Scalar`, or bytes. `block` and `shared` (dynamic shared memory, bytes) are the
-        manifest's unless told. `options` are the device's own. Raises DiagnosticError for a launch that is wrong.
+        `args`: one per parameter, except the tensor maps that the manifest describes: a Buffer, a NumPy or
+        Python number, a `Scalar`, or bytes. `block` and `shared` (dynamic shared memory, bytes) default to the
+        manifest's values. `options` are device-specific. Raises DiagnosticError for an invalid launch.
         """
         signature = self.signature
         signature.check_count(len(args))
@@ -125,7 +125,7 @@ class Kernel(ABC):
         return self._launch(shape_of(grid, "grid"), size, clusters, amount, packed, options)
 
     def _pack(self, args: list[Any]) -> list[bytes]:
-        """Every parameter's bytes, tensor maps of the manifest included."""
+        """The bytes of every parameter, including tensor maps of the manifest."""
         signature = self.signature
         found: dict[int, bytes] = {}
         wanted = signature.wanted
@@ -177,8 +177,8 @@ class Kernel(ABC):
         }
 
     def _empty(self, tensor_map: dict[str, Any]) -> dict[str, Any]:
-        """The tensor map of a tensor without elements, which the driver does not encode: of one element that is zero,
-        so that every box is zeros, inside of it and outside."""
+        """The tensor map of a tensor without elements, which the driver does not encode: one zero element,
+        so that every box is zeros, inside and outside the tensor."""
         if tensor_map["fill"] != "zeros":
             extents = ", ".join(map(str, tensor_map["dims"]))
             raise error(
@@ -201,7 +201,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def encode(self, tensor_map: dict[str, Any]) -> bytes:
-        """The 128 bytes of a tensor map, as this device takes them. Raises DiagnosticError."""
+        """The 128 bytes of a tensor map in the device's encoding. Raises DiagnosticError."""
 
     @abstractmethod
     def _launch(
@@ -222,7 +222,7 @@ class Module:
         self.kernels = list(kernels)
 
     def kernel(self, name: str | None = None) -> Kernel:
-        """The kernel `name`; without a name, the only one. Raises DiagnosticError."""
+        """The kernel `name`; without a name, the only kernel. Raises DiagnosticError."""
         names = ", ".join(f"'{kernel.name}'" for kernel in self.kernels) or "none"
         if name is None and len(self.kernels) == 1:
             return self.kernels[0]
@@ -253,7 +253,7 @@ class Device(ABC):
         if isinstance(type, str) and kind is None:
             raise error(None, f"unknown element type '{type}'")
         if kind is not None and kind.size != found.dtype.itemsize:
-            raise error(None, f"an array of {found.dtype} cannot hold {kind.name}")
+            raise error(None, f"an array of {found.dtype} cannot contain {kind.name}")
         return self._buffer(found, name, kind or type_of_array(found))
 
     @abstractmethod
@@ -261,7 +261,7 @@ class Device(ABC):
 
 
 def as_array(given: Any) -> Array:
-    """A NumPy array of whatever was given; without a copy where possible. Raises DiagnosticError."""
+    """The argument as a NumPy array, without a copy if possible. Raises DiagnosticError."""
     if isinstance(given, np.ndarray):
         return np.ascontiguousarray(given)
     if hasattr(given, "__dlpack__"):

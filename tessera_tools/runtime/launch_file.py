@@ -1,13 +1,13 @@
-"""`--launch FILE.json`: a launch with raw images of its buffers, for programs that drive tessera-run.
+"""`--launch FILE.json`: a launch with raw images of its buffers, for programs that invoke tessera-run.
 
     {"entry": "gemm", "grid": [4, 4, 1],
      "buffers": {"A": {"file": "A.bin", "out": "A.after.bin"},
                  "T": {"file": "T.bin", "pointers": [{"at": 0, "to": "A", "offset": 0}]}},
      "args": [{"pointer": "A", "offset": 0}, {"i32": 128}, {"f32": 0.125}]}
 
-Also known: `block`, `cluster` and `shared` (bytes) of the launch; a buffer may have `size` (bytes of zeros) instead of
-`file`; `"args"` may hold `{"bytes": "00ff…"}` and `{"pointer": "A"}`. Files are relative to the JSON's folder, and lie
-in it unless the user allows others: a launch file may come from somebody else.
+Optional: `block`, `cluster` and `shared` (bytes) of the launch; a buffer may have `size` (bytes of zeros) instead of
+`file`; `"args"` may contain `{"bytes": "00ff…"}` and `{"pointer": "A"}`. Files are relative to the JSON's folder. They
+must be inside it unless the user allows others, because a launch file may be untrusted.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ = ["BufferImage", "LaunchFile", "PointerArgument", "read_launch"]
 
 
 _LONGEST = 64 << 20
-"""Bytes of a launch file."""
+"""Maximum bytes of a launch file."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferImage:
-    """A buffer: the file of its image (or `size` zero bytes), where its image goes, and pointers to put into it."""
+    """A buffer: the file of its initial image (or `size` zero bytes), the file of its final image, and its pointers."""
 
     name: str
     file: str | None
     size: int
     out: str | None
     pointers: tuple[tuple[int, str, int], ...] = ()
-    """(at, to, offset): at byte `at` stands the address of buffer `to` plus `offset`."""
+    """(at, to, offset): byte `at` contains the address of buffer `to` plus `offset`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class PointerArgument:
 
 @dataclass(slots=True)
 class LaunchFile:
-    """What the JSON says, checked."""
+    """The validated content of the JSON file."""
 
     path: str
     allow_outside: bool = False
-    """Whether files may lie outside the JSON's folder."""
+    """Whether files may be outside the JSON's folder."""
     entry: str | None = None
     grid: Shape | None = None
     block: Shape | None = None
@@ -69,7 +69,7 @@ class LaunchFile:
     args: list[PointerArgument | Scalar] = field(default_factory=list[PointerArgument | Scalar])
 
     def resolve(self, file: str, where: str) -> str:
-        """A file's path: relative to the JSON's folder. Raises DiagnosticError for one outside, at `where`."""
+        """The path of a file, relative to the JSON's folder. Raises DiagnosticError for one outside, at `where`."""
         folder = os.path.dirname(self.path)
         path = os.path.join(folder, file)
         inside = os.path.realpath(folder or ".")
@@ -82,7 +82,7 @@ class LaunchFile:
         return path
 
     def images(self) -> dict[str, bytes]:
-        """Every buffer's image. Raises DiagnosticError for a file that cannot be read, or a pointer outside."""
+        """The image of every buffer. Raises DiagnosticError for an unreadable file, or a pointer out of bounds."""
         found: dict[str, bytes] = {}
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if (total := sum(image.size for image in self.buffers.values())) > memory // 4:
@@ -92,7 +92,7 @@ class LaunchFile:
         for name, image in self.buffers.items():
             where = f"buffers.{name}.file"
             if image.out is not None:
-                self.resolve(image.out, f"buffers.{name}.out")  # refused before anything runs
+                self.resolve(image.out, f"buffers.{name}.out")  # Rejected before anything runs.
             if image.file is None:
                 found[name] = bytes(image.size)
             else:
@@ -106,7 +106,7 @@ class LaunchFile:
         return found
 
     def place(self, device: Device, images: Mapping[str, bytes]) -> dict[str, Buffer]:
-        """The buffers on a device, pointers put in."""
+        """The buffers on a device, with their pointers filled in."""
         made = {
             name: device.buffer(np.frombuffer(raw, np.uint8).copy(), name, TYPES["u8"])
             for name, raw in images.items()
@@ -134,7 +134,7 @@ def _bad(path: str, where: str, found: str, expected: str) -> DiagnosticError:
 
 
 class _Object:
-    """A JSON object under inspection; `where` is its path, for messages."""
+    """A JSON object during validation; `where` is its path, for messages."""
 
     def __init__(self, data: object, path: str, where: str, known: tuple[str, ...]) -> None:
         self.path, self.where = path, where
@@ -191,7 +191,7 @@ def _kind(value: object) -> str:
 
 
 def read_launch(path: str, *, allow_outside: bool = False) -> LaunchFile:
-    """Read and check a launch. Raises DiagnosticError for anything unexpected."""
+    """Read and validate a launch. Raises DiagnosticError for invalid content."""
     raw = read_bytes(path, "--launch", _LONGEST)
     try:
         data = json.loads(raw)
@@ -278,7 +278,7 @@ def _argument(item: object, where: str, launch: LaunchFile) -> PointerArgument |
     if type is None or more:
         raise _bad(path, where, _kind(item if more else kind), form)
     if isinstance(value, str) and value.lower() in ("inf", "-inf", "nan") and type.kind == "f":
-        value = float(value)  # JSON has no such numbers
+        value = float(value)  # JSON does not have these numbers.
     if isinstance(value, bool) and type.name == "i1":
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int if type.kind != "f" else int | float):

@@ -1,10 +1,10 @@
-"""A plan of the launch manifest on N ranks, each a GPU in a process of its own.
+"""Execution of a plan of the launch manifest on N ranks, each with a GPU in a separate process.
 
     whole arguments ─┬─▶ rank 0: launch, exchange, launch, …  ─┬─▶ whole results, findings
                      └─▶ rank 1: launch, exchange, launch, …  ─┘
 
-Over MPI, the ranks are processes of mpiexec: one that the user has started this program with, on as many machines as
-they like, or one that is started here. Over torch.distributed, they are forked. When one fails, the others are ended.
+Over MPI, the ranks are processes of mpiexec: either the mpiexec with which the user started this program, on any number
+of machines, or one that is started here. Over torch.distributed, they are forked. If one fails, the others terminate.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Array = np.ndarray[Any, Any]
 
 TRANSPORTS = ("auto", "mpi", "torch")
 TIME_LIMIT = 600.0
-"""Seconds that a rank waits for the others in one exchange."""
+"""Timeout in seconds of one exchange with the other ranks."""
 MAX_INSTRUCTIONS = 100_000_000
 _NEEDS = "pip install 'tessera-tools[distributed]'"
 
 
 @dataclass(slots=True)
 class PlanResult:
-    """The whole results, what each rank did, and where ranks that must have the same have not."""
+    """The whole results, each rank's result, and the replicated results that differ between ranks."""
 
     results: list[tuple[Array, Type]]
     ranks: list[RankResult]
@@ -66,13 +66,13 @@ def run_plan(
     max_instructions: int = MAX_INSTRUCTIONS,
     time_limit: float = TIME_LIMIT,
 ) -> PlanResult:
-    """Run a plan on as many ranks as its mesh has; `arguments` are whole, one for each of the plan's.
+    """Run a plan on the ranks of its mesh; `arguments` are whole, one for each argument of the plan.
 
-    transport: `mpi`, `torch` (torch.distributed), or `auto`: torch for real GPUs where it is there, else MPI.
+    transport: `mpi`, `torch` (torch.distributed), or `auto`: torch for real GPUs if it is installed, else MPI.
     seed, mode: of the simulated GPUs' schedules; each launch of each rank has its own seed.
-    time_limit: seconds that a rank waits for others in one exchange.
-    As a process of mpiexec, this is one rank: rank 0 returns, the others end here with SystemExit.
-    Raises DiagnosticError for arguments that do not fit, and what goes wrong on any rank.
+    time_limit: timeout in seconds of one exchange.
+    In a process of mpiexec, this is one rank: rank 0 returns, the others raise SystemExit.
+    Raises DiagnosticError for arguments that do not match the plan, and for an error on any rank.
     """
     begin = time.perf_counter()
     check_arguments(plan, arguments)
@@ -90,7 +90,7 @@ def run_plan(
 
 
 def _use_torch(transport: str, cuda: bool) -> bool:
-    """Whether torch.distributed is the transport, else MPI. Raises DiagnosticError for one that is not there."""
+    """Whether torch.distributed is the transport, else MPI. Raises DiagnosticError for a missing transport."""
     if transport == "torch" or (transport == "auto" and cuda and has_torch() and ranks_mpi.member() is None):
         if not has_torch():
             raise error(None, "torch cannot be imported, which --transport=torch needs", "pip install torch")
@@ -101,7 +101,7 @@ def _use_torch(transport: str, cuda: bool) -> bool:
 
 
 def check_arguments(plan: Plan, arguments: Sequence[Array]) -> None:
-    """Raises DiagnosticError where there are too few or many, or one has another shape or type."""
+    """Raises DiagnosticError for a wrong number of arguments, or a wrong shape or type."""
     if len(arguments) != len(plan.arguments):
         names = ", ".join(plan.tensors[n].name for n in plan.arguments) or "none"
         raise error(
@@ -119,7 +119,7 @@ def check_arguments(plan: Plan, arguments: Sequence[Array]) -> None:
 
 
 def _groups(plan: Plan) -> list[list[int]]:
-    """Every group of ranks that exchanges, each once, in an order that all ranks share."""
+    """Every group of ranks that exchanges data, each once, in the same order on all ranks."""
     axes = dict.fromkeys(step.axis for step in plan.steps if isinstance(step, Exchange))
     found: dict[tuple[int, ...], None] = {}
     for axis in axes:
@@ -134,12 +134,12 @@ def _groups(plan: Plan) -> list[list[int]]:
 def _forked(
     plan: Plan, settings: Settings, arguments: Sequence[Array], time_limit: float
 ) -> list[RankResult]:
-    """Every rank in a process forked here."""
+    """Run every rank in a process forked here."""
     if not hasattr(os, "fork"):
         raise error(None, "ranks are processes made by fork(), which this system does not have")
-    # The simulated GPU's module is read once; a real GPU's context does not survive a fork.
+    # Load the simulated GPU's module once, before the fork; a real GPU's context does not survive a fork.
     loaded = None if settings.cuda else load(settings, 0)
-    processes: dict[int, int] = {}  # the end of a pipe → the process behind it
+    processes: dict[int, int] = {}  # The read end of a pipe → the process that writes to it.
     order: list[int] = []
     with TemporaryFolder("tessera-ranks") as folder:
         path = os.path.join(folder.path, "ranks")
@@ -170,7 +170,7 @@ def _forked(
 
 
 def _child(sender: int, found: Outcome) -> None:
-    """Send what came of a rank, and end its process."""
+    """Send the outcome of a rank, and exit its process."""
     status = 1
     try:
         with os.fdopen(sender, "wb") as file:
@@ -181,7 +181,7 @@ def _child(sender: int, found: Outcome) -> None:
 
 
 def _collect(order: list[int]) -> dict[int, Outcome]:
-    """What came of every rank, or of those up to the first that failed."""
+    """The outcome of every rank, or of the ranks until the first failure."""
     poll = select.poll()
     data: dict[int, bytearray] = {}
     for pipe in order:
@@ -189,7 +189,7 @@ def _collect(order: list[int]) -> dict[int, Outcome]:
         data[pipe] = bytearray()
     found: dict[int, Outcome] = {}
     while data:
-        # Who lost another rank ended after it: that one's message is there by now, or never comes.
+        # A rank that lost another one ended after it: the other's message is already available, or never arrives.
         lost = any(kind == "lost" for kind, _ in found.values())
         ready = poll.poll(200 if lost else None)
         if not ready:
@@ -201,7 +201,7 @@ def _collect(order: list[int]) -> dict[int, Outcome]:
                 continue
             poll.unregister(pipe)
             whole = data.pop(pipe)
-            # The pickle comes from our own child.
+            # The pickle comes from a child of this process.
             found[order.index(pipe)] = (
                 pickle.loads(whole) if whole else ("fault", "it exited without a result")
             )
@@ -210,11 +210,11 @@ def _collect(order: list[int]) -> dict[int, Outcome]:
     return found
 
 
-# -- what came of the ranks
+# -- outcomes of the ranks
 
 
 def _ranks_of(found: dict[int, Outcome]) -> list[RankResult]:
-    """Every rank's result. Raises what the first rank that failed says; that others lost it comes last."""
+    """Every rank's result. Raises the error of the first failed rank; the loss of another rank comes last."""
     for rank, (kind, value) in sorted(found.items()):
         if kind == "failed":
             value[0].note(f"on rank {rank}")
@@ -228,7 +228,7 @@ def _ranks_of(found: dict[int, Outcome]) -> list[RankResult]:
 
 
 def _joined(plan: Plan, ranks: Sequence[RankResult]) -> tuple[list[tuple[Array, Type]], list[str]]:
-    """Whole results of the ranks' parts; ranks that have the same part must have the same bits."""
+    """Whole results, assembled from the ranks' parts; ranks with the same part must have the same bits."""
     results: list[tuple[Array, Type]] = []
     disagreements: list[str] = []
     for index, number in enumerate(plan.results):

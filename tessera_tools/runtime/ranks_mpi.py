@@ -1,14 +1,15 @@
-"""The ranks of a plan over MPI: as processes of the user's mpiexec, or of one that is started here.
+"""The ranks of a plan over MPI: processes of the user's mpiexec, or of one that is started here.
 
     mpiexec -n N tessera-run …          ─▶ member(): this process is a rank; rank 0 gathers
     tessera-run --ranks=N … ─▶ run_job() ──job file──▶ mpiexec -n N python -m … ──a file a rank──▶ outcomes
 
-MPI moves the bytes; sums are made here, in float64 and in the order of the ranks, so that all ranks have the same
-bits. Every message begins with what the sender is about to do: ranks that do not do the same are told apart.
+MPI transfers the bytes. Reductions are computed here, in float64 and in rank order, so that all ranks have the same
+bits. Every message begins with a header that describes the sender's operation, so that a mismatch is detected.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import pickle
@@ -18,14 +19,14 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.plan import Plan
 from tessera_tools.emit.tools import TemporaryFolder, find_tool
-from tessera_tools.process import end_with_parent, run
+from tessera_tools.process import at_end, end_all, end_with_parent, run
 from tessera_tools.runtime.ranks_transport import LostRankError, Transport, combined
 from tessera_tools.runtime.ranks_worker import Outcome, RankResult, Settings, outcome, run_rank
 from tessera_tools.runtime.types import Type
@@ -35,20 +36,20 @@ __all__ = ["Member", "MpiTransport", "has_mpi", "member", "run_job"]
 Array = np.ndarray[Any, Any]
 
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-"""What MPICH, OpenMPI and Slurm's launchers set for each process."""
+"""Environment variables that the launchers of MPICH, OpenMPI and Slurm set for each process."""
 _LONGEST_JOB = 20 * 86400.0
 _HEADER = 4
-"""Words of a header: exchange number, what is exchanged, the part's bytes, the ranks of the group."""
+"""Words of a header: exchange number, operation, the part's bytes, the ranks of the group."""
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 def has_mpi() -> bool:
-    """Whether mpi4py can be imported; it is not."""
+    """Whether mpi4py can be imported, without importing it."""
     return importlib.util.find_spec("mpi4py") is not None
 
 
 def _mpi() -> Any:
-    """mpi4py's MPI, initialized. Raises DiagnosticError where there is no MPI library."""
+    """mpi4py's MPI, initialized. Raises DiagnosticError if there is no MPI library."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError, OSError) as failure:
@@ -60,7 +61,7 @@ def _mpi() -> Any:
 
 
 class MpiTransport(Transport):
-    """A rank of a communicator. `time_limit`: seconds to wait for the others in one exchange."""
+    """A rank of a communicator. `time_limit`: timeout in seconds of one exchange."""
 
     name = "MPI"
 
@@ -90,10 +91,10 @@ class MpiTransport(Transport):
         return self._swap("all_to_all", parts, group)
 
     def close(self) -> None:
-        """Nothing: the communicator is the job's."""
+        """Does nothing: the job owns the communicator."""
 
     def _swap(self, kind: str, parts: Sequence[Array], group: Sequence[int]) -> list[Array]:
-        """Give each rank of the group its part; what each of them gives this one, of the same shape."""
+        """Send each rank of the group its part; returns the parts from all of them, of the same shape."""
         self.count += 1
         others = [rank for rank in group if rank != self.rank]
         sent = {rank: np.ascontiguousarray(part) for rank, part in zip(group, parts, strict=True)}
@@ -110,8 +111,8 @@ class MpiTransport(Transport):
             if not np.array_equal(theirs[rank], header[rank]):
                 raise error(
                     None,
-                    f"the exchange does not match: {_told(theirs[rank], f'rank {rank}')}; "
-                    f"{_told(header[rank], f'rank {self.rank}')}",
+                    f"the exchange does not match: {_described(theirs[rank], f'rank {rank}')}; "
+                    f"{_described(header[rank], f'rank {self.rank}')}",
                     "every rank must run the same program",
                 )
         found = {rank: np.empty_like(part) for rank, part in sent.items()}
@@ -140,13 +141,13 @@ class MpiTransport(Transport):
                 return
             if time.monotonic() > deadline:
                 late = ", ".join(map(str, sorted(open_requests)))
-                raise LostRankError(f"nothing came from rank {late} in {self.time_limit:g} s")
-            # MPI's own waiting would take a whole core for each rank.
+                raise LostRankError(f"no message from rank {late} within {self.time_limit:g} s")
+            # MPI's own wait would occupy a whole core per rank.
             time.sleep(pause)
             pause = min(pause * 1.5, 0.005)
 
 
-def _told(header: Array, who: str) -> str:
+def _described(header: Array, who: str) -> str:
     number, kind, size, ranks = map(int, header)
     what = _KINDS[kind] if 0 <= kind < len(_KINDS) else f"kind {kind}"
     return f"{who} is in exchange {number}, {what} of {size:,} bytes among {ranks} ranks"
@@ -162,15 +163,15 @@ class Member:
         self.comm = comm
         self.rank = comm.Get_rank()
         self.size = comm.Get_size()
-        self._others_wait = False
+        at_end(self._leave)
 
     def agree(self, failure: DiagnosticError | None) -> None:
-        """Go on if no rank has failed so far: else rank 0 raises what the first one says, and the others end."""
+        """Continue if no rank has failed so far; otherwise rank 0 raises the first one's error, and the others exit."""
         failures = self.comm.allgather(None if failure is None else failure.diagnostics)
         for rank, diagnostics in enumerate(failures):
             if diagnostics is not None:
                 if self.rank:
-                    self.end(1)
+                    self._wait()
                 if rank:
                     diagnostics[0].note(f"on rank {rank}")
                 raise DiagnosticError(*diagnostics)
@@ -178,7 +179,7 @@ class Member:
     def run(
         self, plan: Plan, settings: Settings, arguments: Sequence[Array], time_limit: float
     ) -> list[RankResult]:
-        """Do this rank's work; on rank 0 every rank's result, the others end when it is gathered."""
+        """Do this rank's work; on rank 0, returns every rank's result; the other ranks exit after the gather."""
         if self.size != plan.ranks:
             self.agree(
                 error(None, f"mpiexec started {self.size} processes, but the plan has {plan.ranks} ranks")
@@ -195,53 +196,74 @@ class Member:
             sys.stderr.flush()
             self.comm.Abort(1)
         gathered: list[RankResult] | None = self.comm.gather(value, root=0)
-        self._others_wait = True
         if gathered is None:
-            # mpiexec's status is one of its processes': all end with the same.
-            self.end(self.comm.bcast(0, root=0))
-        assert gathered is not None
+            self._wait()
         return gathered
 
-    def conclude(self, status: int) -> None:
-        """On rank 0: let the others end with this process's status, and leave MPI."""
-        if self._others_wait:
-            self.comm.bcast(status, root=0)
-            self._others_wait = False
-        finish()
+    def _wait(self) -> NoReturn:
+        """On the other ranks: exit together with rank 0, which does the remaining work."""
+        end_all()
+        self._meet()
+        end_in_order()
+
+    def _meet(self) -> None:
+        """A barrier with the other ranks that does not occupy a core."""
+        request = self.comm.Ibarrier()
+        while not request.Test():
+            time.sleep(0.005)
+
+    def _leave(self, status: int) -> None:
+        """The last step of rank 0.
+
+        On success, all ranks finalize MPI together. On an error, Abort sets the exit status.
+        """
+        if status:
+            with suppress(OSError):
+                # MPI would report the abort on stderr.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            self.comm.Abort(status)
+        self._meet()
+        end_in_order()
 
     def _ordinal(self) -> int:
-        """Which of its machine's ranks this one is."""
+        """The rank of this process within its machine."""
         MPI = _mpi()
         return self.comm.Split_type(MPI.COMM_TYPE_SHARED).Get_rank()
-
-    def end(self, status: int) -> None:
-        """Leave the job, and this process."""
-        finish()
-        raise SystemExit(status)
 
 
 @cache
 def member() -> Member | None:
-    """This process's place in a job of mpiexec; None where it is in none."""
+    """This process's rank in a job of mpiexec; None outside a job."""
     if not any(name in os.environ for name in _RANK_VARIABLES) or not has_mpi():
         return None
     return Member(_mpi().COMM_WORLD)
 
 
 def finish() -> None:
-    """Leave MPI in good order, if this process is in it: mpiexec takes any other end for a crash."""
+    """Finalize MPI, if it is initialized in this process: mpiexec treats any other exit as a crash."""
     module = sys.modules.get("mpi4py.MPI")
     if module is not None and module.Is_initialized() and not module.Is_finalized():
         module.Finalize()
 
 
-# -- as processes of an mpiexec of our own
+def end_in_order() -> NoReturn:
+    """End this process with status 0 after leaving MPI.
+
+    An exit handler of the C library tells mpiexec (MPICH 5.0) that the process has ended in good order. `os._exit`
+    skips these handlers, and mpiexec then kills the ranks that still run and returns status 9.
+    """
+    finish()
+    ctypes.CDLL(None).exit(0)
+    os._exit(0)
+
+
+# -- as processes of a private mpiexec
 
 
 def run_job(
     plan: Plan, settings: Settings, arguments: Sequence[Array], time_limit: float
 ) -> dict[int, Outcome]:
-    """Run every rank under an mpiexec on this machine; what came of each."""
+    """Run every rank under an mpiexec on this machine; returns each rank's outcome."""
     with TemporaryFolder("tessera-ranks") as folder:
         folder.write("job", pickle.dumps((plan, settings, list(arguments), time_limit)))
         command = [_mpiexec(), "-n", str(plan.ranks), sys.executable, "-c", _BOOTSTRAP, folder.path]
@@ -252,14 +274,14 @@ def run_job(
         for rank in range(plan.ranks):
             with suppress(FileNotFoundError), open(os.path.join(folder.path, f"pid-{rank}")) as file:
                 begun[file.read()] = rank
-            # The folder is this user's alone, and what is in it is our own children's.
+            # The folder is private to this user, and only child processes write to it.
             with suppress(FileNotFoundError), open(os.path.join(folder.path, f"rank-{rank}"), "rb") as file:
                 found[rank] = pickle.load(file)
     if len(found) < plan.ranks and all(kind == "done" for kind, _ in found.values()):
-        said = " ".join(finished.text.split())[:300]
+        output = " ".join(finished.text.split())[:300]
         if len(begun) < plan.ranks:
             raise error(
-                None, f"mpiexec could not start {plan.ranks} ranks: {said or f'status {finished.status}'}"
+                None, f"mpiexec could not start {plan.ranks} ranks: {output or f'status {finished.status}'}"
             )
         rank, how = _first_to_end(finished.text, begun)
         if rank is None:
@@ -276,7 +298,7 @@ _BOOTSTRAP = (
 
 
 def run_rank_of_job(folder: str) -> None:
-    """A process of `run_job`'s mpiexec: do a rank's work, and leave in `folder` what came of it."""
+    """A process of `run_job`'s mpiexec: do a rank's work, and write its outcome to `folder`."""
     end_with_parent(os.getppid())
     MPI = _mpi()
     comm = MPI.COMM_WORLD
@@ -293,8 +315,7 @@ def run_rank_of_job(folder: str) -> None:
     os.replace(f"{path}.tmp", path)
     if found[0] != "done":
         comm.Abort(1)
-    finish()
-    os._exit(0)
+    end_in_order()
 
 
 def _mpiexec() -> str:
@@ -310,14 +331,14 @@ _HOW = re.compile(r"EXIT STRING: (.+)")
 
 
 def _first_to_end(text: str, begun: dict[str, int]) -> tuple[int | None, str]:
-    """The rank that mpiexec names as the one that ended first, and how; None where it names none.
+    """The rank that mpiexec reports as the first to end, and its exit status; None if it reports none.
 
-    `begun` has each rank by its process id.
+    `begun` maps process ids to ranks.
     """
     banner, how = _BANNER.search(text), _HOW.search(text)
     rank = begun.get(banner[1]) if banner is not None else None
     if how is None:
         return rank, "it exited without a result"
-    # mpiexec kills the other ranks when one ends, and may name one of those.
+    # mpiexec kills the other ranks when one ends, and may report one of those.
     who = "it or another rank" if how[1].startswith("Killed") else "it"
     return rank, f"{who} exited without a result: {how[1]}"

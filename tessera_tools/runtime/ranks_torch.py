@@ -1,6 +1,6 @@
 """The ranks of a plan over torch.distributed: gloo between processors, nccl between GPUs.
 
-Arrays and tensors share their memory, so that torch needs no NumPy of its own.
+Arrays and tensors share their memory, so that torch does not depend on NumPy.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _INSTEAD = "use --transport=mpi"
 
 
 def has_torch() -> bool:
-    """Whether torch can be imported; it is not."""
+    """Whether torch can be imported, without importing it."""
     return importlib.util.find_spec("torch") is not None
 
 
 class TorchTransport(Transport):
-    """A rank of torch.distributed. `path` is a file for the ranks to find each other, new for every run."""
+    """A rank of torch.distributed. `path` is the rendezvous file of the ranks, new for every run."""
 
     name = "torch.distributed"
 
@@ -63,7 +63,7 @@ class TorchTransport(Transport):
         if not distributed.is_available():
             raise error(None, "this torch was built without torch.distributed", _INSTEAD)
         if not gpu and sys.platform == "linux":
-            # The ranks are on this machine, whatever it thinks its name is.
+            # The ranks are on this machine, whatever its host name resolves to.
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         self.torch, self.distributed = torch, distributed
         self.rank = rank
@@ -76,7 +76,7 @@ class TorchTransport(Transport):
             distributed.init_process_group(
                 backend, init_method=f"file://{path}", rank=rank, world_size=ranks, timeout=limit
             )
-            # Every rank makes every group, in the same order.
+            # Every rank creates every group, in the same order.
             self.groups = {
                 tuple(group): distributed.new_group(list(group), timeout=limit) for group in groups
             }
@@ -99,7 +99,7 @@ class TorchTransport(Transport):
 
     def reduce_scatter(self, parts: Sequence[Array], type: Type, combine: str, group: Sequence[int]) -> Array:
         place = list(group).index(self.rank)
-        if not self.gpu:  # gloo reduces to all ranks; older versions have no reduce_scatter
+        if not self.gpu:  # gloo reduces to all ranks; older versions do not have reduce_scatter.
             return self.all_reduce(np.stack(parts), type, combine, group)[place]
         if not self._reduces(type):
             return combined(self.all_to_all(parts, group), type, combine)
@@ -117,7 +117,7 @@ class TorchTransport(Transport):
         given = [self._tensor(part.copy()) for part in parts]
         if self.gpu:
             self._do(self.distributed.all_to_all, tensors, given, chosen)
-        else:  # of gloo, sends and receives are what all versions have
+        else:  # All versions of gloo support send and receive.
             self._do(self._exchange, tensors, given, chosen, group)
         return [self._back(tensor, one) for tensor, one in zip(tensors, results, strict=True)]
 
@@ -148,7 +148,7 @@ class TorchTransport(Transport):
         return getattr(self.distributed.ReduceOp, combine.upper())
 
     def _tensor(self, array: Array, dtype: str = "uint8") -> Any:
-        """A tensor on the array's memory, or on the GPU a copy of it. The array is contiguous and can be written."""
+        """A tensor on the array's memory, or on the GPU a copy of it. The array is contiguous and writable."""
         tensor = self.torch.frombuffer(_bytes(array), dtype=getattr(self.torch, dtype))
         return tensor.cuda() if self.gpu else tensor
 

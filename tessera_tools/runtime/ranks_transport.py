@@ -1,11 +1,11 @@
-"""How the ranks of a plan reach each other: the interface that every transport implements.
+"""Communication between the ranks of a plan: the interface that every transport implements.
 
     all_reduce      x₀, x₁, …            ─▶  x₀ + x₁ + …, on every rank
     all_gather      x₀, x₁, …            ─▶  [x₀, x₁, …], on every rank
     reduce_scatter  [p₀₀, p₀₁, …], …     ─▶  p₀ᵢ + p₁ᵢ + … on rank i
     all_to_all      [p₀₀, p₀₁, …], …     ─▶  [p₀ᵢ, p₁ᵢ, …] on rank i
 
-A group is the list of ranks that take part, in order, with the own rank in it.  Every rank calls the same methods in
+A group is the ordered list of participating ranks, including the calling rank. Every rank calls the same methods in
 the same order.
 """
 
@@ -25,17 +25,17 @@ Array = np.ndarray[Any, Any]
 
 
 class LostRankError(Exception):
-    """Another rank ended, or did not come in time; its own error is the one to tell."""
+    """Another rank ended or timed out; its own error takes precedence."""
 
 
 class Transport(ABC):
-    """What a rank exchanges arrays with."""
+    """The transport through which a rank exchanges arrays."""
 
     name: str
 
     @abstractmethod
     def all_reduce(self, array: Array, type: Type, combine: str, group: Sequence[int]) -> Array:
-        """The arrays of all ranks, element by element combined by `sum`, `max` or `min`."""
+        """The arrays of all ranks, combined element by element with `sum`, `max` or `min`."""
 
     @abstractmethod
     def all_gather(self, array: Array, group: Sequence[int]) -> list[Array]:
@@ -43,19 +43,19 @@ class Transport(ABC):
 
     @abstractmethod
     def reduce_scatter(self, parts: Sequence[Array], type: Type, combine: str, group: Sequence[int]) -> Array:
-        """What all ranks have as the part of this rank, combined. The parts are of one shape."""
+        """The parts of all ranks for this rank, combined. The parts have one shape."""
 
     @abstractmethod
     def all_to_all(self, parts: Sequence[Array], group: Sequence[int]) -> list[Array]:
-        """What each rank has as the part of this rank. The parts are of one shape."""
+        """The part of each rank for this rank. The parts have one shape."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
 
 
 def combined(arrays: Sequence[Array], type: Type, combine: str) -> Array:
-    """Arrays in the storage of a type, element by element combined: floats in float64, in order, and rounded once."""
+    """Arrays in the storage of a type, combined element by element: floats in float64, in order, and rounded once."""
     if type.kind != "f":
         with np.errstate(over="ignore"):
             operation = {"sum": np.add, "max": np.maximum, "min": np.minimum}[combine]

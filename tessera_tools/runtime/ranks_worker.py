@@ -1,4 +1,4 @@
-"""What one rank of a plan does: its launches on its GPU, and its exchanges over a transport.
+"""One rank of a plan: its launches on its GPU, and its exchanges over a transport.
 
 whole arguments ──cut by their shardings──▶ launch, exchange, launch, … ──▶ the rank's parts of the results
 """
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class RankResult:
-    """What one rank did: its parts of the results, and each launch's result."""
+    """The result of one rank: its parts of the results, and each launch's result."""
 
     results: list[Array] = field(default_factory=list[Array])
     launches: list[Result] = field(default_factory=list[Result])
@@ -34,7 +34,7 @@ class RankResult:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to run: as the options of tessera-run."""
+    """Run options, the same as those of tessera-run."""
 
     code: str | bytes
     manifest: Manifest
@@ -47,7 +47,7 @@ class Settings:
 
 
 def type_of(tensor: Tensor) -> Type:
-    """The element type. Raises DiagnosticError if the manifest names one that nobody knows."""
+    """The element type. Raises DiagnosticError if the manifest names an unknown type."""
     found = lookup_type(tensor.type)
     if found is None:
         raise error(
@@ -67,12 +67,12 @@ def load(settings: Settings, ordinal: int) -> tuple[Device, Module]:
 
 
 Outcome = tuple[str, Any]
-"""What came of a rank: ("done", RankResult), ("lost", why another rank is missed), ("failed", diagnostics), or
+"""The outcome of a rank: ("done", RankResult), ("lost", why another rank is missing), ("failed", diagnostics), or
 ("fault", text)."""
 
 
 def outcome(work: Callable[[], RankResult]) -> Outcome:
-    """Do a rank's work; what came of it."""
+    """Do a rank's work; returns its outcome."""
     try:
         return "done", work()
     except LostRankError as failure:
@@ -92,7 +92,7 @@ def run_rank(
     transport: Transport,
     ordinal: int,
 ) -> RankResult:
-    """The steps of one rank, on the GPU `ordinal` of its machine; `loaded` is the module where it is loaded already."""
+    """The steps of one rank, on the GPU `ordinal` of its machine; `loaded` is the module if it is already loaded."""
     gpu, module = loaded or load(settings, ordinal)
     result = RankResult(transport=transport.name)
     there: dict[int, Buffer] = {}
@@ -142,7 +142,7 @@ def _check_end(kernel: str, launched: Result) -> None:
 
 
 def _exchange(plan: Plan, step: Exchange, rank: int, array: Array, transport: Transport) -> Array:
-    """What an exchange gives a rank that has `array`."""
+    """The result of an exchange for a rank with `array`."""
     group = plan.group(rank, step.axis)
     type = type_of(plan.tensors[step.source])
     combine = step.combine or "sum"

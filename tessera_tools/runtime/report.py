@@ -1,4 +1,4 @@
-"""What a run tells its user: the tables of `--stats`, and the JSON of `--report`.
+"""Reports of a run: the tables of `--stats`, and the JSON of `--report`.
 
 Result, Signature, Target ──tables──▶ (title, columns, rows) …      ──as_json──▶ text
 """
@@ -38,7 +38,7 @@ CLASSES: dict[str, str] = {
     "fma": "floating point",
     "setmaxnreg": "control",
 }
-"""Opcode → class; every other one is arithmetic and logic."""
+"""Opcode → class; all other opcodes are arithmetic and logic."""
 _OTHER = "arithmetic, logic"
 
 
@@ -147,7 +147,7 @@ def _occupancy(target: Target, threads: int, registers: int, shared: int) -> Tab
     fits = occupancy(target, threads=threads, registers=registers, shared=shared)
     rows = [
         ["threads of a block", f"{threads:,}"],
-        ["registers of a thread", f"{registers:,}" if registers else "not known: ptxas did not run"],
+        ["registers of a thread", f"{registers:,}" if registers else "unknown: ptxas did not run"],
         ["bytes of shared memory of a block", f"{shared:,}"],
         ["blocks on an SM", f"{fits.blocks}"],
         ["of its warps, %", f"{100 * fits.fraction:.0f}"],
@@ -157,7 +157,7 @@ def _occupancy(target: Target, threads: int, registers: int, shared: int) -> Tab
 
 
 def as_json(head: dict[str, Any], runs: Sequence[Result], findings: Sequence[Any]) -> str:
-    """The report: what was launched, every finding, every run, and the counters of the first."""
+    """The report: the launch, every finding, every run, and the counters of the first run."""
     data = dict(head)
     data["findings"] = [as_dict(finding) for finding in findings]
     data["runs"] = [

@@ -1,9 +1,9 @@
-"""What a kernel takes: parameters, block, cluster, shared memory; from its manifest, or from the PTX alone.
+"""The signature of a kernel: parameters, block, cluster, shared memory; from its manifest, or from the PTX alone.
 
     Manifest (emit/manifest.py) ─┐
     PTX's .param declarations ───┴─▶ Signature ──check_argument──▶ an argument, or an error that names the parameter
 
-Both devices launch from a Signature, so that they accept and refuse the same.
+Both devices launch from a Signature, so that they accept and reject the same arguments.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Parameter:
     size: int
     offset: int
     certain: bool = True
-    """False where PTX leaves it open what the bits are: a .b64 may be a pointer, a .b32 a float."""
+    """False if PTX does not specify the meaning of the bits: a .b64 may be a pointer, a .b32 a float."""
 
     def __str__(self) -> str:
         what = f"{self.size} bytes" if self.type == "bytes" else self.type
@@ -54,7 +54,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A kernel as a launcher sees it. `block` is None where nothing says it; sizes are bytes."""
+    """A kernel in the view of a launcher. `block` is None if it is not specified; sizes are bytes."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -62,17 +62,17 @@ class Signature:
     cluster: Shape | None = None
     dynamic_shared: int = 0
     registers: int = 0
-    """Per thread; 0 if not known."""
+    """Per thread; 0 if unknown."""
     tensor_maps: tuple[TensorMap, ...] = ()
 
     @property
     def wanted(self) -> list[Parameter]:
-        """The parameters that the caller gives: all but the tensor maps that the manifest describes."""
+        """The parameters that the caller passes: all but the tensor maps that the manifest describes."""
         made = {tensor_map.parameter for tensor_map in self.tensor_maps}
         return [parameter for number, parameter in enumerate(self.parameters) if number not in made]
 
     def takes(self) -> str:
-        """The parameters in words, for errors."""
+        """The parameters as text, for errors."""
         wanted = self.wanted
         if not wanted:
             return f"'{self.name}' takes no arguments"
@@ -89,7 +89,7 @@ class Signature:
             raise error(None, f"{found} arguments given, {len(wanted)} expected", self.takes())
 
     def pack(self, parameter: Parameter, given: Scalar) -> bytes:
-        """A scalar's bytes for a parameter. Raises DiagnosticError where the types differ."""
+        """A scalar's bytes for a parameter. Raises DiagnosticError if the types differ."""
         value = given.value
         if isinstance(value, bytes):
             if len(value) != parameter.size:
@@ -120,12 +120,12 @@ class Signature:
             raise error(None, f"{parameter}: {why}") from None
 
     def may_point(self, parameter: Parameter) -> bool:
-        """Whether a buffer's address may go there."""
+        """Whether the parameter accepts a buffer's address."""
         return parameter.type == "ptr" or (parameter.size == 8 and parameter.type == "i64")
 
 
 def _alike(given: Type, expected: Type) -> bool:
-    """Integers of a size are alike with and without a sign; floats are themselves."""
+    """Signed and unsigned integers of a size are equivalent; floats are distinct."""
     if given.kind == "f" or expected.kind == "f":
         return given.name == expected.name
     return given.bits == expected.bits
@@ -138,7 +138,7 @@ def _integer(parameter: Parameter, value: int, bits: int) -> bytes:
 
 
 def of_kernel(kernel: Kernel) -> Signature:
-    """The signature that a manifest's kernel has."""
+    """The signature of a manifest's kernel."""
     return Signature(
         kernel.name,
         tuple(Parameter(p.name, p.type, p.size, p.offset) for p in kernel.parameters),
@@ -151,7 +151,7 @@ def of_kernel(kernel: Kernel) -> Signature:
 
 
 def of_entry(entry: Function) -> Signature:
-    """The signature that PTX tells: sizes, and kinds of numbers where they are typed; block only of .reqntid."""
+    """The signature from PTX: sizes, and the kinds of typed numbers; block only from .reqntid."""
     return Signature(
         entry.name,
         tuple(_parameter(variable) for variable in entry.parameters),
@@ -167,7 +167,7 @@ def _parameter(variable: Variable) -> Parameter:
         return Parameter(variable.name, name, variable.size, variable.offset, False)
     if kind.is_float:
         return Parameter(variable.name, f"f{kind.bits}", variable.size, variable.offset)
-    # LLVM and nvcc write a float as .f32 and an integer as .u32; of a .b16 or .b32 nothing is known.
+    # LLVM and nvcc declare a float as .f32 and an integer as .u32; the kind of a .b16 or .b32 is unknown.
     name = f"i{max(kind.bits, 8)}"
     return Parameter(variable.name, name, variable.size, variable.offset, kind.kind in "us")
 
@@ -197,7 +197,7 @@ def with_names(signature: Signature, given: Sequence[str]) -> Signature:
 
 
 def merge(entry: Signature, kernel: Signature) -> Signature:
-    """A manifest's signature for PTX that is at hand: the PTX must agree. Raises DiagnosticError."""
+    """A manifest's signature for the given PTX, which must match it. Raises DiagnosticError."""
     if len(entry.parameters) != len(kernel.parameters):
         raise error(
             None,
@@ -206,12 +206,12 @@ def merge(entry: Signature, kernel: Signature) -> Signature:
             "compile the kernel again",
         )
     parameters: list[Parameter] = []
-    for told, found in zip(kernel.parameters, entry.parameters, strict=True):
-        if told.size != found.size:
+    for declared, found in zip(kernel.parameters, entry.parameters, strict=True):
+        if declared.size != found.size:
             raise error(
-                None, f"the manifest gives '{told.name}' {told.size} bytes; the PTX has {found.size}",
+                None, f"the manifest gives '{declared.name}' {declared.size} bytes; the PTX has {found.size}",
                 "compile the kernel again",
             )  # fmt: skip
-        parameters.append(replace(told, offset=found.offset))
+        parameters.append(replace(declared, offset=found.offset))
     block = entry.block or (kernel.block if kernel.block != (1, 1, 1) else None)
     return replace(kernel, parameters=tuple(parameters), block=block, cluster=entry.cluster or kernel.cluster)

@@ -1,9 +1,9 @@
-"""The simulated GPU as a device: sim/ behind that of interface.py.
+"""The simulated GPU as a device: sim/ with the interface of interface.py.
 
     Kernel.launch ──▶ sim.launch, which checks it ──▶ one process, or workers.py ──▶ Result
 
-Every cluster has a random generator of its own, made of the seed and the cluster's number: the schedule of a seed
-does not depend on how many processes share the work.
+Every cluster has a separate random generator, seeded by the seed and the cluster's number. So the schedule of a seed
+does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -120,24 +120,24 @@ class SimulatedModule(interface.Module):
         self.device = owner
         self.inner = inner
         self.target = target
-        told = {kernel.name: of_kernel(kernel) for kernel in manifest.kernels} if manifest else {}
+        declared = {kernel.name: of_kernel(kernel) for kernel in manifest.kernels} if manifest else {}
         kernels: list[SimulatedKernel] = []
         for entry in inner.program.entries():
             signature = of_entry(entry)
-            if entry.name in told:
-                signature = merge(signature, told[entry.name])
+            if entry.name in declared:
+                signature = merge(signature, declared[entry.name])
             kernels.append(SimulatedKernel(signature, self))
         super().__init__(kernels)
 
 
 class SimulatedDevice(interface.Device):
-    """The simulated GPU. Options, of which each launch may override every one but `gpu_name`:
+    """The simulated GPU. Options; each launch may override all except `gpu_name`:
 
-    gpu_name: the architecture, whose limits are checked; the PTX's own target unless told.
-    seed, mode: the schedule, and when asynchronous work completes (`late` or `early`).
+    gpu_name: the architecture, whose limits are checked (default: the PTX's own target).
+    seed, mode: the schedule, and when asynchronous operations complete (`late` or `early`).
     max_instructions, time_limit: warp instructions and seconds after which a launch ends with the finding `limit`.
-    stats: count (sim/counters.py).
-    processes: how many may share a launch whose clusters do not depend on each other (workers.py).
+    stats: enable counters (sim/counters.py).
+    processes: maximum number of processes for a launch with independent clusters (workers.py).
     """
 
     name = "sim"
@@ -166,7 +166,7 @@ class SimulatedDevice(interface.Device):
                 raise error(
                     None,
                     f"'{file}' is a cubin: the simulated GPU runs PTX",
-                    "give the .ptx or .mlir it was made from, or use --device=cuda",
+                    "give the .ptx or .mlir that it was compiled from, or use --device=cuda",
                 )
             code = code.decode("utf-8", "replace")
         program = read(code, file)
@@ -195,7 +195,7 @@ def _target(name: str, quiet: bool = False) -> Target | None:
 
 
 def _check_target(own: str, compiled: Target, target: Target, place: Position) -> None:
-    """PTX runs on its own architecture and later ones; with the suffix `a`, on its own alone."""
+    """PTX runs on its own architecture and later ones; with the suffix `a`, only on its own."""
     if own.endswith("a") and compiled is not target:
         raise error(
             place, f"the PTX is for {own} alone; it does not run on {target.name}", f"use --gpu-name={own}"

@@ -1,8 +1,8 @@
-"""Element types of buffers and scalars: their names, how NumPy holds them, and values ⇄ bits.
+"""Element types of buffers and scalars: their names, NumPy representation, and values ⇄ bits.
 
     values (float64 or integers) ──Type.encode──▶ an array of `storage` ──Type.decode──▶ values
 
-NumPy has no bf16, tf32 or fp8: their arrays hold the patterns, as uint16, float32 (tf32 is an f32 with a short
+NumPy has no bf16, tf32 or fp8: their arrays contain the patterns, as uint16, float32 (tf32 is an f32 with a short
 mantissa) and uint8.
 """
 
@@ -22,14 +22,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """An element type. `kind` is `f` (float), `i` (signed or without a sign) or `u`."""
+    """An element type. `kind` is `f` (float), `i` (signed or signless) or `u`."""
 
     name: str
     kind: str
     bits: int
     storage: np.dtype[Any]
     patterns: bool = False
-    """Whether the array holds bit patterns that NumPy does not understand."""
+    """Whether the array contains bit patterns of a type that NumPy lacks."""
 
     @property
     def size(self) -> int:
@@ -37,7 +37,7 @@ class Type:
         return self.storage.itemsize
 
     def encode(self, values: Any) -> Array:
-        """The nearest elements (ties to even); integers must fit. Raises DiagnosticError."""
+        """The nearest elements (ties to even); integers must be in range. Raises DiagnosticError."""
         given = np.asarray(values)
         if self.kind != "f":
             if given.dtype.kind == "f":
@@ -59,13 +59,13 @@ class Type:
             return given.astype(self.storage)
 
     def decode(self, array: Array) -> Array:
-        """The values: float64 of floats, and integers as they are."""
+        """The values: floats as float64, integers unchanged."""
         if self.kind != "f":
             return array
         if self.patterns and self.name != "tf32":
             from tessera_tools.sim.rounding import FORMATS, decode
 
-            with np.errstate(invalid="ignore"):  # signaling NaNs
+            with np.errstate(invalid="ignore"):  # Signaling NaNs.
                 return decode(array, FORMATS[_PTX_NAMES.get(self.name, self.name)])
         return array.astype(np.float64)
 
@@ -107,7 +107,7 @@ _ALIASES = {
 
 
 def lookup_type(name: str) -> Type | None:
-    """The type called `name`, in MLIR's or PTX's words; None if there is none."""
+    """The type with an MLIR or PTX name; None if there is none."""
     low = name.lower()
     return TYPES.get(_ALIASES.get(low, low))
 

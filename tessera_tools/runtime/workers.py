@@ -1,12 +1,12 @@
-"""A launch shared by processes: each runs a range of its clusters, on global memory that all of them see.
+"""A launch in several processes: each runs a range of the clusters, on shared global memory.
 
     launch ──independent()?──▶ global memory into shared mappings ──fork──▶ ranges of clusters ──pipes──▶ one Result
 
 Clusters are independent unless the code orders them through memory. A launch therefore stays in one process if it
-can reach an instruction whose effect on global memory is seen, or must be atomic, across CTAs: atom and red that
-are not plainly on shared memory, bulk reductions into global memory, ordered or volatile accesses, fences wider than a
-cluster, griddepcontrol and indirect calls. For all others, memory, findings, counters and printed text are those of
-one process: ranges are contiguous, and results are joined in the clusters' order.
+can reach an instruction whose effect on global memory is observed, or must be atomic, across CTAs: atom and red that
+are not known to access shared memory, bulk reductions into global memory, ordered or volatile accesses, fences wider
+than a cluster, griddepcontrol and indirect calls. For all others, memory, findings, counters and printed text are the
+same as in one process: ranges are contiguous, and results are merged in cluster order.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def wanted_processes() -> int:
 
 
 def depends_on_others(inst: Instruction) -> bool:
-    """Whether the instruction may order clusters among each other, or must be atomic between them."""
+    """Whether the instruction may order clusters with each other, or must be atomic between them."""
     modifiers = set(inst.modifiers)
     text = ".".join((inst.opcode, *inst.modifiers))
     if inst.opcode in ("atom", "red"):
-        # `red.async` is on shared memory only.
+        # `red.async` accesses only shared memory.
         return (
             "shared" not in modifiers
             and "shared::cluster" not in modifiers
@@ -59,7 +59,7 @@ def depends_on_others(inst: Instruction) -> bool:
     if inst.opcode in ("fence", "membar"):
         return bool(modifiers & _WIDE)
     if inst.opcode == "call":
-        # Memory from the heap may be anybody's.
+        # Memory from the heap may be shared between clusters.
         return any(
             isinstance(operand, Name) and operand.name in ("malloc", "free") for operand in inst.operands
         )
@@ -67,7 +67,7 @@ def depends_on_others(inst: Instruction) -> bool:
 
 
 class PartialLaunch(Launch):
-    """The clusters `first` to `last` of a launch, each with its own generator; `tally` tells how far it is."""
+    """The clusters `first` to `last` of a launch, each with its own generator; `tally` counts their progress."""
 
     def __init__(self, *args: Any, seed: int, **options: Any) -> None:
         super().__init__(*args, seed=seed, **options)
@@ -75,13 +75,13 @@ class PartialLaunch(Launch):
         self.count = self.clusters[0] * self.clusters[1] * self.clusters[2]
         self.first, self.last = 0, self.count
         self.tally = np.zeros(1, np.int64)
-        """Clusters begun."""
+        """The number of clusters begun."""
         self.stopped = True
-        """Whether clusters were left out: something ended the launch."""
+        """Whether clusters were skipped because something ended the launch."""
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
         for number in range(self.first, self.last):
-            # The cluster made next takes the launch's generator (sim/machine.py).
+            # The next cluster uses the launch's generator (sim/machine.py).
             self.random = np.random.default_rng([self.seed, number])
             self.tally[0] += 1
             yield self.cluster_at(number)
@@ -99,13 +99,13 @@ def independent(launch: PartialLaunch) -> bool:
 
 
 def run_launch(launch: PartialLaunch, processes: int) -> tuple[Result, int]:
-    """Run it in up to `processes` processes; the result, and how many there were."""
+    """Run the launch in up to `processes` processes; returns the result and the number of processes."""
     processes = min(processes, launch.count)
     if processes < 2 or launch.count < _LEAST_CLUSTERS or not hasattr(os, "fork") or not independent(launch):
         return launch.run(), 1
     _share_memory(launch)
     tally = np.frombuffer(mmap.mmap(-1, 8 * processes), np.int64)
-    launch.tally = tally  # its sum tells whoever watches how far all are
+    launch.tally = tally  # The sum of the counts is the progress of all processes.
     bounds = [launch.count * n // processes for n in range(processes + 1)]
     children: list[tuple[int, int]] = []
     pieces: list[tuple[Result, bool]] = []
@@ -124,7 +124,7 @@ def run_launch(launch: PartialLaunch, processes: int) -> tuple[Result, int]:
 
 
 def _share_memory(launch: PartialLaunch) -> None:
-    """Move global allocations into anonymous shared mappings, which a fork keeps."""
+    """Move global allocations to anonymous shared mappings, which survive a fork."""
     for region in launch.memory.regions:
         if isinstance(region.data.base, mmap.mmap):
             continue
@@ -135,7 +135,7 @@ def _share_memory(launch: PartialLaunch) -> None:
 
 
 def _start(launch: PartialLaunch, first: int, last: int, tally: Any) -> tuple[int, int]:
-    """Fork a process for the clusters `first` to `last`; its id, and the pipe that its result comes through."""
+    """Fork a process for the clusters `first` to `last`; returns its id, and the pipe of its result."""
     receiver, sender = os.pipe()
     process = fork()
     if process:
@@ -160,7 +160,7 @@ def _start(launch: PartialLaunch, first: int, last: int, tally: Any) -> tuple[in
 def _finish(process: int, pipe: int) -> tuple[Result, bool]:
     with os.fdopen(pipe, "rb", closefd=False) as file:
         raw = file.read()
-    # The pickle comes from our own child.
+    # The pickle comes from a child of this process.
     found = (
         pickle.loads(raw[8:]) if len(raw) > 8 and len(raw) == 8 + struct.unpack("<Q", raw[:8])[0] else None
     )
@@ -180,7 +180,7 @@ def _end(process: int, pipe: int) -> None:
 
 
 def _join(pieces: list[tuple[Result, bool]]) -> Result:
-    """One result in the clusters' order; what comes behind a range that was ended does not count."""
+    """One result in cluster order; ranges after one that was ended early do not count."""
     findings = Findings()
     stats: Counters | None = None
     output = ""

@@ -1,4 +1,4 @@
-"""A simulated GPU that runs the final PTX. `load(ptx).launch(entry, grid, block, args)` is the way in."""
+"""A simulated GPU that runs the final PTX. The entry point is `load(ptx).launch(entry, grid, block, args)`."""
 
 from tessera_tools.sim.dependents import unfinished
 from tessera_tools.sim.findings import Finding, Findings

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import BASE, REMOTE_SHIFT, WINDOWS, compact
-from tessera_tools.sim.warp import Mask, mask_of
 
 if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cta
@@ -29,7 +29,7 @@ _BY_WINDOW = np.uint64(40)
 
 
 def memory_of(warp: Warp, space: str) -> Any:
-    """The object with `load` and `store` for a space other than generic and shared::cluster."""
+    """The object that implements `load` and `store` for a space other than generic and shared::cluster."""
     if space == "global":
         return warp.cta.cluster.launch.memory
     if space in ("shared", "shared::cta"):
@@ -61,7 +61,7 @@ def _generic(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
         part = mask_of((windows == window) & mask.array)
         space = WINDOWS.get(int(window))
         if space is None or space == "global":
-            # An address in no window is refused there, with its nearest allocation.
+            # An address in no window is reported as a global access, with its nearest allocation.
             result.append((warp.cta.cluster.launch.memory, part, addresses))
         elif space == "shared":
             result += _cluster(warp, part, addresses & _WINDOW)
@@ -95,10 +95,10 @@ def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
 
 
 def check_remote(warp: Warp, mask: Mask, cta: Cta, *, arrives: bool = False) -> None:
-    """Distributed shared memory may be used from when its CTA has started until it has exited.
+    """Check that the CTA that owns distributed shared memory is running: it has started and has not exited.
 
-    With `arrives`, the access is one at an mbarrier: after the exit, nobody sees what becomes of it.
-    (CUDA C++ Programming Guide, "Distributed Shared Memory": a cluster barrier sees to both.)
+    With `arrives`, the access is an arrive on an mbarrier, which has no observable effect after the CTA has exited.
+    (CUDA C++ Programming Guide, "Distributed Shared Memory": a cluster barrier ensures both.)
     """
     if cta is warp.cta:
         return
@@ -108,14 +108,13 @@ def check_remote(warp: Warp, mask: Mask, cta: Cta, *, arrives: bool = False) -> 
     if not started and clocks.known[warp.rank][first : first + len(cta.warps)].max() <= clocks.begin:
         warp.report(
             "race",
-            f"access to shared memory of CTA {cta.index}, which may not have started yet: use a cluster "
-            "barrier",
+            f"access to shared memory of CTA {cta.index}, which may not have started yet; use a cluster barrier",
             mask,
         )
     if cta.ended:
         warp.report(
             "race",
-            f"access to shared memory of CTA {cta.index}, which has exited: use a cluster barrier at the end",
+            f"access to shared memory of CTA {cta.index}, which has exited; use a cluster barrier at the end",
             mask,
             severity="warning" if arrives else "error",
             cause=("exited", arrives),
@@ -123,7 +122,7 @@ def check_remote(warp: Warp, mask: Mask, cta: Cta, *, arrives: bool = False) -> 
 
 
 def load(warp: Warp, mask: Mask, space: str, addresses: Array, width: int, strong: bool = False) -> Array:
-    """What the active lanes read, compact: shape [count] or, for 16 and 32 bytes, [count, width/8] of uint64.
+    """The values that the active lanes load, compact: shape [count]; for 16 and 32 bytes, [count, width/8] of uint64.
 
     `strong` accesses (volatile, relaxed, acquire, atomic) do not race with each other.
     """
@@ -140,7 +139,7 @@ def load(warp: Warp, mask: Mask, space: str, addresses: Array, width: int, stron
 def store(
     warp: Warp, mask: Mask, space: str, addresses: Array, width: int, values: Array, strong: bool = False
 ) -> None:
-    """Write the compact `values` of the active lanes."""
+    """Store the compact `values` of the active lanes."""
     found = parts(warp, mask, space, addresses)
     if len(found) == 1 and found[0][1] is mask:
         found[0][0].store(warp, mask, found[0][2], width, values, strong)

@@ -1,10 +1,11 @@
 """Asynchronous operations: in flight from their issue to the wait that requires them.
 
-    instruction ──Engine.issue(Operation)──▶ destination poisoned, sources guarded ──▶ land(): the bytes arrive
+    instruction ──Engine.issue(Operation)──▶ destination poisoned, sources guarded ──▶ finish(): the bytes are written
 
-In the mode `late` an operation lands only when somebody's wait requires it: `Engine.complete` (cp.async.wait_group,
-bulk wait_group: the waiting thread lands its own), or, for operations that signal an mbarrier, when every warp of
-the cluster stands still. In the mode `early` it lands when it is issued. Both must give the same answer.
+In the mode `late` an operation completes only when a wait requires it. `Engine.complete` (cp.async.wait_group,
+bulk wait_group) completes the operations of the waiting thread. An operation that signals an mbarrier completes when
+no warp of the cluster can run. In the mode `early` an operation completes when it is issued. Both modes must give
+the same result.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.memory import LANDING, POISON, READING, UNFENCED, UNINITIALIZED
+from tessera_tools.sim.memory import POISON, READING, UNFENCED, UNINITIALIZED, WRITING
 
 __all__ = ["Engine", "Operation"]
 
@@ -26,21 +27,21 @@ Array = np.ndarray[Any, Any]
 class Operation:
     """One copy in flight.
 
-    `land()` moves the bytes and signals whatever is to be signaled; it runs once. `writes` and `reads` are
-    (memory with a `state`, byte offsets as an index array or slice): the bytes that nobody else may touch.
+    `finish()` moves the bytes and signals the completion mechanism; it runs once. `writes` and `reads` are
+    (memory with a `state`, byte offsets as an index array or slice): the bytes that no other access may touch.
     `what` names the operation in reports (`cp.async at line 12`). `on_demand` is False for operations that only
-    `Engine.complete` may land. `wanted()` is True while somebody waits for just this operation: of those that may
-    land by themselves, these go first, so that one nobody waits for stays in flight. With `poison` off, the
-    destination keeps its content until then (a reduction). `report(kind, message)` reports at the instruction
-    that issued it.
+    `Engine.complete` may complete. `wanted()` is True while a thread waits for this operation: the engine completes
+    wanted operations first, so that an operation without a waiter stays in flight. With `poison` off, the destination
+    keeps its content until completion (a reduction). `report(kind, message)` reports at the instruction that issued
+    the operation.
     """
 
     what: str
-    land: Callable[[], None]
+    finish: Callable[[], None]
     writes: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
     reads: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
     on_demand: bool = True
-    landed: bool = False
+    completed: bool = False
     wanted: Callable[[], bool] | None = None
     poison: bool = True
     report: Callable[[str, str], None] | None = None
@@ -55,18 +56,18 @@ class Engine:
         self.pending: list[Operation] = []
 
     def issue(self, operation: Operation) -> Operation:
-        """Start an operation; in the mode `early` it lands at once."""
+        """Start an operation; in the mode `early` it completes immediately."""
         if self.early:
-            operation.landed = True
+            operation.completed = True
             for memory, where in operation.writes:
                 memory.state[where] &= ~np.uint8(UNINITIALIZED | UNFENCED)
-            operation.land()
+            operation.finish()
             return operation
         for memory, where in operation.writes:
             if operation.poison:
                 memory.data[where] = POISON
             memory.state[where] = (memory.state[where] & ~np.uint8(UNINITIALIZED | UNFENCED)) | np.uint8(
-                LANDING
+                WRITING
             )
         for memory, where in operation.reads:
             memory.state[where] |= np.uint8(READING)
@@ -74,41 +75,53 @@ class Engine:
         return operation
 
     def complete(self, operations: Iterable[Operation]) -> None:
-        """Land these now, in the order given; those that have landed already are left alone."""
+        """Complete these operations in the given order; skip those that are already complete."""
         for operation in list(operations):
-            if not operation.landed:
-                self._land(operation)
+            if not operation.completed:
+                self._complete(operation)
 
-    def land_one(self) -> bool:
-        """Land one operation that may land by itself, chosen at random; False if there is none."""
-        if self.land_wanted():
+    def complete_one(self) -> bool:
+        """Complete one operation that does not require `Engine.complete`, chosen at random; False if there is none."""
+        if self.complete_wanted():
             return True
         able = [operation for operation in self.pending if operation.on_demand]
         if not able:
             return False
-        self._land(able[int(self.random.integers(len(able)))])
+        self._complete(able[int(self.random.integers(len(able)))])
         return True
 
-    def land_wanted(self) -> bool:
-        """Land one operation that somebody waits for, chosen at random; False if there is none."""
+    def complete_wanted(self) -> bool:
+        """Complete one operation that a thread waits for, chosen at random; False if there is none."""
         able = [
             operation for operation in self.pending if operation.wanted is not None and operation.wanted()
         ]
         if not able:
             return False
-        self._land(able[int(self.random.integers(len(able)))])
+        self._complete(able[int(self.random.integers(len(able)))])
         return True
 
-    def _land(self, operation: Operation) -> None:
-        operation.landed = True
+    def _complete(self, operation: Operation) -> None:
+        operation.completed = True
         self.pending.remove(operation)
-        for ranges, flag in ((operation.writes, LANDING), (operation.reads, READING)):
+        for ranges, flag in ((operation.writes, WRITING), (operation.reads, READING)):
             for memory, where in ranges:
                 memory.state[where] &= ~np.uint8(flag)
-        # Another operation may still hold some of the same bytes.
+        # Another operation may still use some of the same bytes.
         for other in self.pending:
-            for memory, where in other.writes:
-                memory.state[where] |= np.uint8(LANDING)
-            for memory, where in other.reads:
-                memory.state[where] |= np.uint8(READING)
-        operation.land()
+            for ranges, flag in ((other.writes, WRITING), (other.reads, READING)):
+                for memory, where in ranges:
+                    if not _apart(operation, memory, where):
+                        memory.state[where] |= np.uint8(flag)
+        operation.finish()
+
+
+def _apart(operation: Operation, memory: Any, where: Any) -> bool:
+    """Whether the operation certainly uses none of the bytes."""
+    for other, places in (*operation.writes, *operation.reads):
+        if other is memory and not (
+            isinstance(where, slice)
+            and isinstance(places, slice)
+            and (where.stop <= places.start or places.stop <= where.start)
+        ):
+            return False
+    return True

@@ -1,4 +1,4 @@
-"""Functions that a driver supplies: vprintf, __assertfail, malloc, free.
+"""Functions that the driver provides: vprintf, __assertfail, malloc, free.
 
 Arguments and results are .param variables of the caller, in the thread's local memory.
 """
@@ -23,9 +23,9 @@ Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Any]
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONGEST = 1 << 16
 MOST_OUTPUT = 1 << 20
-"""Characters that a launch may print; a GPU keeps as many (CUDA C++ Programming Guide, "Formatted Output")."""
+"""Characters that a launch may print; a GPU has the same limit (CUDA C++ Programming Guide, "Formatted Output")."""
 HEAP_BYTES = 8 << 20
-"""Bytes that a launch may have from malloc at a time: the driver's default."""
+"""Bytes that a launch may have allocated by malloc at one time: the driver's default heap size."""
 
 
 def _argument(warp: Warp, lane: int, variable: Variable) -> int:
@@ -60,7 +60,7 @@ def _number(warp: Warp, lane: int, address: int, width: int) -> bytes:
 
 
 def _extent(text: str | None) -> str | None:
-    """A width or precision, of which the output's limit leaves no more than `MOST_OUTPUT`."""
+    """A width or precision, limited so that one conversion produces at most `MOST_OUTPUT` characters."""
     if text is None or len(text) < 7:
         return text
     sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
@@ -68,7 +68,7 @@ def _extent(text: str | None) -> str | None:
 
 
 def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
-    """C's printf, and how many arguments it took; they lie one after the other, aligned to their size."""
+    """C's printf, and the number of arguments it read. Arguments are contiguous, each aligned to its size."""
     at, taken = address, 0
 
     def take(width: int) -> bytes:
@@ -88,7 +88,7 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
             str(int.from_bytes(take(4), "little", signed=True)) if precision == "*" else precision
         )
         if precision is not None and precision.startswith("-"):
-            precision = None  # as if it were left out (C, 7.21.6.1)
+            precision = None  # A negative precision is treated as if it were omitted (C, 7.21.6.1).
         spec = f"%{flags}{width or ''}{'.' + precision if precision is not None else ''}"
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", take(8))
@@ -107,7 +107,7 @@ def _format(warp: Warp, lane: int, text: str, address: int) -> tuple[str, int]:
 
 
 def vprintf(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:
-    """vprintf(format, arguments): lane after lane; the text goes to the launch's output.
+    """vprintf(format, arguments), in lane order; appends the text to the launch's output.
 
     The result is the number of arguments (CUDA C++ Programming Guide, "Formatted Output").
     """
@@ -123,14 +123,12 @@ def _print(warp: Warp, line: str) -> None:
     printed = launch.state.get("printed", 0)
     if printed <= MOST_OUTPUT:
         printed += len(line)
-        launch.output.append(
-            line if printed <= MOST_OUTPUT else "[what is printed beyond 1 MiB is left out]\n"
-        )
+        launch.output.append(line if printed <= MOST_OUTPUT else "[output beyond 1 MiB is omitted]\n")
         launch.state["printed"] = printed
 
 
 def malloc(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:
-    """malloc(bytes): memory that nobody has written yet, aligned to 16 bytes; 0 where there is none left."""
+    """malloc(bytes): uninitialized memory, aligned to 16 bytes; 0 if the heap is exhausted."""
     launch = warp.cta.cluster.launch
     heap: dict[int, Buffer] = launch.state.setdefault("heap", {})
     for lane in map(int, mask.lanes):
@@ -145,7 +143,7 @@ def malloc(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Vari
 
 
 def free(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> None:
-    """free(address): gives back what malloc gave; nothing for 0."""
+    """free(address): releases memory that malloc returned; does nothing for 0."""
     launch = warp.cta.cluster.launch
     heap: dict[int, Buffer] = launch.state.setdefault("heap", {})
     for lane in map(int, mask.lanes):
@@ -160,7 +158,7 @@ def free(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variab
 
 
 def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> Any:
-    """__assertfail(message, file, line, function, char size): a finding, and the lanes end."""
+    """__assertfail(message, file, line, function, char size): reports a finding and exits the lanes."""
     lane = mask.first
     message, file, line, function = (_argument(warp, lane, argument) for argument in arguments[:4])
     place = f"{_text(warp, lane, file)}:{line}"
@@ -176,4 +174,4 @@ BUILTINS: dict[str, Builtin] = {
     "malloc": malloc,
     "free": free,
 }
-"""By name; a builtin returns what an instruction returns."""
+"""Builtins by name; each returns what an instruction returns."""

@@ -1,9 +1,9 @@
 """Copies of the async proxy in flight: into shared memory with an mbarrier, out of it with bulk groups.
 
-    copy_in ──▶ in flight ──▶ bytes land in shared memory, complete_tx on the mbarrier
+    copy_in ──▶ in flight ──▶ bytes are written to shared memory, complete_tx on the mbarrier
     copy_out ──▶ the source is read (wait_group.read) ──▶ the destination is written (wait_group)
 
-A copy out is two operations in flight, so that late mode keeps source and destination apart. Source: PTX ISA,
+A copy out consists of two operations, so that late mode completes the read and the write separately. Source: PTX ISA,
 "Asynchronous copy", "cp.async.bulk".
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from tessera_tools.sim.asynchronous import Operation
 from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
-from tessera_tools.sim.proxies import async_read, async_write, mark
+from tessera_tools.sim.proxies import async_read, async_write, mark, whole
 from tessera_tools.sim.races import clocks_of, describe, threads_of
 from tessera_tools.sim.warp import Mask, Warp
 
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 
 def reporter(warp: Warp, mask: Mask) -> Callable[[str, str], None]:
-    """A function that reports a finding at the instruction that runs now, whenever it is called."""
+    """A function that reports a finding at the current instruction, whenever it is called."""
     launch, pc = warp.cta.cluster.launch, warp.split.pc
     cta, thread = warp.cta.index, warp.cta.thread(32 * warp.index + mask.first)
 
@@ -56,20 +56,20 @@ def copy_in(
 ) -> None:
     """Start a copy into the bytes `where` of the shared memory of `cta`; `amount` bytes complete on `barrier`.
 
-    `fetch()` gives the bytes when they land. `source` is what stays in use meanwhile (memory, offsets). With
-    `combine(old, new)` it is a reduction.
+    `fetch()` returns the bytes at completion. `source` is the memory that the copy reads until then (memory,
+    offsets). With `combine(old, new)` the copy is a reduction.
     """
     cluster, pc = warp.cta.cluster, warp.split.pc
-    shared = cta.shared
-    async_write(warp, mask, shared, where, what, reduces=combine is not None)
+    shared, every = cta.shared, whole(where)
+    async_write(warp, mask, shared, every, what, reduces=combine is not None)
     if source is not None:
         async_read(warp, mask, *source, what)
 
-    def land() -> None:
+    def finish() -> None:
         record, seen = cluster.clocks.act(barrier.agent, pc)
         content = fetch()
         shared.data[where] = combine(shared.data[where], content) if combine is not None else content
-        mark(warp, shared, where, record, write=True)
+        mark(warp, shared, every, record, write=True)
         if source is not None:
             mark(warp, *source, record, write=False)
         barrier.complete(amount, seen)
@@ -77,8 +77,8 @@ def copy_in(
     cluster.engine.issue(
         Operation(
             what,
-            land,
-            writes=[(shared, where)],
+            finish,
+            writes=[(shared, every)],
             reads=[source] if source is not None else [],
             wanted=lambda: barrier.waiting > 0,
             poison=combine is None,
@@ -89,7 +89,7 @@ def copy_in(
 
 @dataclass(slots=True, eq=False)
 class Out:
-    """A copy out of shared memory: its two halves, and what a thread must acquire to come after each."""
+    """A copy out of shared memory: its read, its write, and what a thread must acquire to be ordered after each."""
 
     read: Operation
     write: Operation
@@ -98,7 +98,7 @@ class Out:
 
 @dataclass(slots=True)
 class Groups:
-    """The bulk async-groups of one thread: those committed, oldest first, and the one that is open."""
+    """The bulk async-groups of one thread: the committed groups, oldest first, and the open group."""
 
     committed: list[list[Out]] = field(default_factory=list[list[Out]])
     open: list[Out] = field(default_factory=list[Out])
@@ -124,14 +124,15 @@ def copy_out(
 ) -> None:
     """Start a copy from shared memory to a global allocation; it joins the lane's open group.
 
-    `source` and `target` are (memory, byte offsets); `pick` selects the bytes of the source, in order, that go to
+    `source` and `target` are (memory, byte offsets); `pick` selects the source bytes, in order, that are copied to
     the target (those inside the tensor). With `combine(old, new)` it is a reduction.
     """
     cluster, pc = warp.cta.cluster, warp.split.pc
     shared, taken = source
     region, given = target
     region.flags()
-    async_read(warp, mask, shared, taken, what)
+    every = whole(taken)
+    async_read(warp, mask, shared, every, what)
     if combine is None:
         async_write(warp, mask, region, given, what)
     agent = warp.state.get("bulk agent")
@@ -144,7 +145,7 @@ def copy_out(
         content = shared.data[taken].reshape(-1)
         held.append(content[pick] if pick is not None else content.copy())
         record, seen = cluster.clocks.act(agent, pc)
-        mark(warp, shared, taken, record, write=False)
+        mark(warp, shared, every, record, write=False)
         out.seen.append(seen)
 
     def write() -> None:
@@ -158,7 +159,7 @@ def copy_out(
 
     report = reporter(warp, mask)
     out = Out(
-        Operation(what, read, reads=[(shared, taken)], report=report),
+        Operation(what, read, reads=[(shared, every)], report=report),
         Operation(what, write, writes=[(region, given)] if combine is None else [], report=report),
     )
     cluster.engine.issue(out.read)
@@ -167,7 +168,7 @@ def copy_out(
 
 
 def _end_of_cta(cta: Cta) -> None:
-    """Shared memory ends with its CTA: nothing in flight may need it, nor another CTA have just used it."""
+    """Report accesses that outlive the CTA's shared memory: operations in flight, and unordered ones of other CTAs."""
     cluster = cta.cluster
     for operation in cluster.engine.pending:
         held = any(memory is cta.shared for memory, _ in operation.reads)
@@ -191,7 +192,7 @@ def _end_of_cta(cta: Cta) -> None:
             first = np.flatnonzero(late)
             places = [offset for rank, offset in cluster.state.get("mbarrier", {}) if rank == cta.rank]
             barriers = {(offset + byte) // history.grain for offset in places for byte in range(8)}
-            # An arrive at an object that nobody waits for any more: PTX forbids it, and it does no harm in practice.
+            # An arrive on an object without waiters is undefined in PTX, but harmless in practice.
             data = [index for index in first if index not in barriers]
             at = int((data or first)[0])
             warp = cta.warps[0]
@@ -199,7 +200,7 @@ def _end_of_cta(cta: Cta) -> None:
             warp.report(
                 "race",
                 f"the threads of CTA {cta.index} exited, and nothing orders a {done} of "
-                f"{cta.shared.place(at * history.grain)} by another CTA before that: end with a cluster barrier",
+                f"{cta.shared.place(at * history.grain)} by another CTA before that: use a cluster barrier at the end",
                 None,
                 describe(warp, int(records[at]))[0],
                 severity="error" if data else "warning",

@@ -1,6 +1,6 @@
-"""Counters of a launch (`stats=True`): what ran, and what the memory system had to do for it.
+"""Counters of a launch (`stats=True`): executed instructions, and the memory transactions that they caused.
 
-Instruction families add to them where `warp.stats` is not None; by PTX line where that helps the reader.
+Instruction families update them if `warp.stats` is not None. Some counters are kept per PTX line.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Counters:
     instructions: Counter[str] = field(default_factory=Counter[str])
     """By opcode."""
     bytes: Counter[str] = field(default_factory=Counter[str])
-    """By what moved them: `ld.global`, `cp.async`, …"""
+    """By the instruction that moved them: `ld.global`, `cp.async`, …"""
     wavefronts: Counter[int] = field(default_factory=Counter[int])
     """Shared-memory wavefronts by PTX line."""
     ideal_wavefronts: Counter[int] = field(default_factory=Counter[int])
-    """What they would be without bank conflicts."""
+    """The wavefronts without bank conflicts."""
     sectors: Counter[int] = field(default_factory=Counter[int])
     """32-byte sectors of global memory by PTX line."""
     used: Counter[int] = field(default_factory=Counter[int])
-    """Bytes of global memory that a request's lanes ask for, each byte once, by PTX line."""
+    """Bytes of global memory that a request's lanes access, each byte once, by PTX line."""
     requests: Counter[int] = field(default_factory=Counter[int])
     """Global memory requests by PTX line."""
     waits: Counter[str] = field(default_factory=Counter[str])
-    """Times that a warp had to stand still, by kind of wait."""
+    """Times that a warp stalled, by kind of wait."""
     flops: Counter[str] = field(default_factory=Counter[str])
     """Floating-point operations by unit: `fma`, `mma.sync`, `wgmma`."""
 
@@ -50,14 +50,14 @@ class Counters:
     def global_access(self, line: int, addresses: Array, width: int) -> None:
         self.sectors[line] += sectors(addresses, width)
         self.requests[line] += 1
-        self.used[line] += len(np.unique(addresses)) * width  # every access lies at a multiple of its width
+        self.used[line] += len(np.unique(addresses)) * width  # Every access is aligned to its width.
 
 
 def wavefronts(addresses: Array, width: int) -> tuple[int, int]:
-    """Wavefronts of a shared-memory request, and the least that its bytes need.
+    """Wavefronts of a shared-memory request, and the minimum for its bytes.
 
-    Lanes with 8 bytes go by halves of a warp, with 16 by quarters; in each, words of one bank that differ in
-    address take one wavefront each.
+    Accesses of 8 bytes are processed per half-warp, accesses of 16 bytes per quarter-warp. In each part, words of the
+    same bank with different addresses take one wavefront each.
     """
     lanes = 32 * 4 // max(width, 4)
     total = ideal = 0
@@ -70,7 +70,7 @@ def wavefronts(addresses: Array, width: int) -> tuple[int, int]:
 
 
 def sectors(addresses: Array, width: int) -> int:
-    """32-byte sectors that the lanes touch."""
+    """32-byte sectors that the lanes access."""
     first = addresses >> _SECTOR
     last = (addresses + np.uint64(width - 1)) >> _SECTOR
     return len(np.unique(np.concatenate([first, last])))

@@ -16,11 +16,11 @@ from tessera_tools.sim.types import TYPES, Type
 __all__ = ["Declarations"]
 
 _MOST_BYTES = {"local": 512 << 10, "shared": 1 << 20, "const": 1 << 26, "global": 1 << 32}
-"""Bytes of one variable. Local memory: what a thread has; otherwise far above what a GPU has, or what fits here."""
+"""Maximum bytes of one variable. Local memory: the limit of a thread; otherwise far above the memory of a GPU."""
 
 
 class Declarations:
-    """The part of the builder that declares names in scopes; `program` is what is being built."""
+    """The part of the builder that declares names in scopes; `program` is the program under construction."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -29,7 +29,7 @@ class Declarations:
         return error(Position(self.program.file, token.line or 0, token.column or 0), message, *notes)
 
     def number(self, token: Token, text: str | None = None) -> int:
-        """The integer that a token, or its part `text`, spells."""
+        """The integer value of a token, or of its part `text`."""
         try:
             return number(token if text is None else text)
         except OperandError as failure:
@@ -67,7 +67,7 @@ class Declarations:
             scope.registers[name] = RegisterDeclaration(name, type, self.new_slots(type, 1))
 
     def parameters(self, tree: Any, function: Function, into: list[Variable]) -> None:
-        """The parameters or results of a function. An entry's get their offset in the parameter block."""
+        """The parameters or results of a function. An entry's parameters get their offset in the parameter block."""
         for child in tree.children:
             if child is None:
                 continue
@@ -180,7 +180,7 @@ class Declarations:
         return flat
 
     def offset(self, token: Token | None) -> int:
-        """`+ 16` behind a symbol."""
+        """`+ 16` after a symbol."""
         if token is None:
             return 0
         value = self.number(token, token[1:].strip())

@@ -1,10 +1,10 @@
-"""From instructions to closures: what a decoder of an instruction family is given, and how families register.
+"""Decoding of instructions into closures: the context of a decoder, and the registration of instruction families.
 
     @instruction("add")
     def add(ctx: Context) -> Execute: …          called once per instruction, at load time
     execute(warp, mask) -> None | int | …        called each time a warp runs it
 
-`ctx` reads modifiers (all must be taken, or the instruction is refused) and turns operands into *ports*: indices
+`ctx` reads modifiers (an instruction with an unread modifier is rejected) and maps operands to *ports*: indices
 of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addresses and special registers.
 """
 
@@ -45,6 +45,7 @@ __all__ = [
     "Execute",
     "Lanes",
     "Ports",
+    "Together",
     "after_decoding",
     "decode_all",
     "instruction",
@@ -53,7 +54,7 @@ __all__ = [
 
 Execute = Callable[[Warp, Mask], Any]
 Together = Callable[[Any, Any], Any]
-"""As Execute, of a Gang and its Lanes."""
+"""Like Execute, for a Gang and its Lanes."""
 Binder = Callable[[Warp], Any]
 Decoder = Callable[["Context"], Execute]
 
@@ -63,7 +64,7 @@ _DECODERS: dict[str, Decoder] = {}
 def instruction(*names: str) -> Callable[[Decoder], Decoder]:
     """Register the decoder of the instructions `names`: an opcode, or opcode and modifiers (`cp.async.bulk`).
 
-    The longest name that an instruction begins with wins; the modifiers in the name count as taken.
+    The longest matching prefix wins; the modifiers in the name count as taken.
     """
 
     def register(decoder: Decoder) -> Decoder:
@@ -80,17 +81,21 @@ _LANEWISE: WeakSet[Execute] = WeakSet()
 
 
 def lanewise(execute: Execute) -> Execute:
-    """Mark an instruction that computes registers from registers, lane by lane, for rows of any length."""
+    """Mark an instruction that reads and writes only registers, lane by lane, for rows of any length."""
     _LANEWISE.add(execute)
     return execute
 
 
-Check = Callable[[Program, Function, list[Any]], None]
+Check = Callable[[Program, Function, list[Any], list[Any]], None]
 _AFTER: list[Check] = []
 
 
 def after_decoding(check: Check) -> Check:
-    """Register a function that sees each function's code once it is decoded, and may wrap its closures."""
+    """Register a function that sees each function's code after it is decoded, and may wrap its closures.
+
+    It receives the closures of all instructions decoded so far, for one warp and for several warps. A function
+    that wraps one of them must wrap the other too.
+    """
     _AFTER.append(check)
     return check
 
@@ -104,20 +109,20 @@ def _load_families() -> None:
 
 
 class Ports:
-    """The rows that one function's instructions use: how to make each for a warp, without doubles."""
+    """The rows that one function's instructions use, without duplicates: how to create each row for a warp."""
 
     def __init__(self, base: int = 0) -> None:
         self.base = base
-        """The number of the first port: they are numbered through the whole module."""
+        """The number of the first port. Ports are numbered through the whole module."""
         self.binders: list[Binder] = []
         self.keys: list[tuple[Any, ...]] = []
-        """What each port is: its kind, then what tells it from others of that kind."""
+        """The key of each port: its kind, then what distinguishes it from other ports of that kind."""
         self.used: set[int] = set()
-        """The ports asked for since somebody emptied this set."""
+        """The ports requested since this set was last cleared."""
         self._known: dict[Any, int] = {}
 
     def add(self, key: Any, binder: Binder) -> int:
-        """The port of `key`, made by `binder` when a warp starts. Equal keys share a port."""
+        """The port of `key`, created by `binder` when a warp starts. Equal keys share a port."""
         port = self._known.get(key)
         if port is None:
             port = self._known[key] = self.base + len(self.binders)
@@ -141,7 +146,7 @@ def _register_row(bits: int, slot: int, dtype: Any) -> Binder:
 
 
 class Context:
-    """One instruction on its way to a closure."""
+    """One instruction while it is decoded to a closure."""
 
     def __init__(self, module: Module, function: Function, ports: Ports) -> None:
         self.module = module
@@ -155,24 +160,25 @@ class Context:
         self._needed: Callable[[Warp], int] | None = None
         self.divides = False
         self.together: Together | None = None
-        """The instruction for several warps at once (sim/gang.py), if it can be; a decoder may set its own.
+        """The instruction for several warps at once (sim/gang.py), if it supports that; a decoder may set its own.
 
-        It gives None to go on, the index of the next instruction, or NotImplemented: warp by warp this time.
+        It returns None to continue; the index of the next instruction if it has run everything before that index;
+        ~index to jump to that index; or NotImplemented to run the instruction warp by warp this time.
         """
         self.state: dict[str, Any] = {}
-        """What instruction families keep while the function is decoded, by family name."""
+        """State of instruction families while the function is decoded, by family name."""
 
     # -- modifiers
 
     def flag(self, name: str) -> bool:
-        """Take the modifier `name` if it is there."""
+        """Take the modifier `name` if present."""
         if name in self._left:
             self._left.remove(name)
             return True
         return False
 
     def choose(self, *names: str, default: str | None = None) -> str:
-        """Take the first modifier that is one of `names`; without one, `default`, or an error."""
+        """Take the first modifier in `names`; if there is none, return `default`, or raise an error."""
         for modifier in self._left:
             if modifier in names:
                 self._left.remove(modifier)
@@ -182,7 +188,7 @@ class Context:
         return default
 
     def type(self, *allowed: str) -> Type:
-        """Take the next modifier that is a type; one of `allowed`, if any are named."""
+        """Take the next modifier that is a type; it must be in `allowed`, if given."""
         for modifier in self._left:
             if modifier in TYPES:
                 self._left.remove(modifier)
@@ -196,13 +202,13 @@ class Context:
         return [self.type(*allowed) for _ in range(count)]
 
     def remaining(self) -> tuple[str, ...]:
-        """The modifiers not taken yet, in order."""
+        """The remaining modifiers, in order."""
         return tuple(self._left)
 
     # -- operands
 
     def operands(self, *counts: int) -> tuple[Operand, ...]:
-        """The operands; their number must be one of `counts`, if any are named."""
+        """The operands; their number must be in `counts`, if given."""
         found = self.inst.operands
         if counts and len(found) not in counts:
             raise self.error(f"has {len(found)} operands; expected {' or '.join(map(str, counts))}")
@@ -211,7 +217,7 @@ class Context:
     def read(self, operand: Operand, type: Type) -> int:
         """The port of a source: a register, immediate, special register or symbol's address, seen as `type`.
 
-        A register wider than the type is read at its low end. Raises for a narrower one.
+        For a register wider than the type, the low bits are read. Raises for a narrower one.
         """
         if isinstance(operand, Immediate):
             return self.constant(self._literal(operand, type), type)
@@ -231,7 +237,7 @@ class Context:
         return self._symbol(operand, type)
 
     def reads(self, operand: Operand, type: Type) -> list[int]:
-        """The ports of a vector's elements; of a lone operand, a list of one."""
+        """The ports of a vector's elements; for a scalar operand, a list of one."""
         elements = operand.elements if isinstance(operand, Vector) else (operand,)
         return [self.read(element, type) for element in elements]
 
@@ -244,9 +250,9 @@ class Context:
         return self.read(Name(operand.name), TYPES["pred"]), operand.negated
 
     def write(self, operand: Operand, type: Type) -> int:
-        """The port of a destination register as `type`; `_` gives a row that nobody reads.
+        """The port of a destination register as `type`; `_` returns a row that is never read.
 
-        A wider register gives its whole row, signed if the type is, so that `np.copyto(…, casting="unsafe")`
+        For a wider register, the port is its whole row, signed if the type is, so that `np.copyto(…, casting="unsafe")`
         extends the value as PTX does (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
         """
         if not isinstance(operand, Name):
@@ -267,11 +273,11 @@ class Context:
         return [self.write(element, type) for element in elements]
 
     def pair(self, operand: Operand) -> tuple[Operand, Operand | None]:
-        """`p|q` as two operands; a lone one with None."""
+        """`p|q` as two operands; for a single operand, the second is None."""
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 
     def scratch(self, type: Type) -> int:
-        """The port of a row of one's own, for intermediate values or `_`."""
+        """The port of a private row, for intermediate values or `_`."""
         shape = (32, 2) if type.bits == 128 else 32
         return self.ports.add(("scratch", type.name, self.pc), lambda warp: np.zeros(shape, type.dtype))
 
@@ -311,11 +317,11 @@ class Context:
         return lambda warp: (warp.ports[port] + small).astype(np.uint64)
 
     def variable(self, name: str) -> Variable | None:
-        """The variable that `name` means at this instruction."""
+        """The variable that `name` refers to at this instruction."""
         return self.inst.scope.variable(name)
 
     def space_of(self, operand: Operand, space: str) -> str:
-        """The memory that `space` means for this address: a device function's .param is in local memory."""
+        """The memory of `space` for this address: a device function's .param is in local memory."""
         if space in ("param", "param::entry", "param::func"):
             if isinstance(operand, Address) and isinstance(operand.base, Name):
                 variable = self.variable(operand.base.name)
@@ -400,24 +406,24 @@ class Context:
         return found
 
     def aligned(self) -> None:
-        """All live lanes of the warp must run this instruction together; if they cannot, that is a finding."""
+        """All live lanes of the warp must run this instruction together; otherwise it reports a finding."""
         self._needed = lambda warp: warp.live
 
     def collective(self, port: int) -> None:
         """The lanes in the member mask (a u32 port) must run this instruction together (the `.sync` forms)."""
 
         def needed(warp: Warp) -> int:
-            # Groups of a warp may come together, each with its own mask.
+            # Several groups of a warp may arrive together, each with its own mask.
             return int(np.bitwise_or.reduce(warp.ports[port][warp.split.mask.array]))
 
         self._needed = needed
 
     def blocks(self) -> None:
-        """This instruction may return a Wait, or move the warp's splits."""
+        """This instruction may return a Wait, or change the warp's splits."""
         self.divides = True
 
     def error(self, message: str) -> DiagnosticError:
-        """An error at this instruction; the message goes on after its name."""
+        """An error at this instruction; the message continues after the instruction's name."""
         inst = self.inst
         return error(Position(self.program.file, inst.line, inst.column), f"'{inst.name}' {message}")
 
@@ -447,7 +453,7 @@ class Context:
         if not self._of_lanes():
             self.together = None
         if self._left:
-            raise self.error(f"has the modifier '.{self._left[0]}', which '{name}' does not know here")
+            raise self.error(f"has the modifier '.{self._left[0]}', which '{name}' does not support here")
         if self._needed is not None:
             execute = _together(execute, self._needed)
             self.divides = True
@@ -459,7 +465,7 @@ class Context:
         return execute
 
     def _of_lanes(self) -> bool:
-        """Whether the instruction uses only rows that a gang has, too: no scratch rows, no 128 bits."""
+        """Whether the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
         keys = (self.ports.keys[port - self.ports.base] for port in self.ports.used)
         return all(
             key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)
@@ -502,7 +508,7 @@ def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
 
 
 def _guarded_together(execute: Together, port: int, negated: bool) -> Together:
-    """As `_guarded`, for the lanes of several warps."""
+    """Like `_guarded`, for the lanes of several warps."""
 
     def run(warp: Any, mask: Any) -> Any:
         chosen = warp.ports[port] ^ negated
@@ -526,7 +532,7 @@ class Lanes:
 
 
 def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
-    """As `_guarded`, for instructions that may block: the lanes that skip it become a split of their own."""
+    """Like `_guarded`, for instructions that may block: the lanes that skip the instruction become a separate split."""
     from tessera_tools.sim.warp import CHANGED, Split
 
     def run(warp: Warp, mask: Mask) -> Any:
@@ -553,7 +559,7 @@ def decode_all(
 ) -> tuple[list[Execute], list[Together | None], dict[str, Ports]]:
     """The closures of every instruction, those for several warps at once, and each function's ports.
 
-    Raises for the first bad instruction.
+    Raises for the first invalid instruction.
     """
     _load_families()
     count = len(module.program.instructions)
@@ -567,11 +573,7 @@ def decode_all(
         for pc in range(function.start, function.end):
             code[pc] = context.decode(module.program.instructions[pc], pc)
             together[pc] = context.together
-        before = code[function.start : function.end]
         for check in _AFTER:
-            check(module.program, function, code)
-        for pc, execute in enumerate(before, function.start):
-            if code[pc] is not execute:  # somebody watches it
-                together[pc] = None
+            check(module.program, function, code, together)
         base += len(own.binders)
     return code, together, ports

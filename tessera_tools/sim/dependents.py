@@ -1,4 +1,4 @@
-"""Programmatic dependent launch: a kernel that starts while the one before it still runs.
+"""Programmatic dependent launch: a kernel that starts while the preceding kernel still runs.
 
     with sim.unfinished(buffer): module.launch(…)      reads of `buffer` before griddepcontrol.wait are findings
 
@@ -19,7 +19,7 @@ __all__ = ["unfinished"]
 
 @contextmanager
 def unfinished(*buffers: Buffer) -> Iterator[None]:
-    """Launches inside depend on a kernel that may still write these buffers when they start."""
+    """Launches inside the context depend on a kernel that may still write these buffers when they start."""
     for buffer in buffers:
         state = buffer.flags()
         state[: buffer.size] |= np.uint8(EARLIER)

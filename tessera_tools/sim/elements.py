@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element type. `bits` is what an element takes in a register; `values` maps patterns to float64."""
+    """One element type. `bits` is its size in a register; `values` maps patterns to float64."""
 
     name: str
     bits: int
@@ -30,12 +30,12 @@ class Element:
 
     @property
     def packed(self) -> int:
-        """Elements in a 32-bit register (1 for f64, which has registers of its own)."""
+        """Elements in a 32-bit register (1 for f64, which uses 64-bit registers)."""
         return max(1, 32 // self.bits)
 
 
 def split(raw: Array, bits: int) -> Array:
-    """A contiguous unsigned array, seen as patterns of `bits` bits, low ones first: the last axis grows."""
+    """A contiguous unsigned array as patterns of `bits` bits, low bits first; the last axis grows."""
     if bits >= 8:
         return raw.view(f"<u{bits // 8}")
     octets = raw.view(np.uint8)
@@ -48,7 +48,7 @@ def split(raw: Array, bits: int) -> Array:
 
 
 def _float(name: str, *, shift: int = 0) -> Callable[[Array], Array]:
-    """`shift`: padding bits below the pattern."""
+    """`shift`: number of padding bits below the pattern."""
     source = FORMATS[name]
     if shift:
         return lambda patterns: decode(patterns >> np.uint8(shift), source)
@@ -73,7 +73,7 @@ def _table() -> dict[str, Element]:
         Element("e5m2", 8, _float("e5m2")),
         Element("e3m2", 8, _float("e3m2")),
         Element("e2m3", 8, _float("e2m3")),
-        # mma takes e2m1 in the middle of a byte, two padding bits on each side.
+        # mma reads e2m1 from the middle of a byte, with two padding bits on each side.
         Element("e2m1", 8, _float("e2m1", shift=2)),
     ]
     return {element.name: element for element in found}

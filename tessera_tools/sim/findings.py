@@ -1,8 +1,8 @@
-"""What the simulator reports: one finding per cause, with the PTX lines where it shows and how often it was seen.
+"""Findings of the simulator: one per cause, with the PTX lines where it occurs and the number of occurrences.
 
 warp.report("out-of-bounds", "…", lanes) ──▶ Findings.add ──▶ Finding ──▶ text, JSON
 
-An `error` is wrong on hardware. A `warning` is not promised by PTX, but widely used programs rely on it.
+An `error` is incorrect on hardware. A `warning` is behavior that PTX does not guarantee but common programs rely on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["KINDS", "POLICIES", "SEVERITIES", "Finding", "Findings", "as_dict"]
 
 SEVERITIES = ("error", "warning")
 POLICIES = ("errors", "warnings", "strict")
-"""What to report: errors alone; warnings as well, which do not fail a run; or warnings that count as errors."""
+"""Which findings to report: errors only; errors and warnings, which do not fail a run; or warnings as errors."""
 
 KINDS = (
     "out-of-bounds",
@@ -41,12 +41,12 @@ operands the PTX ISA leaves undefined."""
 
 
 _LINES = 8
-"""PTX lines that the text of a finding names besides the first."""
+"""Maximum number of additional PTX lines in the text of a finding."""
 
 
 @dataclass(slots=True)
 class Finding:
-    """One thing that is wrong. `line` is the PTX line; `cta` and `thread` are x, y, z of the first who saw it."""
+    """One defect. `line` is the PTX line; `cta` and `thread` are the x, y, z of the first thread that showed it."""
 
     kind: str
     message: str
@@ -63,18 +63,18 @@ class Finding:
     callers: list[str] = field(default_factory=list[str])
     """The calls through which the instruction was inlined, innermost first, as `file:line:column`."""
     lines: list[int] = field(default_factory=list[int])
-    """Other PTX lines at which the same cause was found."""
+    """Other PTX lines with the same cause."""
     cause: Hashable = None
-    """Findings of the same kind and cause are one. None: the place in the source, or without one the PTX line."""
+    """Findings of the same kind and cause are merged. None: the source location, or else the PTX line."""
 
     def text(self, file: str = "") -> str:
-        """`file:line: severity: kind: message`, then where in the source, who, and the notes."""
+        """`file:line: severity: kind: message`, then the source location, the thread, and the notes."""
         lines = [f"{file or '<ptx>'}:{self.line}: {self.severity}: {self.kind}: {self.message}"]
         lines.append(
             f"  instruction: {self.instruction}" + (f"  at {self.location}" if self.location else "")
         )
         lines += [f"    inlined at {caller}" for caller in self.callers]
-        times = f", seen {self.count} times" if self.count > 1 else ""
+        times = f", {self.count} occurrences" if self.count > 1 else ""
         lines.append(f"  CTA {self.cta} thread {self.thread}{times}")
         if self.lines:
             more = f" and {len(self.lines) - _LINES} more" if len(self.lines) > _LINES else ""
@@ -83,20 +83,20 @@ class Finding:
         return "\n".join(lines) + "\n"
 
     def key(self) -> Hashable:
-        """What makes two findings one."""
+        """The key by which findings are merged."""
         place = (self.location, *self.callers) if self.location else self.line
         return self.kind, self.severity, self.entry, place if self.cause is None else self.cause
 
 
 def as_dict(finding: Finding) -> dict[str, Any]:
-    """The finding as JSON has it."""
+    """The finding as a JSON object."""
     found = asdict(finding)
     del found["cause"]
     return found
 
 
 class Findings:
-    """The findings of a launch, those of one cause counted once."""
+    """The findings of a launch, merged by cause."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Finding] = {}
@@ -114,11 +114,11 @@ class Findings:
         return {finding.kind for finding in self}
 
     def of(self, severity: str) -> list[Finding]:
-        """The findings of a severity."""
+        """The findings of one severity."""
         return [finding for finding in self if finding.severity == severity]
 
     def under(self, policy: str) -> Findings:
-        """Those that the policy reports, with the severities that it gives them."""
+        """The findings that the policy reports, with the severities that it assigns."""
         found = Findings()
         for finding in self:
             if policy == "strict":
@@ -128,7 +128,7 @@ class Findings:
         return found
 
     def summary(self, others: int = 0) -> str:
-        """How many there are, in words; `others` are further errors."""
+        """The number of findings as text; `others` is the number of further errors."""
         errors, warnings = len(self.of("error")) + others, len(self.of("warning"))
         parts = [
             f"{n} {word}{'s' if n != 1 else ''}"
@@ -138,7 +138,7 @@ class Findings:
         return " and ".join(parts) or "no findings"
 
     def add(self, finding: Finding) -> None:
-        """Keep the finding, or count it if one of the same cause is there."""
+        """Add the finding, or count it if a finding of the same cause exists."""
         if finding.kind not in KINDS:
             raise ValueError(f"unknown kind of finding '{finding.kind}'; expected one of {', '.join(KINDS)}")
         if finding.severity not in SEVERITIES:

@@ -1,6 +1,6 @@
 """Which lane holds which element of a matrix, instruction by instruction, as index arrays.
 
-The figures of the PTX ISA ("Matrix Fragments for mma.…") all come from one: a group of four lanes holds a row.
+All figures of the PTX ISA ("Matrix Fragments for mma.…") follow one pattern: a group of four lanes holds a row.
 
     row 0   lane 0  lane 1  lane 2  lane 3     each lane: one register of neighboring elements
     row 1   lane 4  lane 5  lane 6  lane 7
@@ -37,9 +37,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Fragment:
-    """A matrix over the registers of 32 lanes: `shape` is (rows, columns), before it (m8n8k4) the matrices.
+    """A matrix distributed over the registers of 32 lanes.
 
-    `scatter` has shape [registers, 32, elements per register] and holds flat places in the matrix.
+    `shape` is (rows, columns), preceded for m8n8k4 by the number of matrices. `scatter` has shape [registers, 32,
+    elements per register] and holds linear indices into the matrix.
     """
 
     shape: tuple[int, ...]
@@ -51,7 +52,7 @@ class Fragment:
 
     @property
     def gather(self) -> Array:
-        """For each element of the matrix, its place in the flat registers (register, lane, element)."""
+        """For each element of the matrix, its linear index in the registers (register, lane, element)."""
         places = np.empty(int(np.prod(self.shape)), np.intp)
         places[self.scatter.reshape(-1)[::-1]] = np.arange(self.scatter.size)[::-1]
         return places.reshape(self.shape)
@@ -63,7 +64,7 @@ def _fragment(
     packed: int,
     where: Callable[[Array, Array, Array], tuple[Any, Any]],
 ) -> Fragment:
-    """`where(lane, register, element)` gives row and column, for arrays of each."""
+    """`where(lane, register, element)` returns row and column, for arrays of each."""
     register, lane, element = np.ogrid[:registers, :32, :packed]
     row, col = where(lane, register, element)
     return Fragment(shape, np.broadcast_to(row * shape[1] + col, (registers, 32, packed)).astype(np.intp))
@@ -73,7 +74,7 @@ def _fragment(
 def mma_a(m: int, k: int, packed: int) -> Fragment:
     """A of mma.mM n8 kK, M × K, `packed` elements to a register.
 
-    Registers alternate between rows groupID and groupID + 8 where M is 16, then go on along K.
+    Registers alternate between rows groupID and groupID + 8 if M is 16, then advance along K.
     """
     halves = m // 8
 
@@ -151,7 +152,7 @@ def quad_pair_b(*, by_rows: bool) -> Fragment:
 
 @cache
 def quad_pair_accumulator(packed: int) -> Fragment:
-    """C and D of mma.m8n8k4 with f16: `packed` is 2 for f16, 1 for f32, which is laid out otherwise."""
+    """C and D of mma.m8n8k4 with f16: `packed` is 2 for f16, 1 for f32, which has a different layout."""
     if packed == 2:
         return _quad_pairs((8, 8), 4, 2, lambda lane, i, _: ((lane & 3) + 4 * (lane >> 4), i))
     return _quad_pairs(
@@ -164,9 +165,9 @@ def quad_pair_accumulator(packed: int) -> Fragment:
 
 @cache
 def spread(rows: int, columns: int, registers: int, packed: int) -> Fragment:
-    """A wmma fragment, whose layout PTX leaves open: each lane holds a run of the matrix in row-major order.
+    """A wmma fragment, whose layout PTX does not specify: each lane holds a contiguous row-major run of the matrix.
 
-    Where there are more places than elements (f16 A and B), the run is repeated.
+    If there are more positions than elements (f16 A and B), the run is repeated.
     """
     run = rows * columns // 32
 

@@ -1,8 +1,9 @@
-"""The registers of a CTA and the rows that instructions see, made once and used by one CTA after the other.
+"""The registers of a CTA and the rows that instructions use, allocated once and reused by successive CTAs.
 
     Frame.registers[32][slot, warp, lane] ──views──▶ ports of each warp: 32 lanes ──▶ rows of a gang: 32 lanes a warp
 
-A launch of many small CTAs would spend its time on making views: only what differs from CTA to CTA is made anew.
+Otherwise a launch of many small CTAs would spend its time on creating views. Only ports that differ between CTAs are
+created again.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Frame:
         self.rows: dict[tuple[int, int], dict[int, Any]] = {}
 
     def bind(self, warps: list[Warp]) -> None:
-        """Give the warps of a CTA their ports; registers are zero."""
+        """Assign ports to the warps of a CTA; registers are zero."""
         launch = self.launch
         if self.ports:
             for rows in self.registers.values():

@@ -1,10 +1,10 @@
-"""Warps of a CTA that stand at the same instruction, run at once where nobody can see an order between them.
+"""Warps of a CTA at the same instruction, executed at once if their relative order is not observable.
 
     warps 4 to 7 at pc 30 ──▶ Gang(4, 8): rows of 128 lanes ──▶ add, cvt, mma, ld: once for all
                                                             ──▶ st, atom, bar: warp by warp, in a random order
 
-A gang is a choice of the scheduler like any other: what touches registers alone, and loads in which nothing is wrong,
-commute between warps; all others run one warp after the other. It ends when its warps part.
+A gang is one of the scheduler's choices. Instructions that use only registers, and loads without findings, commute
+between warps. All others run one warp after the other. The gang ends when its warps diverge.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tessera_tools.sim.warp import Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cta
 
-__all__ = ["Gang", "muster"]
+__all__ = ["Gang", "gang_of", "muster"]
 
 
 class _Rows(dict[int, Any]):
-    """The rows of a gang by port, made when they are first used."""
+    """The rows of a gang by port, created at their first use."""
 
     def __init__(self, gang: Gang, lasting: dict[int, Any]) -> None:
         super().__init__(lasting)
@@ -49,7 +49,10 @@ class Gang:
         self.ports = _Rows(self, cta.frame.rows.setdefault((first, last), {}))
         self.mask = Lanes(np.ones(32 * (last - first), np.bool_))
         self.pc = 0
-        """The instruction that runs."""
+        """The current instruction."""
+        self.met = False
+        """Whether the warps have just met at a barrier."""
+        self._records: tuple[list[Any], Any] = [], None
 
     @property
     def registers(self) -> Any:
@@ -62,15 +65,20 @@ class Gang:
 
     def records(self) -> Any:
         """Each lane's access record (sim/races.py)."""
-        return record_at(np.concatenate([warp.records for warp in self.warps]), self.pc)
+        each = [warp.records for warp in self.warps]
+        known, whole = self._records
+        if len(known) != len(each) or any(now is not before for now, before in zip(each, known, strict=True)):
+            whole = np.concatenate(each)
+            self._records = each, whole
+        return record_at(whole, self.pc)
 
     @property
     def limit(self) -> int:
-        """The least of the warps' limits (sim/races.py)."""
+        """The minimum of the warps' limits (sim/races.py)."""
         return min(warp.limit for warp in self.warps)
 
     def kind(self, port: int) -> str:
-        """What a port is (decode.Ports)."""
+        """The key of each port (decode.Ports)."""
         return self.cta.cluster.launch.module.keys[port][0]
 
     def row(self, port: int) -> Any:
@@ -86,7 +94,7 @@ class Gang:
 
 
 def _stands(warp: Warp, pc: int) -> bool:
-    """Whether the whole warp stands at `pc`, and may go on; one whose wait is over comes there."""
+    """Whether the whole warp is at `pc` and can run; a completed wait counts as being at the next instruction."""
     if len(warp.splits) != 1:
         return False
     split = warp.splits[0]
@@ -100,11 +108,20 @@ def _stands(warp: Warp, pc: int) -> bool:
     return True
 
 
+def gang_of(cta: Cta, first: int, last: int) -> Gang:
+    """The gang of the warps from `first` up to `last`."""
+    known = cta.state.setdefault("gangs", {})
+    found = known.get((first, last))
+    if found is None:
+        found = known[first, last] = Gang(cta, first, last)
+    return found
+
+
 def muster(warp: Warp, pc: int) -> Gang | None:
-    """The gang of the warps next to `warp` that stand at `pc` as well; None if it would be alone."""
-    cta = warp.cta
+    """The gang of the warps adjacent to `warp` that are at `pc` too; None if there are none."""
     if not _stands(warp, pc):
         return None
+    cta = warp.cta
     warps = cta.warps
     first = last = warp.index
     while first and _stands(warps[first - 1], pc):
@@ -113,8 +130,4 @@ def muster(warp: Warp, pc: int) -> Gang | None:
         last += 1
     if first == last:
         return None
-    known = cta.state.setdefault("gangs", {})
-    found = known.get((first, last))
-    if found is None:
-        found = known[first, last] = Gang(cta, first, last + 1)
-    return found
+    return gang_of(cta, first, last + 1)

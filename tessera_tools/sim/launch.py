@@ -2,8 +2,8 @@
 
     Launch(grid, block, args) ──▶ parameter block, shared layout ──▶ cluster after cluster (sim/machine.py) ──▶ Result
 
-Clusters run one after the other; when one makes no progress for long, the next starts beside it, as on a GPU
-that holds several.
+Clusters run one after the other. If a cluster makes no progress for a long time, the next one starts concurrently,
+as on a GPU with several resident clusters.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["Launch", "Result"]
 
 _PATIENCE = 200_000
-"""Warp instructions after which the next cluster may start beside those that run."""
+"""Warp instructions after which the next cluster may start concurrently."""
 
 
 @dataclass(slots=True)
 class Result:
-    """What a launch gave: its findings, counters if asked for, what the kernel printed, and its cost."""
+    """The result of a launch: findings, counters if requested, printed text, and cost."""
 
     findings: Findings
     stats: Counters | None = None
@@ -49,7 +49,7 @@ class Result:
 
 
 def _target(names: Sequence[str]) -> Target | None:
-    """The limits of the module's architecture; None for one that the target table lacks."""
+    """The limits of the module's architecture; None if the target table does not contain it."""
     for name in names:
         with suppress(UnknownTargetError):
             return lookup(name)
@@ -57,7 +57,7 @@ def _target(names: Sequence[str]) -> Target | None:
 
 
 class Launch:
-    """A kernel with its grid and arguments; what all its clusters share."""
+    """A kernel with its grid and arguments: the state that all its clusters share."""
 
     def __init__(
         self,
@@ -120,13 +120,13 @@ class Launch:
         self.output: list[str] = []
         self.executed = 0
         self.progress = 0
-        """Counts waits that ended and operations that landed: a launch that waits without any is stuck."""
+        """Counts completed waits and operations. If the count does not increase, the launch is deadlocked."""
         self.deadline: float | None = None
         self.clock = 0
         self.histories: dict[int, list[tuple[int, History]]] = {}
         """By address of a global allocation: histories of clusters that have ended, with their last clock."""
         self.state: dict[str, Any] = {}
-        """What instruction families keep per launch, by family name."""
+        """State of instruction families per launch, by family name."""
         self.functions = module.reachable(entry)
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
@@ -136,16 +136,16 @@ class Launch:
             for number, binder in enumerate(binders)
             if module.keys[base + number][0] not in LASTING
         ]
-        """Ports whose rows are made anew for each CTA."""
+        """Ports whose rows are created for each CTA."""
         self.frames: list[Frame] = []
-        """Those of CTAs that have ended."""
+        """Frames of CTAs that have ended."""
         self._lay_out_shared()
         self.parameters = Allocations("param")
         self.parameter_block = self.parameters.allocate(self._parameters(args), "the parameter block")
 
     @cached_property
     def workspace(self) -> Buffer:
-        """What the barrier of a cooperative grid keeps in global memory."""
+        """The global memory of the barrier of a cooperative grid."""
         return self.memory.allocate(np.zeros(64, np.uint8), "the grid's workspace")
 
     def error(self, message: str) -> DiagnosticError:
@@ -161,7 +161,7 @@ class Launch:
         return sizes[0], sizes[1], sizes[2]
 
     def _parameters(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
-        """The parameter block's bytes."""
+        """The bytes of the parameter block."""
         wanted = self.entry.parameters
         if len(args) != len(wanted):
             raise self.error(f"{len(args)} arguments for {len(wanted)} parameters")
@@ -291,10 +291,10 @@ class Launch:
         return number % x, number // x % y, number // (x * y)
 
     def run(self) -> Result:
-        """Run every cluster. Never raises for what the kernel does."""
+        """Run every cluster. Defects of the kernel are findings, never exceptions."""
         for region in self.memory.regions:
             if self.module.async_proxy or region.state is not None:
-                # What a kernel that ran before has stored needs no fence: only EARLIER outlives a launch.
+                # The stores of an earlier kernel need no fence: only EARLIER outlives a launch.
                 state = region.flags()
                 state &= np.uint8(EARLIER)
         self.deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
@@ -338,7 +338,7 @@ class Launch:
     def history(self, region: Buffer, begin: int) -> History:
         """An empty history of an allocation for a cluster that began at the clock `begin`.
 
-        One that an earlier cluster has left serves as well: its records are all of accesses before that.
+        The history of a cluster that ended before `begin` is reused: all its records are ordered before that clock.
         """
         left = self.histories.get(region.base, [])
         for number, (clock, found) in enumerate(left):

@@ -1,9 +1,9 @@
 """The machine: a cluster of CTAs, its warps, and the adversarial scheduler that runs them.
 
-    Cluster.run_some(): pick a warp at random ──▶ run it for a random while ──▶ nothing can run?
-        land an asynchronous operation ──▶ else let timed waits expire ──▶ else force a divergence ──▶ else stuck
+    Cluster.run_some(): pick a warp at random ──▶ run it for a random number of steps ──▶ no warp can run?
+        complete an asynchronous operation ──▶ else expire timed waits ──▶ else force a divergence ──▶ else deadlock
 
-Every choice comes from the launch's seeded generator, so a seed names one schedule.
+Every choice comes from the launch's seeded generator, so a seed identifies one schedule.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.sim.asynchronous import Engine
 from tessera_tools.sim.frame import Frame
-from tessera_tools.sim.gang import Gang, muster
-from tessera_tools.sim.memory import Local, Shared
+from tessera_tools.sim.gang import Gang, gang_of, muster
 from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
+from tessera_tools.sim.watched import Shared
 
 if TYPE_CHECKING:
     from tessera_tools.sim.launch import Launch
@@ -26,25 +26,29 @@ __all__ = ["CTA_ENDS", "DEADLOCKS", "Cluster", "Cta", "StopLaunch"]
 
 _UNTIL_BLOCKED = 4096
 _EXPIRIES = 200
-"""Rounds of expired waits without any progress after which the cluster counts as stuck."""
-_TOGETHER = 0.75
-"""How often warps of a CTA that stand at the same instruction go on together."""
-_LAND_ANYWAY = 20_000
-"""Warp instructions after which an operation lands though some warp could still run: it may be spinning."""
+"""Rounds of expired waits without progress after which the cluster counts as deadlocked."""
+_TOGETHER = 0.85
+"""The probability that warps of a CTA at the same instruction run as a gang."""
+_FORCE_AFTER = 20_000
+"""Warp instructions after which an operation completes although a warp can still run: that warp may be spinning."""
+_NEVER = 1 << 60
+"""A pc that no program contains."""
+_NEVER = 1 << 60
+"""A pc that no program contains."""
 
 
 CTA_ENDS: list[Callable[[Cta], None]] = []
-"""What instruction families check when the last thread of a CTA has exited."""
+"""Checks of instruction families that run when the last thread of a CTA has exited."""
 DEADLOCKS: list[Callable[[Cluster], None]] = []
-"""What instruction families report before a deadlock: why it came to that."""
+"""Reports of instruction families before a deadlock that explain its cause."""
 
 
 class StopLaunch(Exception):
-    """Ends the launch at once; the finding that says why is recorded."""
+    """Ends the launch immediately; the finding with the cause is already recorded."""
 
 
 class Cta:
-    """One CTA: shared memory, warps, and what instruction families keep per CTA in `state`."""
+    """One CTA: shared memory, warps, and in `state` the per-CTA state of instruction families."""
 
     def __init__(self, cluster: Cluster, rank: int, place: tuple[int, int, int]) -> None:
         launch = cluster.launch
@@ -68,7 +72,6 @@ class Cta:
         ]
         for warp in self.warps:
             warp.registers = {bits: rows[:, warp.index] for bits, rows in self.registers.items()}
-            warp.local = Local(launch.module.local_size)
         self.frame.bind(self.warps)
 
     def thread(self, number: int) -> tuple[int, int, int]:
@@ -88,7 +91,7 @@ class Cta:
 
 
 class Cluster:
-    """The CTAs that are guaranteed to run at once; without clusters, one CTA."""
+    """The CTAs that are guaranteed to be co-scheduled; without clusters, one CTA."""
 
     def __init__(self, launch: Launch, index: tuple[int, int, int]) -> None:
         self.launch = launch
@@ -103,14 +106,14 @@ class Cluster:
         self.clocks.start(self.warps)
         self.state: dict[str, Any] = {}
         self.histories: dict[int, History] = {}
-        """Address of a global allocation → who of this cluster touched it last."""
+        """Address of a global allocation → the last accesses of this cluster."""
         self.stuck = False
         self._expired = 0
         self._progress = 0
-        self._landed_at = launch.executed
+        self._forced_at = launch.executed
 
     def run_some(self) -> bool:
-        """Run one warp for a while; False when every thread has exited."""
+        """Run one warp for a number of steps; False when every thread has exited."""
         left = [warp for warp in self.warps if warp.splits]
         if len(left) != len(self.warps):
             self.warps = left
@@ -123,22 +126,49 @@ class Cluster:
             split = warp.pick()
             if split is not None:
                 self.stuck = False
-                patient = self.random.random() < 0.25
-                quantum = _UNTIL_BLOCKED if patient else int(self.random.integers(1, 65))
-                gang = muster(warp, split.pc) if self.random.random() < _TOGETHER else None
-                if gang is not None:
-                    self.run_gang(gang, split.pc, _UNTIL_BLOCKED)
+                if self.random.random() < _TOGETHER:
+                    self._run_together(warp.cta)
                 else:
-                    self.run(warp, split, quantum)
-                if self.engine.pending and self.launch.executed - self._landed_at > _LAND_ANYWAY:
-                    self._landed_at = self.launch.executed
-                    self.engine.land_one()
+                    patient = self.random.random() < 0.25
+                    quantum = _UNTIL_BLOCKED if patient else int(self.random.integers(1, 65))
+                    gang = muster(warp, split.pc) if self.random.random() < _TOGETHER else None
+                    part = self._part(gang, warp.index) if gang is not None else None
+                    if part is not None:
+                        self.run_gang(part, split.pc, quantum)
+                    else:
+                        self.run(warp, split, quantum)
+                if self.engine.pending and self.launch.executed - self._forced_at > _FORCE_AFTER:
+                    self._forced_at = self.launch.executed
+                    self.engine.complete_one()
                 return True
         self._idle()
         return True
 
+    def _run_together(self, cta: Cta) -> None:
+        """Run the warps of a CTA with the lowest pc, as a gang if there are several, until they reach others.
+
+        The lowest pc runs first, as among the splits of a warp. A diverged warp takes precedence until it reconverges.
+        """
+        able = [(split.pc, warp) for warp in cta.warps if warp.splits and (split := warp.pick()) is not None]
+        pc, first_warp = min(able, key=lambda one: (one[0], len(one[1].splits) == 1))
+        stop = min((other for other, _ in able if other > pc), default=_NEVER)
+        gang = muster(first_warp, pc)
+        if gang is not None:
+            self.run_gang(gang, pc, _UNTIL_BLOCKED, stop)
+        else:
+            split = first_warp.splits[0] if len(first_warp.splits) == 1 else first_warp.pick()
+            assert split is not None
+            self.run(first_warp, split, _UNTIL_BLOCKED, stop)
+
+    def _part(self, gang: Gang, index: int) -> Gang | None:
+        """A subset of a gang's warps that contains the warp `index`; None for that warp alone."""
+        first, last = gang.first, gang.last
+        cut = int(self.random.integers(first + 1, last))
+        first, last = (first, cut) if index < cut else (cut, last)
+        return gang_of(gang.cta, first, last) if last - first > 1 else None
+
     def _end_ctas(self) -> None:
-        """Whose last thread has exited: its shared memory is gone, which nobody may still use."""
+        """The last thread of the CTA has exited: its shared memory must not be accessed any more."""
         for cta in self.ctas:
             if not cta.ended and not any(warp.splits for warp in cta.warps):
                 cta.ended = True
@@ -147,18 +177,22 @@ class Cluster:
         if not self.warps:
             self.engine.complete(self.engine.pending)
 
-    def run(self, warp: Warp, split: Split, quantum: int) -> None:
-        """Run `warp`, first at `split`, for at most `quantum` instructions."""
+    def run(self, warp: Warp, split: Split, quantum: int, until: int | None = None) -> None:
+        """Run `warp`, first at `split`, for at most `quantum` instructions.
+
+        With `until`, it stops when it reaches this pc or a higher one, or when it has reconverged.
+        """
         launch = self.launch
         code = launch.module.code
         stats = launch.stats
         left = quantum
+        target = _NEVER if until is None else until
         while True:
             warp.split = split
             mask, pc = split.mask, split.pc
             alone = len(warp.splits) == 1
-            # A diverged warp stops where another split stands, to be merged with it.
-            stop = 1 << 60 if alone else min((s.pc for s in warp.splits if s.pc > pc), default=1 << 60)
+            # A diverged warp stops at the pc of another split, to merge with it.
+            stop = target if alone else min((s.pc for s in warp.splits if s.pc > pc), default=_NEVER)
             while left > 0:
                 split.pc = pc
                 if stats is not None:
@@ -172,7 +206,7 @@ class Cluster:
                         break
                 elif following.__class__ is int:
                     split.pc = pc = following
-                    if not alone:
+                    if not alone or pc >= stop:
                         break
                 else:
                     self._control(split, following)
@@ -183,6 +217,8 @@ class Cluster:
                 break
             chosen = warp.pick()
             if chosen is None:
+                break
+            if until is not None and len(warp.splits) == 1 and (chosen.pc >= until or not alone):
                 break
             split = chosen
         warp.instructions += quantum - left
@@ -196,27 +232,37 @@ class Cluster:
         if launch.deadline is not None and time.monotonic() > launch.deadline:
             self._limit(warp, f"reached the time limit of {launch.time_limit:g} seconds")
 
-    def run_gang(self, gang: Gang, pc: int, quantum: int) -> None:
-        """Run the warps of a gang, which stand at `pc`, until they part, or so many instructions each."""
+    def run_gang(self, gang: Gang, pc: int, quantum: int, until: int = _NEVER) -> None:
+        """Run the warps of a gang from `pc` until they diverge or have met, for at most `quantum` instructions each,
+        and not beyond `until`."""
         launch = self.launch
         module, stats, warps = launch.module, launch.stats, gang.warps
         code, together = module.code, module.together
         done, mask, full = 0, gang.mask, warps[0].splits[0].mask
-        while done < quantum:
+        parted = False
+        while done < quantum and pc < until and not parted:
             execute = together[pc]
             if execute is not None:
                 gang.pc = pc
                 result = execute(gang, mask)
-                if result is not NotImplemented:
-                    after = pc + 1 if result is None else result
+                if result is None:
+                    done += 1
                     if stats is not None:
-                        opcode = module.program.instructions[pc].opcode
-                        stats.instructions[opcode] += len(warps) * (after - pc)
-                    done += after - pc
-                    pc = after
+                        stats.instructions[module.program.instructions[pc].opcode] += len(warps)
+                    pc += 1
+                    continue
+                if result is not NotImplemented:
+                    jumps = result < 0
+                    count = 1 if jumps else result - pc
+                    done += count
+                    if stats is not None:
+                        stats.instructions[module.program.instructions[pc].opcode] += len(warps) * count
+                    pc = ~result if jumps else result
+                    if gang.met:
+                        gang.met = False
+                        break
                     continue
             following: list[int] = [0] * len(warps)
-            parted = False
             for number in self.random.permutation(len(warps)):
                 warp = warps[number]
                 warp.split = split = warp.splits[0]
@@ -230,10 +276,9 @@ class Cluster:
                     self._control(split, result)
                     parted = True
             done += 1
-            if parted or any(after != following[0] for after in following):
-                break
+            parted = parted or any(after != following[0] for after in following)
             pc = following[0]
-        else:
+        if not parted:
             for warp in warps:
                 warp.splits[0].pc = pc
         for warp in warps:
@@ -242,7 +287,7 @@ class Cluster:
         self._watch_limits(warps[0])
 
     def end(self) -> None:
-        """Every thread has exited: give back what another cluster can use, and end the cycles of references."""
+        """Every thread has exited: release what another cluster can reuse, and break the reference cycles."""
         for base, history in self.histories.items():
             self.launch.histories.setdefault(base, []).append((self.clocks.now, history))
         self.histories.clear()
@@ -271,8 +316,8 @@ class Cluster:
         )
 
     def _idle(self) -> None:
-        """Nothing can run: make something happen, or be stuck."""
-        if self.engine.land_one():
+        """No warp can run: make progress, or report a deadlock."""
+        if self.engine.complete_one():
             self.launch.progress += 1
             return
         if self.launch.progress == self._progress:
@@ -281,7 +326,7 @@ class Cluster:
             self._expired = 0
         timed = [(w, s) for w in self.warps for s in w.splits if s.wait is not None and s.wait.timed]
         if timed and self._expired < _EXPIRIES:
-            # A wait that gives up is no progress, of this cluster or of any other.
+            # A wait that times out is no progress, for this cluster or any other.
             before = self.launch.progress
             for warp, split in timed:
                 assert split.wait is not None
@@ -312,7 +357,7 @@ class Cluster:
         return f"{text} waits for {split.wait.describe()}" if split.wait is not None else text
 
     def deadlock(self) -> None:
-        """Report what every waiting warp waits for."""
+        """Report what each waiting warp waits for."""
         for explain in DEADLOCKS:
             explain(self)
         notes = [self._where(warp, split) for warp in self.warps for split in warp.splits]
@@ -324,7 +369,7 @@ class Cluster:
         notes = [self._where(w, s) for w in self.warps for s in w.splits]
         warp.report(
             "limit",
-            f"{what}; it spins here",
+            f"{what}; it is spinning here",
             warp.split.mask,
             *notes,
         )

@@ -25,7 +25,7 @@ __all__ = ["SWIZZLES", "encode", "k_major", "mn_major"]
 Array = np.ndarray[Any, Any]
 
 SWIZZLES = {0: 0, 1: 128, 2: 64, 3: 32}
-"""Bytes of the swizzle pattern's rows by the descriptor's bits 62 and 63."""
+"""The row size of the swizzle pattern in bytes, by the descriptor's bits 62 and 63."""
 _UNIT = 16
 
 
@@ -43,7 +43,7 @@ def _fields(descriptor: int) -> tuple[int, int, int, int, int]:
 
 
 def _units(linear: Array, descriptor: int) -> Array:
-    """Linear offsets from the start → swizzled unit numbers; the base offset is the pattern's first row."""
+    """Linear offsets from the start → swizzled unit numbers; the base offset is the first row of the pattern."""
     start, _, _, swizzle, base = _fields(descriptor)
     address = linear + start
     if swizzle:

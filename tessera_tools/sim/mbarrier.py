@@ -3,8 +3,8 @@
     init(n) ──▶ pending = n, bytes = 0 ── arrive: pending - 1 ── expect_tx: bytes + b ── complete_tx: bytes - b
                                       ──▶ both 0: the phase is complete, the next begins with n pending
 
-The object of a CTA's shared memory is kept beside the memory; its 8 bytes hold a pattern by which a store that
-destroys it is noticed. Instructions, `cp.async.mbarrier.arrive` and copies of the async proxy all come here.
+The state of an object is stored outside the CTA's shared memory. The object's 8 bytes hold a pattern, so that a store
+that overwrites them is detected. Instructions, `cp.async.mbarrier.arrive` and async-proxy copies use this module.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ _PATTERN = np.frombuffer(b"MBARRIER", np.uint8)
 
 @dataclass(eq=False, slots=True)
 class MBarrier:
-    """One live object at `offset` of the shared memory of `cta`. `phase` counts the phases that are complete."""
+    """One live object at `offset` of the shared memory of `cta`. `phase` counts the complete phases."""
 
     cta: Cta
     offset: int
     count: int
-    """Arrivals that the next phase expects."""
+    """The expected arrivals of the next phase."""
     pending: int
     agent: int
-    """Who writes for the copies that signal this object (sim/races.py)."""
+    """The agent that writes for the copies that signal this object (sim/races.py)."""
     initializer: tuple[int, int]
-    """Rank of the warp that initialized it, and its clock then."""
+    """Rank of the warp that initialized the object, and its clock at that time."""
     thread: int
     code: int
     """The instruction that initialized it."""
     tx: int = 0
     phase: int = 0
     seen: Array | None = None
-    """What had happened before the arrivals of this phase."""
+    """The accesses that happened before the arrivals of this phase."""
     released: Array | None = None
-    """The same of the last complete phase."""
+    """The accesses that happened before the arrivals of the last complete phase."""
     waiting: int = 0
-    """Splits that stand at a wait."""
+    """Splits that are blocked in a wait."""
     polled: int = 0
     """Failed tests since the last progress."""
     fenced: bool = False
     """A fence has made the initialization visible to the async proxy, or to the cluster."""
     visible: set[int] = field(default_factory=set[int])
-    """Ranks of warps that have come to know of the initialization by a fence and a relaxed cluster barrier."""
+    """Ranks of warps to which a fence and a relaxed cluster barrier have made the initialization visible."""
     arrivals: list[str] = field(default_factory=list[str])
-    """Who has arrived in this phase, for the deadlock report."""
+    """The threads that have arrived in this phase, for the deadlock report."""
     announced: int = 0
     brought: int = 0
-    """Bytes that expect_tx has announced in this phase, and that complete_tx has taken off."""
+    """Bytes that expect_tx has added in this phase, and bytes that complete_tx has subtracted."""
     announcer: tuple[int, tuple[int, int, int], tuple[int, int, int]] | None = None
     """Instruction, CTA and thread of the last expect_tx of this phase."""
 
@@ -75,7 +75,7 @@ class MBarrier:
         return f"the mbarrier at shared byte {self.offset} of CTA {self.cta.index}"
 
     def missing(self) -> str:
-        """What the current phase lacks."""
+        """What the current phase still requires."""
         text = f"{self.pending} of {self.count} arrivals"
         if self.tx > 0:
             text += f" and {self.tx} bytes"
@@ -87,15 +87,15 @@ class MBarrier:
         return text
 
     def describe(self) -> str:
-        """Phase, its parity, and what it lacks."""
+        """Phase, its parity, and what it still requires."""
         return f"{self.place}: phase {self.phase} (parity {self.phase & 1}) is incomplete: {self.missing()}"
 
     def token(self) -> int:
-        """The opaque state that arrive gives: the phase above, the pending count below."""
+        """The opaque state that arrive returns: the phase in the high bits, the pending count in the low bits."""
         return (self.phase & 0xFFFFFFFF) << 32 | self.pending
 
     def arrive(self, warp: Warp, mask: Mask, count: int, seen: Array | None, *, drop: bool = False) -> None:
-        """Count down the pending arrivals; `seen` is what the arriving warp released, None if relaxed."""
+        """Decrement the pending arrivals; `seen` is what the arriving warp released, None if relaxed."""
         if count > self.pending:
             warp.report(
                 "mbarrier",
@@ -112,7 +112,7 @@ class MBarrier:
         self.advance()
 
     def expect(self, warp: Warp, mask: Mask, amount: int) -> None:
-        """expect_tx: the phase awaits so many bytes more."""
+        """expect_tx: increase the pending byte count of the phase."""
         self.tx += amount
         self.announced += amount
         self.announcer = (warp.split.pc, warp.cta.index, warp.cta.thread(32 * warp.index + mask.first))
@@ -122,7 +122,7 @@ class MBarrier:
             )
 
     def complete(self, amount: int, seen: Array | None) -> None:
-        """complete_tx: so many bytes have come."""
+        """complete_tx: decrease the pending byte count of the phase."""
         self.tx -= amount
         self.brought += amount
         self._see(seen)
@@ -133,7 +133,7 @@ class MBarrier:
             self.seen = seen if self.seen is None else np.maximum(self.seen, seen)
 
     def advance(self) -> None:
-        """End the phase if nothing is missing."""
+        """Complete the phase if nothing is pending."""
         if self.pending == 0 and self.tx == 0:
             self.phase += 1
             self.pending = self.count
@@ -145,7 +145,7 @@ class MBarrier:
             self.cta.cluster.launch.progress += 1
 
     def wait(self, ready: Any, finish: Any, text: str, *, timed: bool) -> Wait:
-        """A Wait for `ready()`; `text` says what for (`parity 1`)."""
+        """A Wait for `ready()`; `text` describes the condition (`parity 1`)."""
         self.waiting += 1
 
         def done(warp: Warp, mask: Mask) -> None:
@@ -156,7 +156,7 @@ class MBarrier:
 
 
 def _of_deadlock(cluster: Cluster) -> None:
-    """Name the objects whose phase cannot end, since other bytes were announced than copies have brought."""
+    """Report the objects whose phase cannot complete, because expect_tx and complete_tx bytes differ."""
     for barrier in cluster.state.get("mbarrier", {}).values():
         if not barrier.tx or (barrier.pending and barrier.tx > 0):
             continue
@@ -198,7 +198,7 @@ def _objects(warp: Warp) -> dict[tuple[int, int], MBarrier]:
 
 
 def _place(warp: Warp, mask: Mask, space: str, address: int) -> tuple[Cta, int] | None:
-    """CTA and offset of a well-placed object's address; otherwise a finding, and None."""
+    """CTA and offset of an aligned object's address; otherwise a finding, and None."""
     found = resolve(warp, space, address)
     if found is None:
         warp.report("mbarrier", f"{address:#x} is not an address of shared memory of this cluster", mask)
@@ -242,7 +242,7 @@ def create(warp: Warp, mask: Mask, space: str, address: int, count: int) -> None
 
 
 def destroy(warp: Warp, mask: Mask, space: str, address: int) -> None:
-    """mbarrier.inval: the bytes may be used for something else."""
+    """mbarrier.inval: the bytes may be reused."""
     barrier = lookup(warp, mask, space, address)
     if barrier is not None:
         if barrier.waiting:
@@ -256,7 +256,7 @@ def destroy(warp: Warp, mask: Mask, space: str, address: int) -> None:
 def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = False) -> MBarrier | None:
     """The live object at an address, if the warp may use it; otherwise a finding, and None.
 
-    With `engine`, an operation of the async proxy will signal it, which a fence after the init must allow.
+    With `engine`, an operation of the async proxy will signal the object, which requires a fence after the init.
     """
     found = _place(warp, mask, space, address)
     if found is None:
@@ -272,7 +272,7 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
     if cta is not warp.cta:
         check_remote(warp, mask, cta, arrives=True)
         if not engine:
-            # A copy that signals it is waited for by whoever waits here.
+            # A thread that waits here also waits for the copies that signal the object.
             history = cta.shared.history
             history.read[offset // history.grain] = record_at(warp.records[mask.first], warp.split.pc)
     if warp.rank not in barrier.visible:
@@ -287,7 +287,7 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
                 describe(warp, int(record))[0],
             )
         else:
-            # Once ordered, always ordered; a new object at this place is another MBarrier.
+            # Once ordered, always ordered; a new object at this offset is another MBarrier.
             barrier.visible.add(warp.rank)
     if engine and not barrier.fenced:
         barrier.fenced = True

@@ -23,21 +23,21 @@ Shape = tuple[int, int, int]
 
 
 class Memory(Allocations):
-    """Global memory that launches share; `allocate(array)` gives a Buffer, whose `array()` reads it back."""
+    """Global memory that launches share; `allocate(array)` returns a Buffer, whose `array()` reads it back."""
 
     def __init__(self) -> None:
         super().__init__("global")
 
 
 class Module:
-    """A PTX module, decoded. Its `.global` variables stand in `memory`, which its launches share."""
+    """A decoded PTX module. Its `.global` variables are in `memory`, which its launches share."""
 
     def __init__(self, program: Program, memory: Memory | None = None) -> None:
         self.program = program
         self.memory = memory if memory is not None else Memory()
         self.constants = Allocations("const")
         self.variables: dict[int, Buffer] = {}
-        """id of a .global or .const Variable → where it stands."""
+        """id of a .global or .const Variable → its allocation."""
         self.local_size = 0
         self.async_proxy = False
         """Whether an instruction reads or writes global memory through the async proxy."""
@@ -46,7 +46,7 @@ class Module:
             self._frame(function)
         self.code, self.together, self.ports = decode_all(self, self.defined)
         self.keys = [key for ports in self.ports.values() for key in ports.keys]
-        """What each port is (decode.Ports)."""
+        """The key of each port (decode.Ports)."""
         self.port_count = sum(len(ports.binders) for ports in self.ports.values())
         self._place_variables()
 
@@ -62,7 +62,7 @@ class Module:
                 self.local_size += variable.size
 
     def _place_variables(self) -> None:
-        """Allocate .global and .const variables, then fill them: initializers may point at each other."""
+        """Allocate .global and .const variables, then initialize them: initializers may contain their addresses."""
         inside = [variable for function in self.defined for variable in function.variables]
         placed: list[Variable] = []
         for variable in [*self.program.scope.variables.values(), *inside]:
@@ -113,7 +113,7 @@ class Module:
         )
 
     def reachable(self, entry: Function) -> list[Function]:
-        """The functions that a launch of `entry` may run: named in its calls, or anywhere by address."""
+        """The functions that a launch of `entry` may run: those named in its calls, and address-taken functions."""
         seen = {entry.name: entry}
         work = [entry]
         while work:
@@ -136,7 +136,7 @@ class Module:
         return list(seen.values())
 
     def entry(self, name: str | None = None) -> Function:
-        """The entry `name`; without a name, the only one. Raises DiagnosticError."""
+        """The entry `name`; without a name, the only entry. Raises DiagnosticError."""
         entries = self.program.entries()
         names = ", ".join(f"'{entry.name}'" for entry in entries) or "none"
         if name is None and len(entries) == 1:
@@ -165,10 +165,10 @@ class Module:
     ) -> Result:
         """Run a kernel on the simulated GPU.
 
-        `args` are one per parameter: a Buffer (its address), an int, a float, or bytes. `shared_bytes` is the
-        dynamic shared memory. `seed` chooses the order of warps; `mode` is `late` or `early` (when asynchronous
-        work completes). `time_limit` is in seconds. Raises DiagnosticError for a launch that no GPU would take; what
-        goes wrong in the kernel is in the result's findings.
+        `args` has one value per parameter: a Buffer (its address), an int, a float, or bytes. `shared_bytes` is the
+        dynamic shared memory. `seed` selects the order of warps; `mode` is `late` or `early` (when asynchronous
+        operations complete). `time_limit` is in seconds. Raises DiagnosticError for a launch that every GPU rejects;
+        defects of the kernel are in the result's findings.
         """
         return Launch(
             self,
@@ -197,7 +197,7 @@ def _names(operands: Sequence[Any]) -> list[str]:
 
 
 def load(ptx: str, target: str | None = None, *, file: str = "<ptx>", memory: Memory | None = None) -> Module:
-    """Read and decode PTX text for `target` (the module's own .target unless told). Raises DiagnosticError."""
+    """Read and decode PTX text for `target` (default: the module's own .target). Raises DiagnosticError."""
     program = read(ptx, file)
     if target is not None:
         program.targets = (target, *program.targets[1:])

@@ -1,4 +1,4 @@
-"""Reads the operands of one instruction: the part after its opcode.
+"""Parses the operands of one instruction: the text after its opcode.
 
     "{%r1,%r2}, [%rd3+16], !%p1" ──read_operands()──▶ (Vector, Address, Name)
 
@@ -22,15 +22,15 @@ _TOKEN = re.compile(
 )
 _MAX = 1 << 64
 _MOST_DIGITS = 2 + 64
-"""Of 64 bits in binary, with the prefix."""
+"""A 64-bit binary literal, with the prefix."""
 
 
 class OperandError(ValueError):
-    """What is wrong with the text of an operand list."""
+    """An error in the text of an operand list."""
 
 
 def number(text: str) -> int:
-    """A PTX integer literal: decimal, 0x, 0b, or octal with a leading 0; a U at the end is dropped."""
+    """A PTX integer literal: decimal, 0x, 0b, or octal with a leading 0; a trailing U is dropped."""
     text = text.rstrip("U")
     if len(text) > _MOST_DIGITS:
         raise OperandError(f"'{text[:20]}…' has {len(text)} digits, and does not fit 64 bits")
@@ -151,7 +151,7 @@ class _Operands:
         raise OperandError(f"found '{text}', expected an operand")
 
     def offset(self) -> int:
-        """The sum of `+4`, `+-8`, `-4` that follow."""
+        """The sum of the following `+4`, `+-8`, `-4`."""
         total = 0
         while self.tokens[self.at] in (("sign", "+"), ("sign", "-")):
             sign = -1 if self.found() == "-" else 1

@@ -1,9 +1,9 @@
-"""Acquire and release: what strong accesses to the same location order (PTX ISA, "Memory Consistency Model").
+"""Acquire and release by strong accesses to the same location (PTX ISA, "Memory Consistency Model").
 
     thread A: weak stores, fence, st.relaxed flag  ──▶ Location.seen ──▶  thread B: ld.relaxed flag, fence, weak loads
 
-A releasing write leaves the writer's clock at its location; an acquiring read of that location takes it. A fence
-makes releases of the strong writes that follow it, and acquires of the strong reads before it. Clocks are kept per
+A release write stores the writer's clock at its location; an acquire read of that location joins it. A fence turns
+the strong writes after it into releases, and the strong reads before it into acquires. Clocks are kept per
 warp (sim/races.py), so the lanes of one warp count as one.
 """
 
@@ -32,7 +32,7 @@ def _locations(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tup
 
 
 def fence(warp: Warp) -> None:
-    """fence.acq_rel, fence.sc, membar: orders what came before with what follows, through strong accesses."""
+    """fence.acq_rel, fence.sc, membar: orders earlier accesses with later ones, through strong accesses."""
     clocks = warp.cta.cluster.clocks
     pending = warp.state.pop("strong reads", None)
     if pending is not None:
@@ -41,7 +41,7 @@ def fence(warp: Warp) -> None:
 
 
 def strong_write(warp: Warp, mask: Mask, space: str, addresses: Array, release: bool) -> None:
-    """A volatile, relaxed, release or atomic write; with `release`, or after a fence, others may acquire it."""
+    """A volatile, relaxed, release or atomic write; with `release`, or after a fence, other warps may acquire it."""
     clocks = warp.cta.cluster.clocks
     seen = clocks.release(warp) if release else warp.state.get("fence")
     if seen is None:
@@ -53,7 +53,7 @@ def strong_write(warp: Warp, mask: Mask, space: str, addresses: Array, release: 
 
 
 def strong_read(warp: Warp, mask: Mask, space: str, addresses: Array, acquire: bool) -> None:
-    """A volatile, relaxed, acquire or atomic read; it acquires at once, or at the next fence."""
+    """A volatile, relaxed, acquire or atomic read; it acquires immediately, or at the next fence."""
     table = warp.cta.cluster.state.get("order")
     if not table:
         return

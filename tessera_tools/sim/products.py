@@ -1,8 +1,8 @@
-"""D = A × B + C as the tensor cores of the simulated GPU do it, and how D is rounded.
+"""D = A × B + C on the tensor cores of the simulated GPU, and the rounding of D.
 
     A [K, …, M], B [K, …, N], C […, M, N], all float64 ──multiply_accumulate──▶ float64 ──Accumulator.pack──▶ D
 
-PTX leaves the order and the precision of the sum open. Here: every product is exact; C and the products for
+PTX does not specify the order and the precision of the sum. Here, every product is exact; C and the products for
 k = 0, 1, … are added in this order in float64; the sum is rounded to D's type once per instruction, to nearest
 even. Sums of integers are exact. f64 is a chain of fused multiply-adds over k, each rounded (PTX ISA, "mma").
 """
@@ -33,6 +33,8 @@ _LARGE = 1 << 17
 
 def multiply_accumulate(a: Array, b: Array, c: Array) -> Array:
     """Σ over k, in ascending order, on top of C. a: [K, …, M], b: [K, …, N], c: […, M, N]."""
+    if _is_exact(a, b, c):
+        return integer_product(a, b, c)
     left, right = a[..., :, None], b[..., None, :]
     if c.size * len(a) > _LARGE:
         total = c.astype(np.float64)
@@ -44,12 +46,38 @@ def multiply_accumulate(a: Array, b: Array, c: Array) -> Array:
     terms = np.empty((len(a) + 1, *c.shape))
     terms[0] = c
     np.multiply(left, right, out=terms[1:])
-    # Along the outermost axis NumPy adds plane after plane.
+    # NumPy reduces the outermost axis plane by plane.
     return np.add.reduce(terms, axis=0)
 
 
+_MAGNITUDE = np.uint64((1 << 63) - 1)
+_MANTISSA = (1 << 52) - 1
+_NEGATIVE_ZERO = -(1 << 63)
+
+
+def _scale(values: Array) -> tuple[int, int]:
+    """Exponents of two: every value is less than the first in magnitude, and a multiple of the second."""
+    bits = values.view(np.uint64) & _MAGNITUDE
+    most = int(bits.max()) >> 52
+    # Zero minus one is the largest unsigned number.
+    least = (int((bits - np.uint64(1)).min()) + 1) >> 52
+    mantissa = int(np.bitwise_or.reduce(bits, None)) & _MANTISSA
+    digits = 52 - ((mantissa & -mantissa).bit_length() - 1) if mantissa else 0
+    return most - 1022, max(least, 1) - 1023 - digits
+
+
+def _is_exact(a: Array, b: Array, c: Array) -> bool:
+    """Whether the result is independent of the order of the sum: its terms are multiples of a common unit in which
+    no partial sum has more than 53 bits, and no zero has a sign."""
+    if not a.size or not b.size or not c.size or int(c.view(np.int64).min()) == _NEGATIVE_ZERO:
+        return False
+    (a_most, a_unit), (b_most, b_unit), (c_most, c_unit) = _scale(a), _scale(b), _scale(c)
+    most = max(a_most + b_most + len(a).bit_length(), c_most) + 1
+    return most < 1000 and most - min(a_unit + b_unit, c_unit) <= 53
+
+
 def fma_chain(a: Array, b: Array, c: Array, rounding: str = "rn") -> Array:
-    """As `multiply_accumulate`, with a rounding after each fused multiply-add."""
+    """Like `multiply_accumulate`, with a rounding after each fused multiply-add."""
     total = c
     for k in range(len(a)):
         x, y = np.broadcast_arrays(a[k][..., :, None], b[k][..., None, :])
@@ -58,7 +86,7 @@ def fma_chain(a: Array, b: Array, c: Array, rounding: str = "rn") -> Array:
 
 
 def integer_product(a: Array, b: Array, c: Array) -> Array:
-    """As `multiply_accumulate` for integers, whose sums are exact in any order."""
+    """Like `multiply_accumulate` for integers, whose sums are exact in any order."""
     return np.matmul(np.moveaxis(a, 0, -1), np.moveaxis(b, 0, -2)) + c
 
 
@@ -83,7 +111,7 @@ def saturate_s32(total: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """The type of C or D: how its patterns become float64, and how a sum becomes patterns."""
+    """The type of C or D: the conversion of its patterns to float64, and of a sum to patterns."""
 
     name: str
     bits: int
@@ -101,4 +129,4 @@ ACCUMULATORS: dict[str, Accumulator] = {
     "f64": Accumulator("f64", 64, ELEMENTS["f64"].values, lambda total: total.view(np.uint64)),
     "s32": Accumulator("s32", 32, ELEMENTS["s32"].values, _pack_s32),
 }
-"""A NaN result has the one pattern that the tensor cores give, 0x7FFFFFFF or 0x7FFF."""
+"""The tensor cores return one NaN pattern, 0x7FFFFFFF or 0x7FFF."""

@@ -1,4 +1,4 @@
-"""What the PTX reader makes of a module: variables, functions, and their instructions in order.
+"""The in-memory form of a PTX module: variables, functions, and their instructions in order.
 
 PTX text ──reader.read()──▶ Program ──decode──▶ closures that the machine runs
 """
@@ -30,9 +30,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A register, special register, label, variable or function by name, `!` in front for `negated`.
+    """A register, special register, label, variable or function by name; `negated` if `!` precedes it.
 
-    `offset` is that of `symbol+4` outside brackets.
+    `offset` is the constant of `symbol+4` outside brackets.
     """
 
     name: str
@@ -84,7 +84,7 @@ Operand = Name | Immediate | Address | Vector | Pair | Group
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """What `.loc` says: a file of the `.file` table, line and column; `caller` is where it was inlined."""
+    """The content of `.loc`: a file of the `.file` table, line and column; `caller` is the location of inlining."""
 
     file: str
     line: int
@@ -150,9 +150,9 @@ class Variable:
     extern: bool = False
     initializer: list[object] = field(default_factory=list[object])
     function: str = ""
-    """The function that declares it; empty at module level."""
+    """The function that declares the variable; empty at module level."""
     offset: int = 0
-    """In its frame (.local and a device function's .param) or its parameter block (an entry's .param)."""
+    """Offset in its frame (.local and a device function's .param) or its parameter block (an entry's .param)."""
     is_array: bool = False
 
 
@@ -161,7 +161,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)$")
 
 @dataclass(slots=True)
 class Scope:
-    """The names that one `{ }` declares; `parent` is the block around it, None at module level."""
+    """The names that one `{ }` declares; `parent` is the enclosing block, None at module level."""
 
     parent: Scope | None = None
     registers: dict[str, RegisterDeclaration] = field(default_factory=dict[str, RegisterDeclaration])
@@ -174,7 +174,7 @@ class Scope:
     """Name of a `.branchtargets` or `.calltargets` list → its labels."""
 
     def register(self, name: str) -> RegisterDeclaration | None:
-        """The register that `name` means here, innermost declaration first."""
+        """The register that `name` refers to here, innermost declaration first."""
         scope: Scope | None = self
         while scope is not None:
             found = scope.registers.get(name)
@@ -220,7 +220,7 @@ class Scope:
 
 @dataclass(slots=True)
 class Function:
-    """A `.entry` or `.func`. `start` and `end` bound its instructions; both are 0 for a mere declaration."""
+    """A `.entry` or `.func`. `start` and `end` bound its instructions; both are 0 for a declaration without a body."""
 
     name: str
     is_entry: bool
@@ -236,7 +236,7 @@ class Function:
     variables: list[Variable] = field(default_factory=list[Variable])
     """Every variable declared in its body, at any depth."""
     parameter_registers: list[str] = field(default_factory=list[str])
-    """Parameters and results given as `.reg`, by name, results first."""
+    """Parameters and results declared as `.reg`, by name, results first."""
 
     @property
     def is_defined(self) -> bool:

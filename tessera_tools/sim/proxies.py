@@ -1,9 +1,9 @@
-"""The async proxy: what it may read and write, and the fences between it and the generic proxy.
+"""The async proxy: checks of its reads and writes, and the fences between it and the generic proxy.
 
     st (generic) ──UNFENCED──▶ fence.proxy.async ──▶ barrier ──▶ copy, wgmma: `async_read`, `async_write`
 
-A fence covers the stores that are ordered before it: the thread's own, and those that it knows by a barrier
-(PTX ISA, "Proxies", "Causality Order": the fence stands on the path from one access to the other). When an
+A fence covers the stores that are ordered before it: the thread's own, and those that a barrier orders before it
+(PTX ISA, "Proxies", "Causality Order": the fence is on the path from one access to the other). When an
 operation of the async proxy has completed, its results are visible to the generic proxy without a fence.
 """
 
@@ -13,14 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tessera_tools.sim.memory import LANDING, READING, UNFENCED, UNINITIALIZED
+from tessera_tools.sim.memory import READING, UNFENCED, UNINITIALIZED, WRITING
 from tessera_tools.sim.races import History, describe, late_records, threads_of
 from tessera_tools.sim.warp import Mask, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.memory import Region
 
-__all__ = ["async_read", "async_write", "check_order", "covered", "fence_async", "history_of", "mark"]
+__all__ = [
+    "async_read",
+    "async_write",
+    "check_order",
+    "covered",
+    "fence_async",
+    "history_of",
+    "mark",
+    "readable",
+    "whole",
+]
 
 Array = np.ndarray[Any, Any]
 Where = Any
@@ -28,24 +38,38 @@ Where = Any
 
 
 def history_of(warp: Warp, memory: Any) -> History | None:
-    """Who touched the memory: a CTA's shared memory, or a global allocation as this cluster knows it."""
+    """The access history of a memory: a CTA's shared memory, or a global allocation in this cluster."""
     found = getattr(memory, "history", None)
     return found if found is not None else warp.cta.cluster.histories.get(memory.base)
 
 
-def _grains(history: History, where: Where) -> Any:
-    grain = history.grain
-    if isinstance(where, slice):
-        return slice(where.start // grain, -(-where.stop // grain))
-    if grain == 1 or not len(where):
+def whole(where: Where) -> Where:
+    """Distinct byte offsets in any order: as a slice, if they are contiguous."""
+    if isinstance(where, slice) or not where.size:
         return where
-    found = where // grain
-    # Bytes of one grain stand side by side.
-    return found[np.concatenate(([True], found[1:] != found[:-1]))]
+    first, last = int(where.min()), int(where.max())
+    return slice(first, last + 1) if last + 1 - first == where.size else where
+
+
+def _grains(history: History, where: Where) -> Any:
+    """The grains of the bytes; the grain size is reduced if the bytes require it."""
+    if isinstance(where, slice):
+        edges = where.start | where.stop
+        while edges & (history.grain - 1):
+            history.refine(history.grain // 2)
+        return slice(where.start // history.grain, where.stop // history.grain)
+    while history.grain > 1 and len(where):
+        found = where // history.grain
+        # The bytes of one grain are adjacent.
+        found = found[np.concatenate(([True], found[1:] != found[:-1]))]
+        if len(found) * history.grain == len(where):
+            return found
+        history.refine(history.grain // 2)
+    return where
 
 
 def mark(warp: Warp, memory: Any, where: Where, record: np.uint64, *, write: bool) -> None:
-    """Note an access of the async proxy, for the race detector."""
+    """Record an access of the async proxy for the race detector."""
     history = history_of(warp, memory)
     if history is not None:
         (history.written if write else history.read)[_grains(history, where)] = record
@@ -56,15 +80,28 @@ def _first(where: Where, bad: Array) -> int:
     return where.start + at if isinstance(where, slice) else int(where[at])
 
 
+_UNREADABLE = 0x0101010101010101 * (UNINITIALIZED | WRITING | UNFENCED)
+
+
+def readable(warps: list[Warp], memory: Any, units: Array) -> bool:
+    """Whether `async_read` of 16-byte units, by their number in the memory, finds no error for any warp."""
+    if getattr(memory, "state", None) is not None:
+        flags = int(np.bitwise_or.reduce(memory.states[16].take(units, 0), None))
+        if flags & _UNREADABLE:
+            return False
+    history = history_of(warps[0], memory)
+    return history is None or history.is_ordered(warps, units, 16)
+
+
 def async_read(warp: Warp, mask: Mask, memory: Region, where: Where, what: str) -> None:
-    """Check the bytes that an operation which is issued now will read: written, fenced, ordered, not in flight."""
+    """Check the bytes that the operation will read: initialized, fenced, ordered, and not in flight."""
     state = getattr(memory, "state", None)
     if state is not None:
         states = state[where]
         seen = int(np.bitwise_or.reduce(states, axis=None)) if states.size else 0
         for flag, kind, text in (
             (UNINITIALIZED, "uninitialized", "which was never written"),
-            (LANDING, "in-flight", "which an asynchronous operation still writes"),
+            (WRITING, "in-flight", "which an asynchronous operation still writes"),
             (
                 UNFENCED,
                 "proxy",
@@ -80,18 +117,18 @@ def async_read(warp: Warp, mask: Mask, memory: Region, where: Where, what: str) 
 def async_write(
     warp: Warp, mask: Mask, memory: Region, where: Where, what: str, *, reduces: bool = False
 ) -> None:
-    """Check the bytes that an operation which is issued now will write: nobody else may still use them.
+    """Check the bytes that the operation will write: no other access may still use them.
 
-    With `reduces`, it reads them first; other reductions may be in flight there.
+    With `reduces`, it reads them first; other reductions of the same bytes may be in flight.
     """
     state = getattr(memory, "state", None)
     if state is not None:
         states = state[where]
         seen = int(np.bitwise_or.reduce(states, axis=None)) if states.size else 0
-        flags = READING if reduces else LANDING | READING
+        flags = READING if reduces else WRITING | READING
         if seen & flags:
             at = _first(where, states & flags != 0)
-            done = "written" if seen & LANDING and not reduces else "read"
+            done = "written" if seen & WRITING and not reduces else "read"
             warp.report(
                 "in-flight",
                 f"{what} writes {memory.place(at)}, still being {done} by an asynchronous operation that "
@@ -114,7 +151,7 @@ def async_write(
 
 
 def check_order(warp: Warp, mask: Mask, memory: Region, where: Where, what: str, *, writes: bool) -> None:
-    """Report an access to the bytes that no barrier orders after another thread's."""
+    """Report an access to the bytes that no barrier orders after another thread's access."""
     history = history_of(warp, memory)
     if history is None:
         return
@@ -141,7 +178,7 @@ def check_order(warp: Warp, mask: Mask, memory: Region, where: Where, what: str,
 
 
 def covered(warp: Warp, mask: Mask, history: History, where: Array) -> Array:
-    """The bytes whose last store is ordered before a fence by the lanes, their own stores included."""
+    """The bytes whose last store is ordered before a fence by the lanes, including their own stores."""
     records = history.written[where // history.grain]
     own = threads_of(records)
     mine = (own >> 5 == warp.rank) & mask.array[own & 31]
@@ -149,7 +186,7 @@ def covered(warp: Warp, mask: Mask, history: History, where: Array) -> Array:
 
 
 def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
-    """fence.proxy.async by the lanes: stores that are ordered before it become visible to the async proxy."""
+    """fence.proxy.async by the lanes: stores ordered before it become visible to the async proxy."""
     cluster = warp.cta.cluster
     memories: list[Any] = []
     if "shared" in spaces:

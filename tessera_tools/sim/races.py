@@ -1,13 +1,13 @@
-"""Happens-before between the warps of a cluster, and who touched each byte last.
+"""Happens-before between the warps of a cluster, and the last accesses of each byte.
 
-Every access leaves a record: the clock, the instruction, and the thread that made it. The clock is the launch's
-count of synchronizations when the warp last synchronized.
+Every access has a record: the clock, the instruction, and the thread. The clock is the launch's number of
+synchronizations at the warp's last synchronization.
 
     63 ── clock ── 36 ── code index ── 16, 15: strong, 14 ── thread ── 0
 
-`known[u, w]` is the clock up to which warp u has seen the accesses of warp w, because a
-barrier, an mbarrier or bar.warp.sync ordered them. An access that conflicts with a record later than that,
-of another thread, is a race. Vector clocks per warp, scalar records per byte (as FastTrack does).
+`known[u, w]` is the clock up to which a barrier, an mbarrier or bar.warp.sync has ordered the accesses of warp w
+before warp u. An access that conflicts with a later record of another thread is a race. Clocks are vectors per warp,
+records are scalars per byte (as in FastTrack).
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ _CODE_MASK = (1 << _CLOCK_SHIFT - _CODE_SHIFT) - 1
 MOST_CLOCK = (1 << 64 - _CLOCK_SHIFT) - 1
 """The last clock that a record can hold."""
 AGENTS = 128
-"""Engines of a cluster that access memory by themselves, each as if it were a warp (`Clocks.agent`)."""
+"""Engines of a cluster that access memory asynchronously; each counts as a warp (`Clocks.agent`)."""
 _STRONG = np.uint64(1 << _CODE_SHIFT - 1)
-"""Set in the record of an atomic or otherwise strong access; a cluster has at most 2^14 threads."""
+"""Set in the record of an atomic or other strong access; a cluster has at most 2^14 threads."""
 _THREAD = (1 << _CODE_SHIFT - 1) - 1
 _THREAD_BITS = np.uint64(_THREAD)
 Array = np.ndarray[Any, Any]
 
 
 class Race(NamedTuple):
-    """The lanes (positions in the compact order) that race, and the record of an access that the first races with."""
+    """The racing lanes (positions in the compact order), and the record that the first of them conflicts with."""
 
     lanes: Array
     record: int
 
 
 def threads_of(records: Array) -> Array:
-    """The threads, counted through the cluster; from `Clocks.warps * 32` on, agents."""
+    """The threads, numbered within the cluster; from `Clocks.warps * 32` on, agents."""
     return (records & np.uint64(_THREAD)).astype(np.intp)
 
 
@@ -65,12 +65,12 @@ def clocks_of(records: Array) -> Array:
 
 
 def record_at(record: Any, pc: int) -> Any:
-    """The record or records (uint64), of an access by the instruction `pc`."""
+    """The record or records (uint64) of an access by the instruction `pc`."""
     return record | np.uint64((pc & _CODE_MASK) << _CODE_SHIFT)
 
 
 class Clocks:
-    """Who has seen whose accesses; one for all warps of a cluster."""
+    """The vector clocks of a cluster; shared by all its warps."""
 
     def __init__(self, warps: int, start: int) -> None:
         self.now = start + 1
@@ -78,7 +78,7 @@ class Clocks:
         self.warps = warps
         self.known = np.full((warps, warps + AGENTS), start, np.int64)
         self.horizon = [start] * warps
-        """Per warp: every access up to this clock, of any warp or agent, is ordered before it."""
+        """Per warp: every access up to this clock, by any warp or agent, is ordered before it."""
         self.agents = 0
         self.last = np.zeros(AGENTS, np.int64)
         """Per agent: the clock of its last access."""
@@ -92,21 +92,21 @@ class Clocks:
         warp.limit = self.horizon[warp.rank] + 1 << _CLOCK_SHIFT
 
     def release(self, warp: Warp) -> Array:
-        """What happened before now in `warp`, for another to `acquire`; later accesses are not part of it."""
+        """The accesses that happen before this point in `warp`, for another warp to `acquire`; no later ones."""
         self.known[warp.rank, warp.rank] = self.now
         self.now += 1
         self._tick(warp)
         return self.known[warp.rank].copy()
 
     def acquire(self, warp: Warp, seen: Array) -> None:
-        """`warp` now comes after all that `seen` holds."""
+        """Order all accesses of `seen` before `warp`."""
         row = self.known[warp.rank]
         np.maximum(row, seen, out=row)
         self.horizon[warp.rank] = self._ordered(row)
         warp.limit = self.horizon[warp.rank] + 1 << _CLOCK_SHIFT
 
     def _ordered(self, row: Array) -> int:
-        """The clock up to which a warp that knows `row` comes after everything."""
+        """The clock up to which a warp with the vector clock `row` is ordered after every access."""
         lowest = int(row[: self.warps].min())
         if self.agents:
             unseen = row[self.warps :][row[self.warps :] < self.last]
@@ -115,12 +115,12 @@ class Clocks:
         return lowest
 
     def agent(self) -> int:
-        """The number of a new agent; beyond AGENTS they share, which can hide a race and never invents one."""
+        """The number of a new agent. Beyond AGENTS, agents share numbers, which can hide but never invent a race."""
         self.agents += 1
         return (self.agents - 1) % AGENTS
 
     def act(self, agent: int, pc: int) -> tuple[np.uint64, Array]:
-        """The record of what an agent does now for the instruction `pc`, and what a warp must `acquire` to follow."""
+        """The record of an agent's access for the instruction `pc`, and what a warp must `acquire` to follow it."""
         now = self.now
         self.now += 1
         self.last[agent] = now
@@ -129,9 +129,9 @@ class Clocks:
         return record_at(np.uint64(now << _CLOCK_SHIFT | (self.warps + agent) << 5), pc), seen
 
     def synchronize(self, warps: list[Warp], others: Array | None = None) -> None:
-        """All of `warps` meet: each comes after all of them, and after `others`, what `release` gave.
+        """All of `warps` meet: each is ordered after all of them, and after `others`, the result of `release`.
 
-        One warp alone: its lanes meet (bar.warp.sync).
+        With one warp, its lanes meet (bar.warp.sync).
         """
         ranks = [warp.rank for warp in warps]
         now = self.now
@@ -150,7 +150,7 @@ _CHUNK = 1 << 12
 
 
 def _spread(records: Array, times: int) -> Array:
-    """Each record `times` times; where nobody was, no memory is used."""
+    """Each record `times` times; without accesses, no memory is used."""
     found = np.zeros(len(records) * times, np.uint64)
     for begin in range(0, len(records), _CHUNK):
         part = records[begin : begin + _CHUNK]
@@ -160,18 +160,18 @@ def _spread(records: Array, times: int) -> Array:
 
 
 class History:
-    """The last writer and reader of each grain of a memory: 4 bytes, or fewer once a narrower access has come.
+    """The last writer and reader of each grain of a memory: 16 bytes, or fewer after a narrower access.
 
-    Accesses are aligned to their width, so one of at least a grain covers whole grains. `written` and `read` may
-    be indexed by byte offset divided by `grain`.
+    Accesses are aligned to their width, so an access of at least a grain covers whole grains. `written` and `read` are
+    indexed by byte offset divided by `grain`.
     """
 
     def __init__(self, size: int) -> None:
         self.size = -(-size // 64) * 64
-        self.grain = 4
-        # numpy's zeros are mapped on first touch: the history of a large, little used memory costs nothing.
-        self.written = np.zeros(self.size // 4, np.uint64)
-        self.read = np.zeros(self.size // 4, np.uint64)
+        self.grain = 16
+        # numpy's zeros are mapped at the first access: the history of a large, sparsely used memory costs nothing.
+        self.written = np.zeros(self.size // 16, np.uint64)
+        self.read = np.zeros(self.size // 16, np.uint64)
         self._shape()
 
     def _shape(self) -> None:
@@ -185,20 +185,17 @@ class History:
         each = width // self.grain
         return records if each == 1 else records.reshape(-1, each)
 
-    def _refine(self, grain: int) -> None:
+    def refine(self, grain: int) -> None:
+        """Refine the history to grains of `grain` bytes."""
         times = self.grain // grain
         self.written, self.read = _spread(self.written, times), _spread(self.read, times)
         self.grain = grain
         self._shape()
 
     def load(self, warp: Warp, mask: Mask, index: Array, width: int, strong: bool = False) -> Race | None:
-        """Note a read of the `width`-byte units `index`; who races, or None.
-
-        `strong` accesses (atomic, volatile, relaxed, acquire) do not race with each other (PTX ISA, "Conflict
-        and Data-races").
-        """
+        """Record a read of the `width`-byte units `index`; returns the race, or None."""
         if width < self.grain:
-            self._refine(width)
+            self.refine(width)
         written, read = self._tables[width]
         mine = self._mine(warp, mask, strong)
         found = written.take(index, 0)
@@ -209,9 +206,9 @@ class History:
         return late
 
     def store(self, warp: Warp, mask: Mask, index: Array, width: int, strong: bool = False) -> Race | None:
-        """Note a write; who races with a write or a read, or None."""
+        """Record a write; returns the race with a write or a read, or None."""
         if width < self.grain:
-            self._refine(width)
+            self.refine(width)
         written, read = self._tables[width]
         mine = self._mine(warp, mask, strong)
         found = written.take(index, 0)
@@ -225,10 +222,34 @@ class History:
         written[index] = mine if found.ndim == 1 else mine[:, None]
         return late
 
+    def store_quietly(self, warp: Warp, index: Array, width: int) -> bool:
+        """Record several writes by all lanes of a warp, of at least a grain; False, recording nothing, if one races."""
+        written, read = self._tables[width]
+        mark = np.uint64((warp.split.pc & _CODE_MASK) << _CODE_SHIFT)
+        mine = np.tile(warp.records | mark, len(index) // 32)
+        found = written.take(index, 0)
+        for records in (found, read.take(index, 0)):
+            if _newest(records) >= warp.limit and self._late(warp, records, mine, False) is not None:
+                return False
+        written[index] = mine if found.ndim == 1 else mine[:, None]
+        return True
+
+    def note_read(self, index: Array, width: int, record: np.uint64) -> None:
+        """Record a read of the `width`-byte units `index`, of at least a grain; the record names the thread."""
+        self._tables[width][1][index] = record
+
+    def is_ordered(self, warps: list[Warp], index: Array, width: int) -> bool:
+        """Whether the warps are ordered after the last writes of the units `index`, which are at least a grain."""
+        found = self._tables[width][0].take(index, 0)
+        newest = _newest(found)
+        # All bytes that one copy has written have the same record.
+        records = found if int(found.min()) != newest else found.reshape(-1)[:1]
+        return all(newest < warp.limit or not late_records(warp, records, -1).any() for warp in warps)
+
     def load_together(self, gang: Gang, index: Array, width: int, mine: Array) -> bool:
-        """Note a read of the units `index` by lanes of several warps with the records `mine`; False if some race."""
+        """Record a read of the units `index` by lanes of several warps with the records `mine`; False on a race."""
         if width < self.grain:
-            return False
+            self.refine(width)
         written, read = self._tables[width]
         if self._races(gang, written.take(index, 0), mine):
             return False
@@ -236,9 +257,9 @@ class History:
         return True
 
     def store_together(self, gang: Gang, index: Array, width: int, mine: Array) -> bool:
-        """Note a write by lanes of several warps; False, and nothing noted, if some race, also with each other."""
+        """Record a write by lanes of several warps; False, with nothing recorded, on a race, including between them."""
         if width < self.grain:
-            return False
+            self.refine(width)
         written, read = self._tables[width]
         before = written.take(index, 0)
         if self._races(gang, before, mine) or self._races(gang, read.take(index, 0), mine):
@@ -263,7 +284,7 @@ class History:
         return (warp.records if mask.full else warp.records[mask.array]) | np.uint64(mark)
 
     def _late(self, warp: Warp, records: Array, mine: Array, strong: bool) -> Race | None:
-        # Mostly each lane touched its own last.
+        # In the common case each lane was the last to access its own units.
         own = mine & _THREAD_BITS
         if not (records & _THREAD_BITS != (own if records.ndim == 1 else own[:, None])).any():
             return None
@@ -282,13 +303,13 @@ class History:
 
 
 def late_records(warp: Warp, records: Array, thread: int) -> Array:
-    """Which of the records (any shape) are of another thread, and not ordered before what `warp` does now."""
+    """Which of the records (any shape) belong to another thread and are not ordered before `warp`'s current point."""
     threads = threads_of(records)
     return (clocks_of(records) > warp.cta.cluster.clocks.known[warp.rank][threads >> 5]) & (threads != thread)
 
 
 def describe(warp: Warp, record: int) -> tuple[str, Hashable]:
-    """Who made the access of a record, in words: the instruction, its place, the thread; and its place alone."""
+    """The origin of a record as text: the instruction, its location and the thread; and the location alone."""
     launch, cluster = warp.cta.cluster.launch, warp.cta.cluster
     pc, thread = record >> _CODE_SHIFT & _CODE_MASK, record & _THREAD
     inst = launch.module.program.instructions[pc]

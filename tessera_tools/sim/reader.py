@@ -28,7 +28,7 @@ _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
 
 
 def read(text: str, file: str = "<ptx>") -> Program:
-    """The module in `text`; `file` is its name in messages. Raises DiagnosticError for anything unexpected."""
+    """The module in `text`; `file` is its name in messages. Raises DiagnosticError for a syntax error."""
     return _Builder(file).module(parse(text, file))
 
 
@@ -44,7 +44,7 @@ class _Builder(Declarations):
 
     def module(self, tree: Tree) -> Program:
         program = self.program
-        # `.file` may stand at the end of the module, after the `.loc` that name it.
+        # `.file` may appear at the end of the module, after the `.loc` directives that use it.
         for item in tree.children:
             if item.data == "file" and (match := _FILE.match(item.children[0])):
                 self.files[match.group(1)] = match.group(2)
@@ -124,7 +124,7 @@ class _Builder(Declarations):
             self.location = None
             function.start = len(program.instructions)
             self.block(body, function.scope, function)
-            # A body may end without `ret`; its last label then stands for the return.
+            # A body may end without `ret`; its last label then represents the return.
             self.append("ret", (), (), None, function.scope, name.line, 1)
             function.end = len(program.instructions)
 
@@ -163,7 +163,7 @@ class _Builder(Declarations):
         if not line:
             self.location = None
             return
-        # The call's own place comes before what is inlined there, and says where it was inlined itself.
+        # The location of the call precedes the inlined code, and states where the call itself was inlined.
         caller = self.places.get((match.group(4), match.group(5), match.group(6)))
         if caller is None and match.group(4):
             name = self.files.get(match.group(4), f"file {match.group(4)}")

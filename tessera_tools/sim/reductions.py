@@ -32,7 +32,7 @@ def _allowed(operation: str, type: str) -> bool:
 
 
 def combiner(operation: str, type: str) -> Callable[[Array, Array], Array] | None:
-    """`combine(old bytes, new bytes) → bytes`; None if PTX has no such reduction."""
+    """`combine(old bytes, new bytes) → bytes`; None if PTX does not define the reduction."""
     if not _allowed(operation, type):
         return None
     dtype = _DTYPES[type]

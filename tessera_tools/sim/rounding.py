@@ -1,10 +1,10 @@
-"""Exact rounding: from a float64 that still knows what was lost to the pattern of any PTX floating-point format.
+"""Exact rounding: from a float64 rounded to odd to the pattern of any PTX floating-point format.
 
     operands ──exact_sum, exact_quotient, …──▶ float64 rounded to odd ──encode(format, mode)──▶ pattern
 
-A float64 *rounded to odd* has its last bit set whenever bits were lost. Rounding it again, to a format with at most
-51 bits of precision and in any mode, gives what one rounding of the exact value gives (Boldo, Melquiond). So
-every result narrower than f64 is rounded once; f64 has functions of its own (sim/wide.py).
+A float64 *rounded to odd* has its last bit set if it is inexact. Rounding it again, to a format with at most 51 bits of
+precision and in any mode, is equal to one rounding of the exact value (Boldo, Melquiond). So every result narrower
+than f64 is rounded once; f64 has separate functions (sim/wide.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAGNITUDE = _U64((1 << 63) - 1)
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A floating-point format. `low` is where its mantissa begins: tf32 stands in the high bits of 32.
+    """A floating-point format. `low` is the lowest bit of its mantissa: tf32 is in the high bits of 32.
 
     `nan` is the canonical NaN, -1 if it has none; `top` the largest finite pattern.
     """
@@ -68,12 +68,24 @@ FORMATS: dict[str, Format] = {
 """The formats narrower than f64 (PTX ISA, "Fundamental Types", "Alternate Floating-Point Data Formats")."""
 
 
+_NARROWER: dict[str, Any] = {"f32": (np.float32, np.uint32), "f16": (np.float16, np.uint16)}
+"""Formats to which NumPy rounds a float64 to nearest even."""
+
+
 def encode(values: Array, to: Format, mode: str = "rn", *, finite: bool = False) -> Array:
     """float64 values (rounded to odd where inexact) → patterns of `to` as uint32.
 
     `mode`: rn (nearest even), rna (nearest, ties away), rz, rm (down), rp (up). Values past the largest finite one
     become infinity or, with `finite` or in formats without one, the largest finite; a NaN the canonical one.
     """
+    if mode == "rn" and not finite and to.name in _NARROWER:
+        dtype, unsigned = _NARROWER[to.name]
+        rounded = np.asarray(values, np.float64).astype(dtype)
+        pattern = rounded.view(unsigned).astype(np.uint32)
+        nan = np.isnan(rounded)
+        if nan.any():
+            pattern[nan] = to.nan
+        return pattern
     bits = np.asarray(values, np.float64).view(_U64)
     sign = bits >= _SIGN
     magnitude = bits & _MAGNITUDE
@@ -122,7 +134,7 @@ def encode(values: Array, to: Format, mode: str = "rn", *, finite: bool = False)
 
 
 def _powers(magnitude: Array, sign: Array, to: Format, mode: str) -> Array:
-    """ue8m0: powers of two from 2^-127 to 2^127, without a sign; a negative value's magnitude counts."""
+    """ue8m0: powers of two from 2^-127 to 2^127, without a sign; a negative value is converted by its magnitude."""
     field = (magnitude >> _U64(52)).view(np.int64) - 1023
     rest = magnitude & _U64((1 << 52) - 1)
     up = rest > 0 if mode == "rp" else np.zeros(rest.shape, np.bool_)
@@ -210,7 +222,7 @@ def odd_quotient(x: Array, y: Array) -> Array:
     """x / y of values of at most f32's range, rounded to odd."""
     quotient = x / y
     product = quotient * y
-    # x - quotient*y, in two exact steps; its sign over y's says on which side the quotient lies.
+    # x - quotient*y, in two exact steps; its sign relative to y's tells the side of the exact quotient.
     rest = (x - product) - _product_error(quotient, y, product)
     return _to_odd(quotient, np.where(np.isfinite(rest), rest * np.sign(y), 0))
 

@@ -1,6 +1,7 @@
-"""Special registers: what each holds for a warp's 32 lanes (PTX ISA, "Special Registers").
+"""Special registers: their values for a warp's 32 lanes (PTX ISA, "Special Registers").
 
-Those with a function are constant while a warp lives; None marks those that change, which only `mov` reads.
+A register with a function is constant for the lifetime of a warp. None marks a register that changes, which only `mov`
+reads.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def _table() -> dict[str, Callable[[Warp], Any] | None]:
         "%reserved_smem_offset_cap": lambda warp: 1024,
         "%current_graph_exec": lambda warp: 0,
     }
-    # %envreg1 and 2 are the address of the workspace of a cooperative grid, as cooperative_groups.h reads it; what
-    # the driver puts into the others is its own: zeros (PTX ISA, "%envreg<32>").
+    # %envreg1 and 2 are the address of the workspace of a cooperative grid, as cooperative_groups.h reads it. The other
+    # registers are private to the driver: zeros (PTX ISA, "%envreg<32>").
     table.update({f"%envreg{n}": lambda warp: 0 for n in range(32)})
     table["%envreg1"] = lambda warp: warp.cta.cluster.launch.workspace.base >> 32
     table["%envreg2"] = lambda warp: warp.cta.cluster.launch.workspace.base & 0xFFFFFFFF

@@ -2,7 +2,7 @@
 
     text ──blank comments──▶ one regular expression per state ──Token──▶ shift, or reduce a rule ──▶ Tree
 
-The lexer looks only for what the parser's state can take, as PTX's words mean different things in different places.
+The lexer matches only tokens that the parser's state accepts, because PTX keywords depend on the context.
 The table is shipped in the wheel (`tessera_tools/_grammar/ptx.json`); a checkout keeps it in the user's cache folder.
 
     python -m tessera_tools.sim.syntax --output FILE        makes it
@@ -46,7 +46,7 @@ class Tree:
 
 
 class _Table:
-    """The table as the loop wants it."""
+    """The table in the form that the parser loop uses."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.start: int = data["start"]
@@ -55,12 +55,12 @@ class _Table:
         self.gotos: list[dict[str, int]] = data["gotos"]
         self.rules = [lalr.Rule(*rule) for rule in data["rules"]]
         self.terminals: list[tuple[str, str]] = [(name, pattern) for name, pattern in data["terminals"]]
-        """Terminal and regular expression, in the order in which they are tried."""
+        """Terminal and regular expression, in matching order."""
         self.ignored = re.compile(data["ignored"])
         self._lexers: dict[int, re.Pattern[str]] = {}
 
     def lexer(self, state: int) -> re.Pattern[str]:
-        """Matches one token of those that the state takes; the group that matched is named after its terminal."""
+        """Matches one token that the state accepts; the matching group has the name of its terminal."""
         found = self._lexers.get(state)
         if found is None:
             row = self.states[state]
@@ -72,7 +72,7 @@ class _Table:
 def make() -> dict[str, Any]:
     """Build the table with Lark."""
     lark = lalr.build_lark(_grammar())
-    # Lark's own order of trying: by priority, then what may match more.
+    # Lark's own matching order: by priority, then by maximum length.
     ordered = sorted(
         (terminal for terminal in lark.terminals if terminal.name not in lark.ignore_tokens),
         key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
@@ -99,7 +99,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def parse(text: str, file: str) -> Tree:
-    """The light tree of a PTX module. Raises DiagnosticError at the first token that cannot stand where it stands."""
+    """The light tree of a PTX module. Raises DiagnosticError at the first unexpected token."""
     text = _COMMENT.sub(_blank, text)
     table = _table()
     states, gotos, rules, skip, lexer = table.states, table.gotos, table.rules, table.ignored, table.lexer
@@ -151,7 +151,7 @@ def parse(text: str, file: str) -> Tree:
 
 
 def _unexpected(file: str, text: str, at: int) -> DiagnosticError:
-    """The error at a token that cannot stand at `at`, or at the end of the text."""
+    """The error at an unexpected token at `at`, or at the end of the text."""
     line = text.count("\n", 0, at) + 1
     if at == len(text):
         return error(Position(file, line, 1), "unexpected end of PTX: a '}' or ';' is missing")

@@ -1,4 +1,4 @@
-"""Where the elements of a tensor copy lie: in global memory by the tensor map, in shared memory by its swizzle.
+"""Addresses of the elements of a tensor copy: in global memory by the tensor map, in shared memory by its swizzle.
 
     coordinates ──Box (tile: a box; im2col: a column of pixels)──▶ rows of the innermost dimension, in bounds or not
     row r, byte b ──▶ shared byte r * pitch + b ──swizzle──▶ address bits 4 and up are xored with bits 7 and up
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 class Box:
     """Rows of the innermost dimension. `starts`: byte offset of each row's first element from the map's address.
 
-    `row_ok` and `column_ok` say which rows and columns (groups of elements) lie inside the tensor.
+    `row_ok` and `column_ok` mark the rows and columns (groups of elements) inside the tensor.
     """
 
     starts: Array
@@ -47,7 +47,7 @@ class Box:
 
     @property
     def bytes(self) -> int:
-        """What the copy counts as, elements outside the tensor included."""
+        """The transaction bytes of the copy, including elements outside the tensor."""
         return self.rows * self.columns * self.shared
 
     def valid(self) -> Array:
@@ -60,7 +60,7 @@ class Box:
 
 
 def _columns(tensor: TensorMap, first: int, count: int) -> tuple[Array, int]:
-    """Which groups of elements from `first` on lie inside dimension 0, and the first one's byte offset."""
+    """Which groups of elements from `first` on are inside dimension 0, and the byte offset of the first one."""
     element = tensor.type
     begin = first // element.group
     places = begin + np.arange(count // element.group, dtype=np.int64)
@@ -96,8 +96,8 @@ def gather4(tensor: TensorMap, coordinates: Sequence[int]) -> Box:
 def column(tensor: TensorMap, coordinates: Sequence[int], offsets: Sequence[int]) -> Box:
     """im2col mode: `pixels` pixels from the base pixel (w, h, d, n) on, each `channels` channels from c on.
 
-    Base pixels run through the pixel box, W fastest, then H, D, and images, in steps of the element strides; what
-    is read is the base pixel plus `offsets` (w, h, d), the position in the filter.
+    Base pixels traverse the pixel box, W fastest, then H, D, and images, in steps of the element strides. The copy
+    reads the base pixel plus `offsets` (w, h, d), the position in the filter.
     """
     spatial = tensor.rank - 2
     place = list(coordinates[1:])
@@ -125,7 +125,7 @@ def swizzled(base: int, rows: int, width: int, swizzle: int) -> Array:
     """Shared byte addresses [rows, width] of a box at `base`: rows one after the other, then the swizzle.
 
     The 32B, 64B and 128B swizzles xor 1, 2 and 3 bits of the address, from bit 4 on, with those from bit 7 on. A
-    row that is narrower than the swizzle's span takes the whole span.
+    row that is narrower than the swizzle's span occupies the whole span.
     """
     pitch = max(width, SPANS[swizzle]) if swizzle else width
     linear = base + np.arange(rows, dtype=np.int64)[:, None] * pitch + np.arange(width, dtype=np.int64)
@@ -146,7 +146,7 @@ def fill_of(tensor: TensorMap) -> Array:
 
 
 def flush(tensor: TensorMap, raw: Array) -> Array:
-    """The .ftz element types: subnormal numbers become zeros of their sign."""
+    """The .ftz element types: subnormal numbers become zeros of the same sign."""
     if not tensor.type.name.endswith(".ftz"):
         return raw
     bits = np.ascontiguousarray(raw).view(np.uint32)

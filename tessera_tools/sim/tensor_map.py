@@ -1,10 +1,10 @@
-"""Tensor maps: what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col take, in 128 bytes of our own layout.
+"""Tensor maps: the arguments of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, in 128 bytes of a private layout.
 
     tensor_map("f16", address, dims, strides, box, …) ──▶ TensorMap ──encode()──▶ 128 bytes: a kernel's parameter
                                                                    ◀──decode()──
 
-The driver's encoding is not public, so a map for the simulated GPU is made here; kernels treat both as opaque.
-Dimensions stand innermost first, as in the driver API. Little endian:
+The driver's encoding is not public, so the simulated GPU has its own; kernels treat both as opaque.
+Dimensions are innermost first, as in the driver API. Little endian:
 
 | byte | what | | byte | what |
 | --- | --- | --- | --- | --- |
@@ -40,13 +40,13 @@ SIZE = 128
 INTERLEAVES = ("none", "16B", "32B")
 SWIZZLES = ("none", "32B", "64B", "128B")
 SPANS = (16, 32, 64, 128)
-"""Bytes over which each swizzle permutes."""
+"""Span of each swizzle in bytes."""
 FILLS = ("zeros", "nan")
 PROMOTIONS = ("none", "64B", "128B", "256B")
 
 
 class TensorMapError(ValueError):
-    """A tensor map that the driver would refuse, or bytes that are none."""
+    """A tensor map that the driver would reject, or bytes that are not a tensor map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ class TensorMap:
 
     @staticmethod
     def decode(raw: bytes) -> TensorMap:
-        """The map in 128 bytes. Raises TensorMapError if they are none."""
+        """Decode the map in 128 bytes. Raises TensorMapError if they are not a map."""
         if len(raw) != SIZE or raw[:4] != MAGIC:
-            raise TensorMapError("no tensor map: make it with sim.tensor_map(…)")
+            raise TensorMapError("not a tensor map; create one with sim.tensor_map(…)")
         mode, element, rank, interleave, swizzle, promotion, fill, atomicity = raw[4:12]
         if element >= len(ELEMENTS) or not 1 <= rank <= 5 or interleave > 2 or swizzle > 3 or fill > 1:
             raise TensorMapError(
@@ -154,7 +154,7 @@ class TensorMap:
         )  # fmt: skip
 
     def check(self) -> None:
-        """All that the driver checks. Raises TensorMapError."""
+        """All checks of the driver. Raises TensorMapError."""
         rank, element = self.rank, self.type
         _require(1 <= rank <= 5, f"rank {rank}; expected 1 to 5")
         _require(not self.im2col or rank >= 3, f"rank {rank} for im2col; expected 3 to 5")
@@ -231,7 +231,7 @@ def _index(names: Sequence[str], value: str, what: str) -> int:
 
 
 def _strides(element: Element, dims: Sequence[int], strides: Sequence[int] | None) -> tuple[int, ...]:
-    """Those given, or those of a dense tensor."""
+    """The given strides, or those of a dense tensor."""
     if strides is not None:
         return tuple(strides)
     found: list[int] = []
@@ -255,10 +255,10 @@ def tensor_map(
     l2_promotion: str = "none",
     fill: str = "zeros",
 ) -> bytes:
-    """A tensor map for tiles, as cuTensorMapEncodeTiled makes it, as 128 bytes to give as a kernel's argument.
+    """A tensor map for tiles, like that of cuTensorMapEncodeTiled, as 128 bytes for a kernel's argument.
 
-    `dims` (elements), `box` (elements) and `element_strides` are innermost first; `strides` (bytes) are those of
-    dimensions 1 and on, dense unless given. `element` is one of ELEMENTS. Raises TensorMapError.
+    `dims` (elements), `box` (elements) and `element_strides` are innermost first; `strides` (bytes) begin with
+    dimension 1 and default to those of a dense tensor. `element` is one of ELEMENTS. Raises TensorMapError.
     """
     if element not in _NAMES:
         raise TensorMapError(f"the element type is '{element}'; expected one of {', '.join(_NAMES)}")
@@ -295,7 +295,7 @@ def tensor_map_im2col(
     l2_promotion: str = "none",
     fill: str = "zeros",
 ) -> bytes:
-    """A tensor map for columns of pixels, as cuTensorMapEncodeIm2col makes it.
+    """A tensor map for columns of pixels, like that of cuTensorMapEncodeIm2col.
 
     `dims` are (C, W, N), (C, W, H, N) or (C, W, H, D, N); `lower` and `upper` are the corners of the pixel box,
     (W), (W, H) or (W, H, D): base pixels run from `lower` to the last pixel plus `upper`. Raises TensorMapError.

@@ -1,9 +1,9 @@
-"""Tensor maps in memory, and the proxy through which copies read them.
+"""Tensor maps in memory, and the tensormap proxy through which copies read them.
 
     tensormap.replace (generic) ──▶ release: fence or cp_fenceproxy ──▶ fence …acquire [map] ──▶ copy
 
-A map that the host wrote needs no fence. One that the kernel changed is visible to copies of a CTA once a thread
-of it has acquired the version that was released (PTX ISA, "membar, fence": .proxy.tensormap).
+A map that the host wrote needs no fence. A map that the kernel changed is visible to copies of a CTA after a thread
+of that CTA has acquired the released version (PTX ISA, "membar, fence": .proxy.tensormap).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["acquire", "changed", "read_map", "release"]
 
 @dataclass(slots=True)
 class _Versions:
-    """A map that the kernel has changed: how often, up to which version it was released, who acquired which."""
+    """A map that the kernel has changed: the number of changes, the released version, each CTA's acquired version."""
 
     written: int = 0
     writer: tuple[Any, int, int] | None = None
@@ -37,7 +37,7 @@ def _table(warp: Warp) -> dict[int, _Versions]:
 
 
 def changed(warp: Warp, address: int, *, released: bool) -> None:
-    """The generic proxy has written the map at a global address; `released`: with a fence of its own."""
+    """The generic proxy has written the map at a global address; `released`: by an instruction with its own fence."""
     versions = _table(warp).setdefault(address, _Versions())
     versions.written += 1
     versions.writer = (warp.cta.cluster, warp.rank, int(warp.cta.cluster.clocks.now))
@@ -46,7 +46,7 @@ def changed(warp: Warp, address: int, *, released: bool) -> None:
 
 
 def release(warp: Warp, mask: Mask) -> None:
-    """fence.proxy.tensormap::generic.release: changes that are ordered before it."""
+    """fence.proxy.tensormap::generic.release: releases the changes that are ordered before it."""
     cluster = warp.cta.cluster
     for versions in _table(warp).values():
         if versions.writer is None or versions.writer[0] is not cluster:
@@ -54,7 +54,7 @@ def release(warp: Warp, mask: Mask) -> None:
         _, rank, clock = versions.writer
         if rank == warp.rank or cluster.clocks.known[warp.rank][rank] >= clock:
             versions.released = versions.written
-    # Maps that were written by plain stores.
+    # Maps that plain stores have written.
     for region in cluster.launch.memory.regions:
         if region.state is None:
             continue
@@ -66,17 +66,17 @@ def release(warp: Warp, mask: Mask) -> None:
 
 
 def acquire(warp: Warp, address: int) -> None:
-    """fence.proxy.tensormap::generic.acquire [address]: the CTA sees what was released."""
+    """fence.proxy.tensormap::generic.acquire [address]: the CTA acquires the released version."""
     versions = _table(warp).get(address)
     if versions is not None:
         versions.acquired[warp.cta.index] = versions.released
 
 
 def read_map(warp: Warp, mask: Mask, address: int, what: str) -> TensorMap | None:
-    """The map that a copy names by a generic address; a finding and None if there is none."""
+    """The map at the generic address of a copy; a finding and None if there is none."""
     launch = warp.cta.cluster.launch
     if launch.parameters.find(address | BASE["param"]) is not None and address >> 40 == 0:
-        address |= BASE["param"]  # an address of .param that no cvta has made generic: ptxas takes it
+        address |= BASE["param"]  # ptxas accepts an address of .param that no cvta has converted to generic.
     space = WINDOWS.get(address >> 40)
     memories: dict[str | None, Any] = {
         "global": launch.memory,

@@ -1,4 +1,4 @@
-"""PTX types, as NumPy holds them in the 32 lanes of a warp (PTX ISA, "Fundamental Types").
+"""PTX types, and their NumPy representation in the 32 lanes of a warp (PTX ISA, "Fundamental Types").
 
 ".f32" ──ptx_type()──▶ Type("f32", kind "f", 32 bits, float32)
 """
@@ -18,9 +18,9 @@ SIGNED: dict[int, Any] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """One PTX type. `kind` is b, u, s, f, p (predicate), or r: a raw pattern that NumPy has no type for.
+    """One PTX type. `kind` is b, u, s, f, p (predicate), or r: a raw pattern without a NumPy type.
 
-    `dtype` is what a lane holds: types of kind r (bf16, tf32, fp8, packed pairs) are unsigned patterns.
+    `dtype` is the type of a lane: types of kind r (bf16, tf32, fp8, packed pairs) are unsigned patterns.
     A `.b128` lane is two uint64, so its rows have shape [32, 2].
     """
 

@@ -1,56 +1,27 @@
-"""A warp: 32 lanes as NumPy rows, split into groups of lanes that stand at different instructions.
+"""A warp: 32 lanes as NumPy rows, divided into splits, the groups of lanes at the same instruction.
 
     Warp ── splits: [(pc, mask, call stack), …]   one split while the warp is converged
          ── ports:  [row, row, …]                 registers, immediates, special registers: all NumPy rows
 
-Independent thread scheduling: the split with the lowest pc runs first, splits that meet are merged, and one
-that runs too long hands over to another, so that a lane that spins never starves the lane it waits for.
+Independent thread scheduling: the split with the lowest pc runs first, and splits at the same pc are merged. A split
+that runs too long yields to another, so that a spinning lane never starves the lane that it waits for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from tessera_tools.sim.lanes import FULL, Mask, mask_of
+from tessera_tools.sim.watched import Local
 
 if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cta
 
 __all__ = ["CHANGED", "CONVERGE", "FULL", "Mask", "Split", "Wait", "Warp", "mask_of"]
-
-FULL = (1 << 32) - 1
-_masks: dict[int, Mask] = {}
-
-
-class Mask:
-    """A set of lanes. `bits` as an integer, `array` as 32 booleans, `lanes` as indices; never changed."""
-
-    __slots__ = ("array", "bits", "count", "first", "full", "lanes")
-
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-        self.full = bits == FULL
-        self.array = np.unpackbits(np.array([bits], "<u4").view(np.uint8), bitorder="little").view(np.bool_)
-        self.array.flags.writeable = False
-        self.lanes = np.flatnonzero(self.array)
-        self.count = len(self.lanes)
-        self.first = int(self.lanes[0]) if self.count else 0
-
-    def __repr__(self) -> str:
-        return f"Mask({self.bits:#010x})"
-
-
-def mask_of(lanes: int | np.ndarray[Any, Any]) -> Mask:
-    """The mask of a bit pattern or of 32 booleans."""
-    if not isinstance(lanes, int):
-        lanes = int.from_bytes(np.packbits(lanes, bitorder="little").tobytes(), "little")
-    mask = _masks.get(lanes)
-    if mask is None:
-        if len(_masks) > 1 << 15:  # data-dependent divergence must not fill the memory
-            _masks.clear()
-        mask = _masks[lanes] = Mask(lanes)
-    return mask
 
 
 class _Sentinel:
@@ -64,17 +35,17 @@ class _Sentinel:
 
 
 CHANGED = _Sentinel("CHANGED")
-"""What an instruction returns that has moved the warp's splits itself."""
+"""The result of an instruction that has changed the warp's splits itself."""
 CONVERGE = _Sentinel("CONVERGE")
-"""What `Warp.converge` returns: run this instruction again when more lanes have come."""
+"""The result of `Warp.converge`: run this instruction again when more lanes have arrived."""
 
 
 class Wait:
-    """Why a split stands still; an instruction returns one to block.
+    """The reason why a split is blocked; an instruction returns a Wait to block.
 
-    `ready()` is asked until it is true, then `finish(warp, mask)` runs and the split goes on with the next
-    instruction. `describe()` is for the deadlock report: what is awaited, and what is missing. With `timed`,
-    a split that nobody can wake goes on all the same (mbarrier.try_wait), and `expired` is True in `finish`.
+    The scheduler calls `ready()` until it is true. Then `finish(warp, mask)` runs, and the split continues with the
+    next instruction. `describe()` returns the awaited event and what is missing, for the deadlock report. With `timed`,
+    a split that no other warp can wake continues anyway (mbarrier.try_wait), and `expired` is True in `finish`.
     """
 
     __slots__ = ("describe", "expired", "finish", "ready", "timed")
@@ -95,9 +66,9 @@ class Wait:
 
 
 class Split:
-    """Lanes of a warp that stand at the same instruction, with the same call stack.
+    """Lanes of a warp at the same instruction, with the same call stack.
 
-    `needed` is not 0 while the split waits for other lanes to come (a bit pattern of lanes).
+    `needed` is not 0 while the split waits for other lanes to arrive (a bit pattern of lanes).
     """
 
     __slots__ = ("forced", "mask", "needed", "pc", "stack", "wait")
@@ -112,11 +83,11 @@ class Split:
 
 
 _PATIENCE = 64
-"""Jumps that one split of a diverged warp may take before another has its turn."""
+"""Branches that one split of a diverged warp may take before another split runs."""
 
 
 class Warp:
-    """32 lanes of a CTA. `index` counts in the CTA, `rank` in the cluster; `live` are the lanes not exited."""
+    """32 lanes of a CTA. `index` is the number in the CTA, `rank` in the cluster; `live` are the lanes not exited."""
 
     def __init__(self, cta: Cta, index: int, rank: int, pc: int, threads: int) -> None:
         self.cta = cta
@@ -131,24 +102,28 @@ class Warp:
         self.ports: list[Any] = []
         self.registers: dict[int, np.ndarray[Any, Any]] = {}
         self.state: dict[str, Any] = {}
-        """What instruction families keep per warp (groups of asynchronous copies, …), by family name."""
+        """State of instruction families per warp (groups of asynchronous copies, …), by family name."""
         self.instructions = 0
         self.records = np.arange(32, dtype=np.uint64) + np.uint64(rank * 32)
         """Each lane's access record (sim/races.py): thread in the cluster, and the warp's clock above it."""
         self.limit = 0
-        """Records from here on may be unordered with what the warp does now (sim/races.py)."""
+        """Records from this one on may be unordered with the warp's current accesses (sim/races.py)."""
         self.threads = np.arange(32 * index, 32 * index + 32)
-        self.local: Any = None
+
+    @cached_property
+    def local(self) -> Local:
+        """The local memory of the warp's lanes."""
+        return Local(self.cta.cluster.launch.module.local_size)
 
     @property
     def stats(self) -> Any:
-        """The launch's counters, or None when nobody asked for them."""
+        """The launch's counters, or None if they were not requested."""
         return self.cta.stats
 
     # -- control flow
 
     def pick(self) -> Split | None:
-        """The split to run next, merged with those that met it; None if all wait."""
+        """The split to run next, merged with the splits at the same pc; None if all wait."""
         splits = self.splits
         if len(splits) == 1:
             split = splits[0]
@@ -161,7 +136,7 @@ class Warp:
         if len(awake) > 1:
             self.turns += 1
             if self.turns > _PATIENCE:
-                # Another has its turn, and the same patience.
+                # Another split runs next, with the same limit.
                 self.turns = -_PATIENCE
             if self.turns < 0:
                 others = [split for split in awake if split is not lowest]
@@ -180,7 +155,7 @@ class Warp:
         return True
 
     def wake(self, split: Split) -> None:
-        """The split's wait is over: finish it, and go on with the next instruction."""
+        """The split's wait is over: finish it, and continue with the next instruction."""
         wait, split.wait = split.wait, None
         assert wait is not None
         self.split = split
@@ -202,15 +177,15 @@ class Warp:
         self.splits = [split for split in self.splits if split.mask.bits]
 
     def converge(self, needed: int = FULL) -> Any:
-        """For an instruction that the lanes `needed` must run together: wait here until they have come.
+        """Wait until all lanes of `needed` have reached this instruction, which they must run together.
 
-        Return what this returns. An instruction that is decoded with `ctx.aligned()` does this by itself.
+        Return the result of this function. An instruction that is decoded with `ctx.aligned()` calls it automatically.
         """
         self.split.needed = needed
         return CONVERGE
 
     def branch(self, bits: int, target: int, mask: Mask) -> Any:
-        """Send the lanes `bits` of `mask` to `target`, the others to the next instruction; return the result."""
+        """Branch: the lanes `bits` of `mask` go to `target`, the others to the next instruction; return the result."""
         if bits == mask.bits:
             return target
         if not bits:
@@ -221,7 +196,7 @@ class Warp:
         return CHANGED
 
     def leave(self, mask: Mask) -> Any:
-        """The lanes end; return the result."""
+        """Exit the lanes; return the result."""
         split = self.split
         self.live &= ~mask.bits
         rest = split.mask.bits & ~mask.bits
@@ -247,7 +222,7 @@ class Warp:
         severity: str = "error",
         cause: Hashable = None,
     ) -> None:
-        """A finding at the instruction that runs; `mask` are the lanes at fault."""
+        """Report a finding at the current instruction; `mask` contains the lanes at fault."""
         mask = mask or self.split.mask
         thread = self.cta.thread(32 * self.index + mask.first)
         self.cta.cluster.launch.report(

@@ -1,13 +1,13 @@
-"""The wgmmas that are in flight: their groups, accumulators, and the registers and shared memory that they use.
+"""The wgmmas in flight: their groups, accumulators, and the registers and shared memory that they use.
 
     issue ──▶ State.open ──commit──▶ State.groups ──wait──▶ `complete`: all four warps' parts have read their operands
-                                                     └────▶ `land`: the D of the waiting warp goes to its registers
+                                                     └────▶ `write_back`: the D of the waiting warp to its registers
 
-A wgmma is one operation of four warps. It completes once all four have issued it, so the wait of one warp waits
-for the other three, and comes after what the operation read on behalf of all of them.
+A wgmma is one operation of four warps. It completes when all four have issued it. So the wait of one warp waits for
+the other three, and is ordered after the operation's reads for all of them.
 
-D is kept beside its registers until the wait, and the registers are poison in the mode `late`. What other
-instructions do with them is noticed by `watch`, which wraps the instructions that name such a register.
+D is stored outside its registers until the wait; in the mode `late` the registers are poison. `watch` wraps the
+instructions that use such a register, so that their accesses are detected.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim import memory
-from tessera_tools.sim.decode import Execute, after_decoding
+from tessera_tools.sim.decode import Execute, Together, after_decoding
 from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Pair, Program, Vector
-from tessera_tools.sim.proxies import mark
 from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Mask, Warp
 
@@ -32,12 +31,13 @@ __all__ = [
     "POISON",
     "READING",
     "Operation",
+    "Reads",
     "Register",
     "State",
     "Warpgroup",
     "complete",
     "issue",
-    "land",
+    "write_back",
     "registers_of",
     "state_of",
     "warpgroup_of",
@@ -55,40 +55,53 @@ _OCTETS = np.arange(16)
 
 
 @dataclass(eq=False, slots=True)
+class Reads:
+    """The shared memory that a wgmma of one or of several warps reads, and the computation of its sums."""
+
+    units: list[Array]
+    compute: Callable[[dict[Any, Array]], None]
+    """Computes the sums; its argument caches the decoded matrices of shared memory."""
+    finished: bool = False
+    """The accumulators have been computed."""
+
+    def run(self, decoded: dict[Any, Array]) -> None:
+        if not self.finished:
+            self.compute(decoded)
+            self.finished = True
+
+
+@dataclass(eq=False, slots=True)
 class Operation:
-    """One warp's part of a wgmma. `a_rows` are the values that A's registers had when it was issued."""
+    """One warp's part of a wgmma. `a_rows` [register, lane] are the values of A's registers at issue."""
 
     shape: str
-    d_ports: Sequence[int]
+    d_slots: Sequence[int]
+    """Slots of 32-bit registers."""
     d_registers: frozenset[Register]
     a_registers: frozenset[Register]
-    a_ports: Sequence[int]
-    a_rows: list[Array]
-    units: list[Array]
-    """Units of shared memory that it reads."""
-    compute: Callable[[], None]
+    a_slots: Sequence[int]
+    a_rows: Array
+    reads: Reads
     line: int
     pc: int
     number: int = 0
-    """How many wgmmas the warp had issued before this one."""
-    finished: bool = False
-    """The accumulator has been computed."""
-    read: bool = False
-    """The operands in shared memory are no longer in use."""
+    """The number of wgmmas that the warp had issued before this one."""
 
 
 @dataclass(slots=True)
 class State:
-    """A warp's wgmmas: those in flight, by group, and the accumulators that they have so far."""
+    """A warp's wgmmas: those in flight, by group, and their current accumulators."""
 
+    sums: Array
+    """By slot: the value of an accumulator's register, if it is `held`."""
     open: list[Operation] = field(default_factory=list[Operation])
     groups: list[list[Operation]] = field(default_factory=list[list[Operation]])
-    sums: dict[int, Array] = field(default_factory=dict[int, Array])
-    """By port: the accumulator's value while its register is poison."""
+    held: set[int] = field(default_factory=set[int])
+    """Slots of registers that are poison, or will become poison."""
     fenced: bool = False
-    """A wgmma.fence has been run."""
+    """A wgmma.fence has been executed."""
     touched: set[Register] = field(default_factory=set[Register])
-    """Registers that other instructions have used since the last wgmma.fence."""
+    """Registers that other instructions have accessed since the last wgmma.fence."""
     issued: int = 0
 
     def flying(self) -> Iterable[Operation]:
@@ -100,7 +113,7 @@ class State:
 def state_of(warp: Warp) -> State:
     found = warp.state.get("wgmma")
     if found is None:
-        found = warp.state["wgmma"] = State()
+        found = warp.state["wgmma"] = State(np.empty_like(warp.registers[32]))
     return found
 
 
@@ -110,12 +123,12 @@ class Warpgroup:
 
     warps: list[Warp]
     agent: int
-    pending: list[tuple[Warp, Operation]] = field(default_factory=list[tuple["Warp", Operation]])
-    """Parts of operations that still read shared memory, in the order of their issue."""
+    pending: list[Operation] = field(default_factory=list[Operation])
+    """Parts of operations that still read shared memory, in issue order."""
     seen: Array | None = None
-    """What to acquire to come after the operations that have completed."""
+    """What to acquire to be ordered after the complete operations."""
 
-    def behind(self, number: int) -> list[Warp]:
+    def missing(self, number: int) -> list[Warp]:
         """The warps that have not issued the operation `number` yet."""
         return [warp for warp in self.warps if state_of(warp).issued <= number]
 
@@ -138,51 +151,57 @@ def readers_of(cta: Cta) -> Array:
     return found
 
 
-def issue(warp: Warp, state: State, operation: Operation) -> None:
-    """Start the part of `warp` in an operation: its operands in shared memory are in use from now on."""
-    shared, readers = warp.cta.shared, readers_of(warp.cta)
-    group = warpgroup_of(warp)
-    record, _ = warp.cta.cluster.clocks.act(group.agent, operation.pc)
-    for units in operation.units:
-        mark(warp, shared, unit_bytes(units), record, write=False)
+def issue(warps: list[Warp], operations: list[Operation]) -> None:
+    """Start the parts of warps in an operation; all read the same memory, which is in use from now on."""
+    cta, group = warps[0].cta, warpgroup_of(warps[0])
+    shared, readers = cta.shared, readers_of(cta)
+    record, _ = cta.cluster.clocks.act(group.agent, operations[0].pc)
+    for units in operations[0].reads.units:
+        shared.history.note_read(units, 16, record)
         readers[units] += 1
         shared.states[16][units] |= READING
-    group.pending.append((warp, operation))
-    state.open.append(operation)
+    for warp, operation in zip(warps, operations, strict=True):
+        group.pending.append(operation)
+        state_of(warp).open.append(operation)
 
 
 def complete(group: Warpgroup, number: int) -> None:
-    """The operations up to `number`, which all four warps have issued, have read their operands."""
+    """Operations up to `number`, which all four warps have issued, have read their operands."""
     cta = group.warps[0].cta
     shared, readers = cta.shared, readers_of(cta)
-    done = [pair for pair in group.pending if pair[1].number <= number]
+    done = [operation for operation in group.pending if operation.number <= number]
     if not done:
         return
-    group.pending = [pair for pair in group.pending if pair[1].number > number]
+    group.pending = [operation for operation in group.pending if operation.number > number]
     act, seen = cta.cluster.clocks.act(group.agent, 0)
-    for warp, operation in done:
-        record = record_at(act, operation.pc)
-        if not operation.finished:
-            operation.compute()
-            operation.finished = True
-        for units in operation.units:
+    decoded: dict[Any, Array] = {}
+    for reads, pc in {operation.reads: operation.pc for operation in done}.items():
+        reads.run(decoded)
+        record = record_at(act, pc)
+        for units in reads.units:
             readers[units] -= 1
             shared.states[16][units[readers[units] == 0]] &= ~READING
-            mark(warp, shared, unit_bytes(units), record, write=False)
+            shared.history.note_read(units, 16, record)
     group.seen = seen
 
 
-def land(warp: Warp, state: State, operation: Operation) -> None:
-    """Give a warp the result of a complete operation, unless a later one still works on the same registers."""
+def write_back(warp: Warp, state: State, operation: Operation) -> None:
+    """Write the result of a complete operation to a warp, unless a later one still uses the same registers."""
     others = list(state.flying())
-    busy = {port for other in others for port in other.d_ports}
-    for port in operation.d_ports:
-        if port not in busy and port in state.sums:
-            warp.ports[port].view(np.uint32)[...] = state.sums.pop(port)
-    held = {port for other in others for port in other.a_ports}
-    for port, row in zip(operation.a_ports, operation.a_rows, strict=False):
-        if port not in held and (warp.ports[port] == POISON).all():
-            warp.ports[port][...] = row
+    registers = warp.registers[32]
+    if not others and not operation.a_slots and state.held.issuperset(operation.d_slots):
+        free = list(operation.d_slots)
+        registers[free] = state.sums[free]
+        state.held.difference_update(free)
+        return
+    busy = {slot for other in others for slot in other.d_slots}
+    free = [slot for slot in operation.d_slots if slot not in busy and slot in state.held]
+    registers[free] = state.sums[free]
+    state.held.difference_update(free)
+    read = {slot for other in others for slot in other.a_slots}
+    for slot, row in zip(operation.a_slots, operation.a_rows, strict=True):
+        if slot not in read and (registers[slot] == POISON).all():
+            registers[slot] = row
 
 
 def unit_bytes(units: Array) -> Array:
@@ -190,7 +209,7 @@ def unit_bytes(units: Array) -> Array:
 
 
 def registers_of(inst: Instruction, operands: Iterable[Any]) -> set[Register]:
-    """The registers that operands name."""
+    """The registers that the operands use."""
     found: set[Register] = set()
     for operand in operands:
         if isinstance(operand, Name):
@@ -207,7 +226,7 @@ def registers_of(inst: Instruction, operands: Iterable[Any]) -> set[Register]:
 
 
 @after_decoding
-def watch(program: Program, function: Function, code: list[Any]) -> None:
+def watch(program: Program, function: Function, code: list[Any], together: list[Any]) -> None:
     """Wrap the instructions that use registers of the function's wgmmas."""
     span = range(function.start, function.end)
     watched: set[Register] = set()
@@ -222,6 +241,8 @@ def watch(program: Program, function: Function, code: list[Any]) -> None:
         used = frozenset(registers_of(inst, inst.operands) & watched)
         if used and inst.opcode != "wgmma":
             code[pc] = _watching(code[pc], used)
+            if together[pc] is not None:
+                together[pc] = _watching_together(together[pc], used)
 
 
 def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
@@ -240,5 +261,22 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
                     break
             state.touched |= used
         return execute(warp, mask)
+
+    return run
+
+
+def _watching_together(execute: Together, used: frozenset[Register]) -> Together:
+    """Like `_watching`, for several warps, unless one of them has a wgmma in flight."""
+
+    def run(gang: Any, mask: Any) -> Any:
+        states = [state for warp in gang.warps if (state := warp.state.get("wgmma")) is not None]
+        for state in states:
+            if state.open or state.groups:
+                return NotImplemented
+        result = execute(gang, mask)
+        if result is not NotImplemented:
+            for state in states:
+                state.touched |= used
+        return result
 
     return run

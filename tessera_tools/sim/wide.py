@@ -1,4 +1,4 @@
-"""f64 arithmetic in every rounding: error-free transformations where they hold, exact fractions elsewhere.
+"""f64 arithmetic in every rounding mode: error-free transformations where they are exact, otherwise exact fractions.
 
 fma(a, b, c, mode) ── exponents moderate, nearest even ──▶ two-product, two-sum, round to odd (vectorized)
                    └─ else ──▶ Fraction, lane by lane ──▶ rounded
@@ -21,7 +21,7 @@ _LEAST = Fraction(1, 1 << 1074)
 
 
 def round_fraction(value: Fraction, mode: str, zero: float = 0.0) -> float:
-    """The float64 next to an exact value; `zero` is what an exact 0 becomes (it has the right sign)."""
+    """The float64 adjacent to an exact value; `zero` is the result for an exact 0 (it has the correct sign)."""
     if not value:
         return zero
     negative = value < 0
@@ -54,7 +54,7 @@ def _exact(
     compute: Callable[..., Fraction],
     chosen: Array | None = None,
 ) -> Array:
-    """`plain` with the finite lanes (those `chosen`) computed exactly and rounded by `mode`."""
+    """`plain`, with the finite lanes of `chosen` computed exactly and rounded by `mode`."""
     out = np.array(plain, np.float64)
     finite = np.ones(out.shape, np.bool_)
     for row in rows:
@@ -67,7 +67,7 @@ def _exact(
             value = compute(*operands)
         except ZeroDivisionError:
             continue
-        # An exact zero: what the plain operation gives, but x - x is -0 when rounding down.
+        # An exact zero: the result of the plain operation, except that x - x is -0 when rounding down.
         zero = float(plain[lane])
         if value == 0 and compute in (_sum, _fused):
             zero = _zero_sum(rows, int(lane), mode)
@@ -76,7 +76,7 @@ def _exact(
 
 
 def _zero_sum(rows: tuple[Array, ...], lane: int, mode: str) -> float:
-    """The sign of a sum that is exactly zero: both addends' if they agree, else + (- when rounding down)."""
+    """The sign of a sum that is exactly zero: that of both addends if they agree, else + (- when rounding down)."""
     values = [float(row[lane]) for row in rows]
     first = math.copysign(1.0, values[0]) * (math.copysign(1.0, values[1]) if len(values) == 3 else 1.0)
     last = math.copysign(1.0, values[-1])
@@ -132,7 +132,7 @@ def fma(x: Array, y: Array, z: Array, mode: str = "rn") -> Array:
     away = np.where((lost > 0) == (low > 0), 1, -1)
     odd = np.where((lost != 0) & (bits & 1 == 0), bits + away, bits).view(np.float64)
     result = vh + odd
-    # A zero keeps the sign that the plain sum gives, except where the product underflowed.
+    # A zero keeps the sign of the plain sum, except if the product underflowed.
     result = np.where((result == 0) & moderate, plain, result)
     if moderate.all():
         return result
@@ -141,7 +141,7 @@ def fma(x: Array, y: Array, z: Array, mode: str = "rn") -> Array:
 
 
 def _infinities(x: Array, y: Array, z: Array, plain: Array) -> Array:
-    """Where z is infinite and x·y only overflows, the sum is z."""
+    """If z is infinite and x·y only overflows, the sum is z."""
     return np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, plain)
 
 

@@ -1,4 +1,4 @@
-"""What each GPU architecture has. `lookup("sm_90")` is the way in."""
+"""Properties of the GPU architectures. Call `lookup("sm_90")` to get a target."""
 
 from tessera_tools.target.occupancy import Occupancy, max_registers_for, occupancy
 from tessera_tools.target.table import Feature, Target, UnknownTargetError, lookup, targets

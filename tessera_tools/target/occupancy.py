@@ -1,10 +1,10 @@
-"""How many blocks of a kernel fit on one SM, and what limits them.
+"""The number of blocks of a kernel that fit on one SM, and the resource that limits it.
 
     (registers/thread, threads/block, shared bytes/block) ──occupancy(target)──▶ Occupancy(blocks, limits)
 
-The rules are those of the CUDA occupancy calculator (`cuda_occupancy.h`): registers are given to whole
-warps in multiples of `register_granularity`, the warps of a block are spread over the four partitions of
-an SM, and each block takes `reserved_shared_per_block` bytes besides its own.
+The rules are those of the CUDA occupancy calculator (`cuda_occupancy.h`). Registers are allocated to whole warps in
+multiples of `register_granularity`. The warps of a block are distributed over the four partitions of an SM. Each block
+takes `reserved_shared_per_block` bytes in addition to its own.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ __all__ = ["Occupancy", "max_registers_for", "occupancy"]
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Resident blocks on one SM, with the bound that each resource would set alone."""
+    """Resident blocks on one SM, with the bound of each resource."""
 
     blocks: int
     warps: int
     fraction: float
-    """Resident warps over the SM's maximum, 0.0 to 1.0."""
+    """Resident warps divided by the SM's maximum, 0.0 to 1.0."""
     limits: dict[str, int]
     """Blocks per SM by resource: `threads`, `blocks`, `registers`, `shared`."""
 
     @property
     def limited_by(self) -> tuple[str, ...]:
-        """The resources whose bound is reached first."""
+        """The resources with the smallest bound."""
         return tuple(name for name, bound in self.limits.items() if bound == self.blocks)
 
 
@@ -38,10 +38,10 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 def occupancy(target: Target, *, threads: int, registers: int, shared: int = 0) -> Occupancy:
-    """Occupancy of a block of `threads`, each with `registers`, and `shared` bytes (static and dynamic).
+    """Returns the occupancy of a block of `threads`, each with `registers`, and `shared` bytes (static and dynamic).
 
-    A block that cannot be launched at all gives 0 blocks. Raises ValueError for a negative size or for no
-    thread.
+    For a block that cannot be launched, the result is 0 blocks. Raises ValueError if a size is negative or if
+    `threads` is 0.
     """
     if threads < 1 or registers < 0 or shared < 0:
         raise ValueError(f"no block has {threads} threads, {registers} registers and {shared} bytes")
@@ -78,7 +78,7 @@ def _blocks_by_shared(target: Target, shared: int) -> int:
 
 
 def max_registers_for(target: Target, *, threads: int, blocks: int = 1) -> int:
-    """The most registers a thread may have so that `blocks` blocks of `threads` stay resident; 0 if none."""
+    """Returns the maximum of registers per thread that keeps `blocks` blocks of `threads` resident; 0 if none."""
     if threads < 1 or blocks < 1:
         raise ValueError(f"no SM holds {blocks} blocks of {threads} threads")
     warps = -(-threads // target.warp_size)

@@ -1,4 +1,4 @@
-"""What each GPU architecture has: the one table that passes and emitters ask.
+"""The table of GPU architectures. Passes and emitters get all properties of a target from it.
 
     "sm_90" ──lookup()──▶ Target(cpu="sm_90a", max_shared_per_block=232448, …).has(Feature.WGMMA)
 
@@ -47,7 +47,7 @@ class Feature(Enum):
 
 
 class UnknownTargetError(ValueError):
-    """The user named a GPU that the table lacks; `hint` says which name was probably meant."""
+    """The user named a GPU that is not in the table. `hint` suggests the closest name."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -60,16 +60,16 @@ class Target:
     """One GPU architecture. Sizes are bytes, registers are 32 bits wide."""
 
     name: str
-    """As the user says it, without the architecture suffix: `sm_90`."""
+    """The name without the architecture suffix: `sm_90`."""
     cpu: str
     """LLVM's processor name and the PTX `.target`: `sm_90a`."""
     compute_capability: int
     """Major times ten plus minor: 90 for 9.0, 103 for 10.3."""
     min_ptx: int
-    """The first PTX ISA version that knows `cpu`, as major times ten plus minor: 80 for 8.0."""
+    """The first PTX ISA version that supports `cpu`, as major times ten plus minor: 80 for 8.0."""
     features: frozenset[Feature]
     max_shared_per_block: int
-    """The most that one block may use, static and dynamic, after opting in."""
+    """The maximum that one block may use, static and dynamic, after opting in."""
     max_shared_per_sm: int
     max_threads_per_sm: int
     max_blocks_per_sm: int
@@ -80,19 +80,19 @@ class Target:
 
     # The same on every architecture of this table.
     reserved_shared_per_block: int = 1 * KIB
-    """Shared memory that the system takes from the SM's for each resident block."""
+    """Shared memory of the SM that the system reserves for each resident block."""
     shared_granularity: int = 128
     registers_per_sm: int = 64 * KIB
     registers_per_block: int = 64 * KIB
     max_registers_per_thread: int = 255
     register_granularity: int = 256
-    """Registers are handed out to a warp in multiples of this."""
+    """Registers are allocated to a warp in multiples of this."""
     warp_granularity: int = 4
-    """A block's warps are handed out to the SM's four partitions."""
+    """The warps of a block are distributed over the four partitions of an SM."""
     max_threads_per_block: int = 1024
     warp_size: int = 32
     max_static_shared: int = 48 * KIB
-    """Static shared memory that ptxas accepts; more has to be dynamic (opt-in)."""
+    """The maximum of static shared memory that ptxas accepts. More must be dynamic (opt-in)."""
     shared_banks: int = 32
 
     @property
@@ -111,7 +111,7 @@ class Target:
 _F = Feature
 _AMPERE = frozenset({_F.CP_ASYNC, _F.LDMATRIX, _F.MMA_SYNC, _F.MBARRIER, _F.REDUX_SYNC})
 _ADA = _AMPERE | {_F.MMA_SYNC_FP8, _F.CVT_FP8}
-# What every architecture from 9.0 on has, the small Blackwells (12.x) included.
+# Features of every architecture from 9.0 on, including the small Blackwells (12.x).
 _FROM_HOPPER = _ADA | {
     _F.STMATRIX,
     _F.MBARRIER_TRY_WAIT,
@@ -205,7 +205,7 @@ def targets() -> tuple[Target, ...]:
 
 
 def lookup(name: str) -> Target:
-    """The target that the user calls `name`: `sm_90` and `sm_90a` are the same one, and so is `H100`.
+    """Returns the target with the given name. `sm_90`, `sm_90a` and `H100` are the same target.
 
     Raises UnknownTargetError, with a hint, for every other name.
     """

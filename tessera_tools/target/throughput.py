@@ -1,4 +1,4 @@
-"""How fast each GPU architecture is: rates and latencies of one multiprocessor (SM), for schedules.
+"""Throughput of the GPU architectures: rates and latencies of one multiprocessor (SM), for schedules.
 
     throughput(lookup("sm_90")).tensor("wgmma", 16)  →  2048 multiply-adds a cycle
 
@@ -12,7 +12,7 @@ Rates are per SM and clock cycle; latencies are cycles.  Public measurements and
     [GB]   RRZE-HPC/gpu-benches: bandwidth of L2 by working set
     [SA]   SemiAnalysis, measurements of B200
 
-A number that nobody has published is the nearest architecture's, and is named in `guesses`.
+If no number is published, the table uses that of the nearest architecture. `guesses` lists such fields.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Throughput", "throughput"]
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Rates of one SM a cycle, and latencies in cycles."""
+    """Rates of one SM per cycle, and latencies in cycles."""
 
     mma: Mapping[int, int]
     """Multiply-adds of mma.sync a cycle, by the bits of an element of A."""
@@ -56,10 +56,10 @@ class Throughput:
     arithmetic_latency: int = 4
     """From the issue of an arithmetic instruction to its result [AMP]."""
     guesses: tuple[str, ...] = ()
-    """Fields that are another architecture's."""
+    """Fields whose values are those of another architecture."""
 
     def tensor(self, primitive: str, bits: int) -> int:
-        """Multiply-adds a cycle of a product by `primitive` ("mma", "wgmma", "fma") of elements of `bits`."""
+        """Returns multiply-adds per cycle with `primitive` ("mma", "wgmma", "fma") for elements of `bits`."""
         rates = {"mma": self.mma, "wgmma": self.wgmma or self.mma}.get(primitive)
         if rates is None:
             return self.fma

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from tessera_tools.analysis.access import contiguous_axis, in_bounds, place_of, storage_bits, vector_elements
+from tessera_tools.analysis.access import (
+    contiguous_axis,
+    in_bounds,
+    place_of,
+    storage_bits,
+    vector_elements,
+    vector_limits,
+)
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa
 from tessera_tools.dialects.llvm.types import PointerType
@@ -128,6 +135,56 @@ def test_a_token_has_no_size_in_memory() -> None:
     assert storage_bits(PointerType(1)) == 64
     with pytest.raises(ValueError, match="has no size in memory"):
         storage_bits(nv_tileaa.MEM_TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("view", "offsets", "tile", "reason"),
+    [
+        (lambda: View([64, 64], [64, 1]), [0, 0], (16, 16), "no access moves more than 128 bits"),
+        (lambda: View([64, 64], [64, 1]), [0, 0], (16, 4), "the tile has 4 elements along dimension 1"),
+        (lambda: View([64, 64], [64, 1]), [0, 0], (16, 1), "the tile has 1 element along dimension 1"),
+        (
+            lambda: View([64, 64], [64, 1], aligned=4),
+            [0, 0],
+            (16, 16),
+            "the base is not known to be a multiple of 16 bytes: add an assume",
+        ),
+        (
+            lambda: View([64, 64], [{"divisor": 4}, 1]),
+            [0, 0],
+            (16, 16),
+            "the stride of dimension 0 is not known to be a multiple of 8: add an assume",
+        ),
+        (
+            lambda: View([64, 64], [66, 1]),
+            [0, 0],
+            (16, 16),
+            "the stride of dimension 0 is 66, which is not a multiple of 8",
+        ),
+        (
+            lambda: View([64, 64], [64, 1]),
+            [0, {"divisor": 4}],
+            (16, 16),
+            "the offset along dimension 1 is not known to be a multiple of 8: add an assume",
+        ),
+        (
+            lambda: View([64, {"divisor": 2}], [64, 1]),
+            [0, 0],
+            (16, 16),
+            "the extent of dimension 1 is not known to be a multiple of 8: add an assume",
+        ),
+        (lambda: View([64, 64], [64, 2]), [0, 0], (16, 16), "no dimension of the view is known to have stride 1"),
+    ],
+)  # fmt: skip
+def test_the_fact_that_limits_an_access_is_named(
+    view: Any, offsets: list[Any], tile: Any, reason: str
+) -> None:
+    made = view()
+    places = [made.item(v) if isinstance(v, dict) else v for v in offsets]
+    limits = vector_limits(made.op, places, RankedTensorType(tile, made.element), Facts())
+    least = min(limit.elements for limit in limits)
+    assert next(limit.why for limit in limits if limit.elements == least) == reason
+    assert least == made.width(offsets, tile)
 
 
 def test_bounds_are_proven_for_each_axis() -> None:

@@ -17,7 +17,7 @@ from tessera_tools.dialects.arith.numbers import INTEGER
 from tessera_tools.dialects.llvm.arith import IntToPtr
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Value
+from tessera_tools.ir.core import Block, Builder, Region, Value
 from tessera_tools.ir.types import F32, I1, I8, I16, I32, I64, IntegerType
 from tessera_tools.opdef.dialect import find_op
 
@@ -451,3 +451,20 @@ def test_ops_without_a_rule_are_unknown(name: str) -> None:
         else p.op("cmpi", i64(0), p.const(1), p.const(1))
     )
     assert Facts().divisor(value) == 1
+
+
+@pytest.mark.parametrize(("depth", "divisor"), [(4, 8), (5, 1), (9, 1)])
+def test_values_that_more_than_four_loops_carry_are_unknown(depth: int, divisor: int) -> None:
+    """Each level would double the work; what is claimed stays true."""
+    program = Program()
+    zero, one, upper = program.const(0), program.const(1), program.unknown()
+
+    def nest(builder: Builder, carried: Value, left: int) -> Value:
+        body = Block([I32, I32])
+        inner = Builder.at_end(body)
+        made = nest(inner, body.arguments[1], left - 1) if left else body.arguments[1]
+        inner.insert(scf.Yield([made]))
+        loop = scf.For.create([zero, upper, one, carried], [I32], {}, [Region([body])])
+        return builder.insert(loop).results[0]
+
+    assert Facts().divisor(nest(program.builder, program.const(8), depth - 1)) == divisor

@@ -57,8 +57,8 @@ def test_invalid_utf8(tmp_path: Path) -> None:
     refuse_text(b"func.func @f() {\n  \xff\xfe\n}\n", "bad.mlir:2:3.*UTF-8", tmp_path)
 
 
-def test_nul_byte(tmp_path: Path) -> None:
-    refuse_text(b"func.func @f() {\n  \x00\n}\n", "bad.mlir:2:3", tmp_path)
+def test_a_nul_byte_separates_words_as_upstream_has_it(tmp_path: Path) -> None:
+    refuse_text(b"func.func @f() {\n  ret\x00urn\n}\n", "bad.mlir:2:3", tmp_path)
 
 
 def test_unfinished_string(tmp_path: Path) -> None:

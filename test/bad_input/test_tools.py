@@ -123,7 +123,7 @@ def test_an_unknown_gpu_name(tmp_path: Path) -> None:
 def test_llvm_ir_that_llvm_refuses(tmp_path: Path) -> None:
     text = b"define void @f() {\n  ret i32 0\n}\n"
     result = run("tessera-translate", "--mlir-to-ptx", cwd=tmp_path, stdin=text)
-    refused(result, "<stdin>:2:7: error: LLVM does not read its IR")
+    refused(result, "<stdin>:2:7: error: LLVM cannot parse the IR")
 
 
 def test_ptx_that_ptxas_refuses(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_an_opcode_of_a_preview_feature() -> None:
 
 @pytest.mark.parametrize("opcode", [22, 49, 75])
 def test_an_op_that_has_a_section_of_its_own(opcode: int) -> None:
-    assert "cannot stand in a function" in refusal(kernel(varint(opcode)))[0]
+    assert "is not allowed in a function" in refusal(kernel(varint(opcode)))[0]
 
 
 def test_a_value_that_is_not_defined() -> None:
@@ -273,7 +273,7 @@ def test_what_the_verifier_refuses_names_the_byte() -> None:
     (only,) = failure.value.diagnostics
     assert "expects result type to be 1-d tile" in only.message
     at = data.index(varint(58, 2))
-    assert [note.message for note in only.notes] == [f"the operation stands at byte {at}"]
+    assert [note.message for note in only.notes] == [f"the operation is at byte {at}"]
 
 
 def test_a_function_that_is_no_kernel() -> None:

@@ -198,7 +198,7 @@ def test_a_cubin_is_refused_on_the_simulated_gpu(tmp_path: Path) -> None:
     (tmp_path / "k.cubin").write_bytes(b"\x7fELF\x02\x01")
     err = refused("k.cubin", cwd=tmp_path)
     assert "the simulated GPU runs PTX" in err
-    assert "give the .ptx or .mlir it was made from, or use --device=cuda" in err
+    assert "give the .ptx or .mlir that it was compiled from, or use --device=cuda" in err
 
 
 MANIFEST = {
@@ -381,7 +381,7 @@ def test_wrong_arguments_name_the_parameter(args: list[str], message: str) -> No
 
 
 def test_a_buffer_that_is_not_there() -> None:
-    assert "there is no buffer 'y'; the arguments make x" in refused(*ARGS, "--out=y=y.npy")
+    assert "there is no buffer 'y'; the arguments define x" in refused(*ARGS, "--out=y=y.npy")
 
 
 @pytest.mark.parametrize("grid", ["0", "1,2,3,4", "a", "", "-1", "1,,2"])
@@ -412,7 +412,7 @@ def test_more_shared_memory_than_the_target_has() -> None:
 
 def test_an_endless_loop_tells_where_it_spins() -> None:
     err = refused("--max-instructions=1000", ptx=SPIN)
-    assert "<stdin>:9:1: error: reached the limit of 1000 warp instructions; it spins here: bra" in err
+    assert "<stdin>:9:1: error: reached the limit of 1000 warp instructions; it is spinning here: bra" in err
     assert "raise the limit with --max-instructions" in err
 
 
@@ -438,7 +438,7 @@ def test_unknown_options_are_suggested() -> None:
 
 
 def test_an_output_folder_that_is_not_there(tmp_path: Path) -> None:
-    assert "make its folder first" in refused(*ARGS, "--out=x=no/y.npy", cwd=tmp_path)
+    assert "create the directory first" in refused(*ARGS, "--out=x=no/y.npy", cwd=tmp_path)
 
 
 def test_types_that_numpy_lacks_are_patterns(tmp_path: Path) -> None:

@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import TARGETS, Array, check_tools, decode, empty, fresh_seed, launch, random
-
-from oracles import require_tool
-from tessera_tools.emit.driver import Options, compile_module
-from tessera_tools.parser import parse_module
-from tessera_tools.target import lookup
+from programs import (
+    TARGETS,
+    Array,
+    assembled,
+    check_tools,
+    compiled,
+    decode,
+    empty,
+    fresh_seed,
+    launch,
+    random,
+)
 
 CORPUS = Path(__file__).parent
 NAMES = sorted(path.stem for path in CORPUS.glob("*.mlir"))
@@ -149,8 +155,7 @@ def test_eight_schedules_agree(name: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_spilled(name: str, target: str) -> None:
-    module = parse_module((CORPUS / f"{name}.mlir").read_text(), f"{name}.mlir")
-    made = compile_module(module, Options(lookup(target), ptxas=require_tool("ptxas")))
+    made = assembled(compiled((CORPUS / f"{name}.mlir").read_text(), target).ptx, target)
     assert made.report is not None
     for resources in made.report.entries.values():
         assert (resources.spill_stores, resources.spill_loads) == (0, 0), resources

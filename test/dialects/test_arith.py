@@ -242,15 +242,13 @@ def test_an_unknown_flag_is_refused_by_name() -> None:
         arith.FastMathFlagsAttr.of(["speedy"])
 
 
-def test_materialize_makes_a_constant_of_a_number_and_none_of_a_string() -> None:
+def test_a_number_has_a_constant_and_a_string_has_none() -> None:
     from tessera_tools.ir.builtin_attributes import StringAttr
 
-    builder = Builder.at_end(Block())
-    made = arith.materialize(
-        builder, DenseElementsAttr.of(VectorType((2,), I8), [1, 2]), VectorType((2,), I8)
-    )
+    type = VectorType((2,), I8)
+    made = arith.make_constant(DenseElementsAttr.of(type, [1, 2]), type)
     assert isinstance(made, arith.Constant)
-    assert arith.materialize(builder, StringAttr("x"), I8) is None
+    assert arith.make_constant(StringAttr("x"), I8) is None
 
 
 def test_select_by_a_vector_of_scalars_is_refused() -> None:

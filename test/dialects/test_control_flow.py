@@ -6,6 +6,7 @@ import pytest
 from dialects.folding import canonical, upstream
 
 from tessera_tools.dialects import cf, scf
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.parser import parse_module
 
 PROGRAMS = {
@@ -107,7 +108,7 @@ def test_a_loop_tells_its_parts() -> None:
   return %0 : f32
 }"""
     (loop,) = (op for op in parse_module(text).walk() if isinstance(op, scf.For))
-    assert loop.is_loop and loop.loop_body is loop.regions[0]
+    assert isinstance(loop, LoopLike) and loop.loop_body is loop.regions[0]
     assert [v.name_hint for v in (*loop.induction, *loop.iter_args)] == ["i", "v"]
     assert loop.yielded[0].defining_op is loop.body.entry.first_op
 

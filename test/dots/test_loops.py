@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import compiled, decode, empty, fresh_seed, random, run, tile
-
-from oracles import require_tool
-from tessera_tools.emit.driver import Options, compile_text
-from tessera_tools.target import lookup
+from programs import assembled, compiled, decode, empty, fresh_seed, random, run, tile
 
 TOLERANCE = {"f16": 2e-2, "f32": 2e-5, "f64": 1e-13}
 
@@ -224,7 +220,6 @@ def test_neighbors_of_a_copy_are_neighbors_in_the_buffer() -> None:
 )
 def test_large_tiles_do_not_spill(element: str, shape: tuple[int, int, int]) -> None:
     text = text_of(*shape, 4, "row row", element, "f64" if element == "f64" else "f32")
-    options = Options(lookup("sm_80"), ptxas=require_tool("ptxas"))
-    report = compile_text(compiled(text, "sm_80").ptx, "ptx", options).report
+    report = assembled(compiled(text, "sm_80").ptx, "sm_80").report
     assert report is not None
     assert not report.entries["kernel"].spills

@@ -35,12 +35,12 @@ def test_a_tile_is_printed_row_by_row(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("mode", ["late", "early"])
 def test_large_tiles_are_printed_part_by_part(mode: str) -> None:
-    """32 KiB, through 8 of shared memory; the second tile follows the first."""
+    """16 KiB, through 8 of shared memory; the second tile follows the first."""
     rng = np.random.default_rng(fresh_seed())
-    a, b = random("i64", (64, 64), rng), random("i16", (8, 16), rng)
+    a, b = random("i64", (32, 64), rng), random("i16", (8, 16), rng)
     text = program(
-        '  %t = print_tko "%lld/%d!", %a, %b : tile<64x64xi64>, tile<8x16xi16> -> token',
-        {"a": ("i64", (64, 64)), "b": ("i16", (8, 16))},
+        '  %t = print_tko "%lld/%d!", %a, %b : tile<32x64xi64>, tile<8x16xi16> -> token',
+        {"a": ("i64", (32, 64)), "b": ("i16", (8, 16))},
         {},
     )
     assert printed(text, a, b, mode=mode) == f"{rows(a, '%d')}/{rows(b, '%d')}!"

@@ -61,7 +61,7 @@ def test_a_directory_as_output_is_refused(tmp_path: Path):
 def test_a_missing_folder_is_refused_with_what_to_do(tmp_path: Path):
     with pytest.raises(ToolError, match=r"cannot be written: no such file or directory") as caught:
         write_output(str(tmp_path / "no" / "out"), "x")
-    assert caught.value.hint == "make its folder first"
+    assert caught.value.hint == "create the directory first"
 
 
 def test_a_file_as_folder_is_refused(tmp_path: Path):

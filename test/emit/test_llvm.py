@@ -11,7 +11,7 @@ from emit.kernels import VECTOR_ADD, gemm
 
 from oracles import require_tool
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, ptx_text
+from tessera_tools.emit.llvm import MOST_LOOPS, choose_ptx_version, compile_ir, emit_mir, most_loops, ptx_text
 from tessera_tools.emit.ptxas import Ptxas
 from tessera_tools.emit.sass import Nvdisasm, opcodes
 from tessera_tools.emit.worker import LlvmInfo, Worker
@@ -36,7 +36,7 @@ def test_the_newest_common_ptx_version_is_chosen(gpu: str, ptxas_max: int | None
 
 def test_a_ptxas_too_old_for_the_target_is_refused():
     with pytest.raises(
-        ToolError, match=r"this ptxas reads PTX 8\.7 at most; 'sm_103' needs PTX 8\.8"
+        ToolError, match=r"this ptxas supports at most PTX 8\.7; 'sm_103' needs PTX 8\.8"
     ) as caught:
         choose_ptx_version(LLVM, lookup("sm_103"), 87)
     assert caught.value.hint == "pip install --upgrade nvidia-cuda-nvcc"
@@ -44,7 +44,7 @@ def test_a_ptxas_too_old_for_the_target_is_refused():
 
 def test_an_llvm_too_old_for_the_target_is_refused():
     old = LlvmInfo((19, 1, 0), LLVM.cpus, (70, 80, 85), 0.0)
-    with pytest.raises(ToolError, match=r"this LLVM emits PTX 8\.5 at most; 'sm_100' needs 8\.6"):
+    with pytest.raises(ToolError, match=r"this LLVM emits at most PTX 8\.5; 'sm_100' needs 8\.6"):
         choose_ptx_version(old, lookup("sm_100"), 90)
 
 
@@ -59,7 +59,7 @@ def test_this_llvm_knows_every_target_and_a_ptx_version_for_it(worker: Worker):
 
 
 def test_a_pipeline_must_be_one_of_ours(worker: Worker):
-    with pytest.raises(ValueError, match="no LLVM pipeline is called 'x'"):
+    with pytest.raises(ValueError, match="there is no LLVM pipeline named 'x'"):
         compile_ir(worker, VECTOR_ADD, lookup("sm_80"), ptx_version=90, pipeline="x")
 
 
@@ -166,3 +166,35 @@ def test_locations_reach_the_ptx_without_turning_optimization_off(worker: Worker
     assert ".target sm_90a\n" in ptx
     assert '.file\t1 "/src/gemm.mlir"' in ptx
     assert ".loc\t1 1" in ptx
+
+
+def loops_in_a_row(count: int) -> str:
+    """LLVM IR of a kernel with so many loops, one after the other."""
+    blocks = ["entry:\n  br label %head0"]
+    for i in range(count):
+        before = f"exit{i - 1}" if i else "entry"
+        blocks.append(
+            f"head{i}:\n  %i{i} = phi i32 [ 0, %{before} ], [ %next{i}, %body{i} ]\n"
+            f"  %more{i} = icmp slt i32 %i{i}, %n\n  br i1 %more{i}, label %body{i}, label %exit{i}"
+        )
+        blocks.append(
+            f"body{i}:\n  store volatile i32 %i{i}, ptr addrspace(1) %p\n  %next{i} = add i32 %i{i}, 1\n"
+            f"  br label %head{i}"
+        )
+        blocks.append(f"exit{i}:\n  br label %" + (f"head{i + 1}" if i + 1 < count else "end"))
+    text = "\n".join(blocks)
+    return f"define ptx_kernel void @k(ptr addrspace(1) %p, i32 %n) {{\n{text}\nend:\n  ret void\n}}\n"
+
+
+@pytest.mark.parametrize(("count", "warned"), [(50, False), (MOST_LOOPS + 1, True)])
+def test_many_loops_in_a_row_are_compiled_without_optimization(worker: Worker, count: int, warned: bool):
+    ir = loops_in_a_row(count)
+    reply = compile_ir(worker, ir, lookup("sm_80"), ptx_version=80)
+    assert (f"a function has {count} loops" in " ".join(reply.warnings)) is warned
+    assert reply.texts["ptx"].count("st.volatile.global") == count
+
+
+def test_loops_are_counted_by_function():
+    ir = loops_in_a_row(150)
+    assert most_loops(ir + ir.replace("@k(", "@l(")) == 150
+    assert most_loops(loops_in_a_row(3)) == 0  # too few branches to look

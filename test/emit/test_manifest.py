@@ -91,6 +91,14 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
             broken("kernels", 0, "tensor_maps", 0, "strides", value=[{"parameter": 1, "times": "2"}]),
             "the field 'strides' is a list of 1; expected a list of numbers, or of",
         ),
+        (
+            broken("kernels", 0, "tensor_maps", 0, "shape", value=[{"parameter": 2**63}, 2]),
+            "an extent or stride follows parameter 9223372036854775808",
+        ),
+        (
+            broken("kernels", 0, "tensor_maps", 0, "strides", value=[{"parameter": 0}]),
+            "an extent or stride follows parameter 0; expected the number of a parameter of type i8",
+        ),
         (broken("kernels", 0, "tensor_maps", 0, "l2_promotion", value=...), "'l2_promotion' is missing"),
     ],
 )

@@ -142,7 +142,7 @@ def test_the_table_of_ptx_versions_is_the_programs_own(ptxas: Ptxas):
 
 
 def test_a_refusal_without_words_gives_the_status(tmp_path: Path):
-    with pytest.raises(ToolError, match="ptxas failed with status 3: it says nothing"):
+    with pytest.raises(ToolError, match="ptxas failed with status 3: no message"):
         Ptxas(fakes.program(tmp_path, fakes.SILENT)).assemble(PTX, arch="sm_80")
 
 
@@ -197,9 +197,9 @@ def test_a_program_that_is_not_ptxas_is_refused_by_its_version(tmp_path: Path):
 
 def test_a_missing_temporary_folder_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
-    with pytest.raises(ToolError, match="no temporary folder can be made") as caught:
+    with pytest.raises(ToolError, match="cannot create a temporary directory") as caught:
         Ptxas("/bin/true").assemble(PTX, arch="sm_80")
-    assert caught.value.hint == "point TMPDIR at a folder that can be written"
+    assert caught.value.hint == "set TMPDIR to a writable directory"
 
 
 # The release

@@ -79,7 +79,7 @@ def test_good_ir_verifies(worker: Worker):
 def test_a_syntax_error_has_its_place_in_the_ir(
     worker: Worker, ir: str, line: int, column: int, message: str
 ):
-    with pytest.raises(ToolError, match="LLVM does not read its IR: ") as caught:
+    with pytest.raises(ToolError, match="LLVM cannot parse the IR: ") as caught:
         worker.verify(ir)
     assert message in caught.value.message
     assert (caught.value.line, caught.value.column) == (line, column)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from tessera_tools.ir import effects, traits
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
-from tessera_tools.ir.core import Block, Builder, Operation, OpOperand, OpResult, Region, Value
+from tessera_tools.ir.core import Block, Operation, OpOperand, OpResult, Region, Value
 from tessera_tools.ir.location import UNKNOWN, FileLineColLoc, Location
 from tessera_tools.ir.types import I32
 
@@ -83,11 +83,9 @@ def const(value: int, type: Type = I32, location: Location = UNKNOWN) -> Const:
     return Const.create((), [type], {"value": IntegerAttr(value, type)}, location=location)
 
 
-def make_const(attr: Attribute, type: Type, builder: Builder) -> Operation | None:
-    """The materializer of the dialect `t`."""
-    return (
-        builder.insert(Const.create((), [type], {"value": attr})) if isinstance(attr, IntegerAttr) else None
-    )
+def make_const(op: Operation, attr: Attribute, type: Type) -> Operation | None:
+    """A constant of the dialect `t`."""
+    return Const.create((), [type], {"value": attr}) if isinstance(attr, IntegerAttr) else None
 
 
 def add(left: Value, right: Value, type: Type = I32) -> Add:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
 
-import pytest
 from ir.sample_ops import (
     Add,
     Loop,
@@ -20,21 +19,13 @@ from ir.sample_ops import (
     shape,
 )
 
-from tessera_tools.ir import folding
+from tessera_tools.ir import greedy
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Region
-from tessera_tools.ir.greedy import apply_greedily
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import I32
 
-
-@pytest.fixture(autouse=True)
-def materializer() -> Iterator[None]:
-    saved = dict(folding._materializers)
-    folding.register_materializer("t", make_const)
-    yield
-    folding._materializers.clear()
-    folding._materializers.update(saved)
+apply_greedily = functools.partial(greedy.apply_greedily, make_constant=make_const)
 
 
 class AddToSub(RewritePattern):

@@ -46,22 +46,24 @@ def test_names_are_unique_within_an_isolated_region_and_free_again_in_the_next()
 
 
 def test_a_nested_isolated_op_uses_no_name_of_the_ops_around_it_again() -> None:
-    text = print_op(
-        module(
-            "func.func @f(%x: i32) -> i32 {\n"
-            "  %foo = arith.constant 1 : i32\n"
-            "  %0 = arith.addi %x, %foo : i32\n"
-            "  builtin.module {\n"
-            "    func.func @g(%x: i32) -> i32 {\n"
-            "      %foo = arith.constant 2 : i32\n"
-            "      %1 = arith.addi %x, %foo : i32\n"
-            "      return %1 : i32\n"
-            "    }\n"
-            "  }\n"
-            "  return %0 : i32\n"
-            "}\n"
-        )
+    ir = module(
+        "func.func @f(%x: i32) -> i32 {\n"
+        "  %foo = arith.constant 1 : i32\n"
+        "  %0 = arith.addi %x, %foo : i32\n"
+        "  builtin.module {\n"
+        "    func.func @g(%y: i32) -> i32 {\n"
+        "      %bar = arith.constant 2 : i32\n"
+        "      %1 = arith.addi %y, %bar : i32\n"
+        "      return %1 : i32\n"
+        "    }\n"
+        "  }\n"
+        "  return %0 : i32\n"
+        "}\n"
     )
+    inner = next(op for op in ir.walk() if '"g"' in str(op.attributes.get("sym_name"))).regions[0].entry
+    inner.arguments[0].name_hint = "x"
+    next(iter(inner)).results[0].name_hint = "foo"
+    text = print_op(ir)
     defined = re.findall(r"(%\w+)(?:: i32|\b =)", text)
     assert len(defined) == 6 and len(set(defined)) == 6, text
     assert print_op(module(text)) == text

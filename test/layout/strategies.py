@@ -39,3 +39,12 @@ def tiles(draw: st.DrawFn, bits: int, registers: int, lanes: int) -> LinearLayou
     outs = [("dim0", 1 << bits // 2), ("dim1", 1 << (bits - bits // 2))]
     ins = [("register", 1 << registers), ("lane", 1 << lanes), ("warp", 1 << (bits - registers - lanes))]
     return LinearLayout.from_columns(ins, outs, columns)
+
+
+def resized(layout: LinearLayout, dim: str, size: int) -> LinearLayout:
+    """The layout with an input dimension cut to its first positions, or grown by positions that repeat."""
+    bits = size.bit_length() - 1
+    bases = layout.bases
+    zero = (0,) * len(layout.outs)
+    bases[dim] = bases[dim][:bits] + (zero,) * (bits - len(bases[dim]))
+    return LinearLayout(bases, layout.outs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layout.strategies import tiles
+from layout.strategies import resized, tiles
 
 from tessera_tools.layout import (
     LaneShuffle,
@@ -131,7 +131,7 @@ def test_repeats_in_the_destination(
     registers: list[int], lanes: list[int], base: LinearLayout, reverse: bool
 ) -> None:
     """Destinations where registers and lanes repeat elements or leave some out."""
-    src = base.resize_in("lane", 8)
+    src = resized(base, "lane", 8)
     dst = LinearLayout.from_columns(
         [("register", 1 << len(registers)), ("lane", 8), ("warp", 2)], base.outs, [*registers, *lanes, 16]
     )
@@ -244,7 +244,7 @@ def test_what_cannot_be_converted_is_refused(dst: LinearLayout, message: str) ->
 
 def test_a_source_with_gaps_is_refused() -> None:
     with pytest.raises(LayoutError, match="does not hold every element"):
-        plan_conversion(TILE.resize_in("register", 1), TILE, 32)
+        plan_conversion(resized(TILE, "register", 1), TILE, 32)
 
 
 def test_elements_do_not_cross_ctas() -> None:

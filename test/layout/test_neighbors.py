@@ -13,10 +13,10 @@ SIZES = st.sampled_from([1, 2, 4, 8])
 
 @st.composite
 def lines(draw: st.DrawFn) -> LinearLayout:
-    """Layouts of 32 elements by up to 5 bits of registers, lanes and warps, repeats included."""
+    """Layouts of 32 elements by up to 3 bits of registers, lanes and warps, repeats included."""
     basis = st.integers(0, 31).map(lambda x: (x,))
     names = ("register", "lane", "warp")
-    return LinearLayout({name: draw(st.lists(basis, max_size=5)) for name in names}, [("dim0", 32)])
+    return LinearLayout({name: draw(st.lists(basis, max_size=3)) for name in names}, [("dim0", 32)])
 
 
 def place(layout: LinearLayout, **inputs: int) -> int:

@@ -33,7 +33,7 @@ def test_plus_may_replace_xor_where_it_says_so(layout: LinearLayout) -> None:
     for lane in range(layout.in_size("lane")):
         base = expression.base(lane=lane)
         for index in range(layout.in_size("register")):
-            x, a = expression.split(index)
+            x, a = expression.split(expression.constants[index])
             assert (base ^ x) + a == expression.evaluate(index, lane=lane)
             if expression.may_add:
                 assert base + expression.constants[index] == expression.evaluate(index, lane=lane)
@@ -57,7 +57,7 @@ def test_neighboring_lane_bits_are_one_shift() -> None:
 def test_a_constant_that_meets_the_lanes_may_not_be_added() -> None:
     expression = as_xor_expression(LinearLayout({"register": [(3,)], "lane": [(1,)]}, {"offset": 4}))
     assert not expression.may_add
-    assert expression.split(1) == (1, 2)
+    assert expression.split(expression.constants[1]) == (1, 2)
 
 
 def test_several_outputs_need_a_name() -> None:

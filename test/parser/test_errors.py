@@ -39,7 +39,8 @@ def in_function(body: str) -> list[tuple[int, int, str]]:
         ("%0 = arit.addi %a, %a : i32", 2, 8, "unknown dialect 'arit' of op 'arit.addi'; did you mean 'arith"),
         ("%0 = nowhere.op %a : i32", 2, 8, "unknown dialect 'nowhere' of op 'nowhere.op'"),
         ('"nowhere.op"() : () -> ()', 2, 3, f"op 'nowhere.op' has unregistered dialect 'nowhere'; use {UNREGISTERED}"),
-        ('"func.nothing"() : () -> ()', 2, 3, f"unknown op 'func.nothing'; use {UNREGISTERED}"),
+        ('"func.nothing"() : () -> ()', 2, 3, "unregistered operation 'func.nothing' found in dialect ('func')"),
+        ('"scf.nothing"() : () -> ()', 2, 3, f"unknown op 'scf.nothing'; use {UNREGISTERED}"),
         ("llvm.intr.sadd.with.overflow %a", 2, 3, "op 'llvm.intr.sadd.with.overflow' has no custom form; write it"),
         ("%0 = arith.addi %a, %b : i32", 2, 23, "use of value '%b' expects different type than prior uses"),
         ("%0 = arith.addi %a, %c : i32", 2, 23, "use of undeclared SSA value name '%c'"),
@@ -74,7 +75,7 @@ def in_function(body: str) -> list[tuple[int, int, str]]:
         (f'"test.x"() {{a = {"1" * 1_000_000}}} : () -> ()', 2, 19, "number is too long"),
         ('%0 = arith.constant "\\zz"', 2, 23, "unknown escape in string literal"),
         ('"abc', 2, 3, "the string is not closed on its line"),
-        ("\x00", 2, 3, "found character U+0000"),
+        ("\x01", 2, 3, "found character U+0001"),
         ("é", 2, 3, "unexpected character 'é'"),
         ("scf.for %i = %a to %a stp %a { }", 2, 25, "expected 'step', found 'stp'"),
     ],
@@ -265,3 +266,10 @@ def test_a_file_with_any_character_replaced_is_valid_or_an_error(name: str) -> N
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
     assert parse_module(b"\xef\xbb\xbfmodule {\n}\n", "bom.mlir").name == "builtin.module"
+
+
+def test_a_name_of_the_region_around_is_not_defined_again_in_an_isolated_op() -> None:
+    text = "%0 = arith.constant 1 : i32\nfunc.func @f(%0: i32) {\n  return\n}\n"
+    assert errors(text) == [(2, 14, "redefinition of SSA value '%0'")]
+    text = "func.func @f(%a: i32) {\n  return\n}\nfunc.func @g(%a: i32) {\n  return\n}\n%a = arith.constant 1 : i32\n"
+    assert parse_module(text).regions[0].entry.last_op is not None

@@ -38,6 +38,23 @@ def opt(text: str, *flags: str, status: int = 1) -> str:
     return result.stderr.decode()
 
 
+EXCHANGE = """
+cuda_tile.module @m {
+  entry @kernel(%a: tile<ptr<f32>>) {
+    %i = iota : tile<256xi32>
+    %c = constant <i32: 255> : tile<256xi32>
+    %j = subi %c, %i : tile<256xi32>
+    %r = reshape %a : tile<ptr<f32>> -> tile<1xptr<f32>>
+    %p = broadcast %r : tile<1xptr<f32>> -> tile<256xptr<f32>>
+    %q = offset %p, %i : tile<256xptr<f32>>, tile<256xi32> -> tile<256xptr<f32>>
+    %s = offset %p, %j : tile<256xptr<f32>>, tile<256xi32> -> tile<256xptr<f32>>
+    %x, %t = load_ptr_tko weak %q : tile<256xptr<f32>> -> tile<256xf32>, token
+    %u = store_ptr_tko weak %s, %x token = %t : tile<256xptr<f32>>, tile<256xf32> -> token
+    return
+  }
+}
+"""
+"""A kernel whose threads exchange elements through global memory."""
 PLACED = lowered(GEMM, "tileas-insert-barriers")
 LAID_OUT = lowered(GEMM, "tileas-assign-layouts")
 
@@ -115,7 +132,7 @@ def test_overlapping_places():
     assert re.search(
         r"error: 'nv_tileas\.\w+' op has \d+ bytes at nv_tileas\.offset = \d+, which overlap the", err
     )
-    assert "note: the stage 'placed' promises: shared memory is in range, and in one use at a time" in err
+    assert "note: required in stage 'placed': shared memory is in range, and in one use at a time" in err
     assert "note: pass 'convert-nv-tile-func-to-llvm' starts from there" in err
 
 
@@ -136,6 +153,15 @@ def test_places_that_stay_give_no_remark():
 
 def test_a_barrier_that_was_deleted_is_told_of():
     text = PLACED.replace("nv_tileas.barrier\n", "\n", 1)
+    assert "remark: inserted a missing barrier" in opt(text, "--tileas-insert-barriers", status=0)
+
+
+def test_a_deleted_barrier_gives_a_remark_in_a_kernel_without_shared_memory():
+    text = lowered(EXCHANGE, "tileas-insert-barriers")
+    assert "nv_tileas.offset" not in text
+    assert not opt(text, "--tileas-insert-barriers", status=0)
+    assert text.count("nv_tileas.barrier\n") == 1
+    text = text.replace("nv_tileas.barrier\n", "\n")
     assert "remark: inserted a missing barrier" in opt(text, "--tileas-insert-barriers", status=0)
 
 
@@ -170,7 +196,8 @@ def test_an_offset_that_was_moved_or_deleted_is_told_of():
 def test_a_pass_on_a_stage_that_it_does_not_know_warns(flag: str, dialect: str):
     err = opt(GEMM, f"--{flag}", status=0)
     assert (
-        f"warning: pass '{flag}' works on {dialect}, but the module is in cuda_tile: it does nothing" in err
+        f"warning: pass '{flag}' expects {dialect}, but the module is in cuda_tile; the pass has no effect"
+        in err
     )
 
 
@@ -200,3 +227,33 @@ def test_a_pass_can_be_left_out_dumped_or_timed():
 )
 def test_what_debug_pass_does_not_take(value: str, message: str):
     assert message in opt(GEMM, "--cse", f"--debug-pass={value}")
+
+
+def test_a_pass_that_does_not_exist_is_told_where_no_pass_runs() -> None:
+    assert "did you mean 'cse'?" in opt(GEMM, "--debug-pass=cs:off")
+
+
+def test_passes_in_a_wrong_order_are_told_with_the_reason() -> None:
+    text = "builtin.module(convert-tileas-to-llvm,convert-nv-tile-func-to-llvm)"
+    said = opt("module {}", f"--pass-pipeline={text}", status=0)
+    assert (
+        "warning: 'convert-nv-tile-func-to-llvm' must run before 'convert-tileas-to-llvm': the body" in said
+    )
+    assert "must run before" not in opt("module {}", "--cse", "--canonicalize", status=0)
+
+
+def test_agents_in_warps_that_the_kernel_does_not_have() -> None:
+    text = """
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+nv_tileaa.func @f(%x: i32) attributes {
+    nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
+  nv_tileas.async.pipeline.agent_switch num_warps = [1, 4] warp_id = [0, 4] {
+  }, {
+  }
+  nv_tileaa.return
+}
+}
+"""
+    failure = problems(parse_module(text, "agents.mlir"), "nv_tileas")
+    assert failure is not None
+    assert "has agent 1 in warps 4 to 7, but the kernel has 4 warps" in failure.diagnostics[0].message

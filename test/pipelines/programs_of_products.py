@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+WIDTHS = {"f16": 2, "bf16": 2, "tf32": 4, "f32": 4, "i32": 4, "f8E4M3FN": 1, "f8E5M2": 1, "i8": 1}
+"""Bytes of an element."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +27,43 @@ class Product:
     b_t: str = ""
     outer: bool = False
     """Whether a loop around computes several tiles one after the other."""
+    out: str = ""
+    """The element type of C, if it is not the accumulator's."""
+    d_assumed: bool = False
+    """Whether the program knows that C's base and rows are multiples of 16 bytes."""
+    d_t: bool = False
+    """Whether C lies transposed in memory: it is stored through a view of permuted dimensions."""
+    read_back: bool = False
+    """Whether the tile is read again, by its token, and stored a second time, with its sum added."""
+
+    a_in: str = ""
+    b_in: str = ""
+    """The integer type of A and of B in memory, where the program converts their tiles."""
+    b_twice: bool = False
+    """Whether the product takes the sum of B's tile and itself, which the consumer computes."""
+    steps: int = 6
+    """Tiles along K, in tests that choose the extents by it."""
+
+    @property
+    def stored(self) -> str:
+        """The element type of C."""
+        return self.out or self.accumulator
+
+    warps: int = 0
+    """What the program hints at, if it does: `num_worker_warps_per_cta`."""
 
     @property
     def width(self) -> int:
-        return {"f16": 2, "bf16": 2, "tf32": 4, "f8E4M3FN": 1, "f8E5M2": 1, "i8": 1}[self.element]
+        return WIDTHS[self.element]
+
+    def element_of(self, name: str) -> str:
+        """The element type of A or B in memory."""
+        return (self.a_in if name == "a" else self.b_in) or self.element
 
     def operand(self, name: str, rows: int, columns: int, transposed: str) -> tuple[list[str], list[str]]:
         """Lines that make the view %vNAME, and lines that load a tile %NAME at [%r, %c]."""
-        e, div = self.element, 16 // self.width
+        e = self.element_of(name)
+        div = 16 // WIDTHS[e]
         strides = ["[?,1]", "%s%s, 1"]
         shape = (
             (f"%{name}c, %{name}r", (columns, rows))
@@ -54,12 +85,16 @@ class Product:
             view = f"partition_view<tile=({a}x{b}), {padding}{tensor}>"
             tile, index = f"tile<{a}x{b}x{e}>", "%j, %i" if transposed else "%i, %j"
         made.append(f"%{name}V = make_partition_view %{name}T : {view}")
-        result = f"%{name}0" if transposed == "permute" else f"%{name}"
+        last = f"%{name}" if e == self.element else f"%{name}i"
+        result = f"%{name}0" if transposed == "permute" else last
         loads = [
             f"{result}, %{name}t = load_view_tko weak %{name}V[{index}] token = %token : {view}, tile<i32> -> {tile}, token"
         ]
         if transposed == "permute":
-            loads.append(f"%{name} = permute %{name}0 [1, 0] : {tile} -> tile<{rows}x{columns}x{e}>")
+            loads.append(f"{last} = permute %{name}0 [1, 0] : {tile} -> tile<{rows}x{columns}x{e}>")
+        if e != self.element:
+            whole = f"tile<{rows}x{columns}x"
+            loads.append(f"%{name} = itof {last} signed : {whole}{e}> -> {whole}{self.element}>")
         return made, loads
 
     def text(self) -> str:
@@ -67,17 +102,24 @@ class Product:
         parameters = []
         for name in "ab":
             parameters += [
-                f"%{name}P: tile<ptr<{e}>>",
+                f"%{name}P: tile<ptr<{self.element_of(name)}>>",
                 f"%{name}r: tile<i32>",
                 f"%{name}c: tile<i32>",
                 f"%{name}S: tile<i32>",
             ]
-        parameters += [f"%dP: tile<ptr<{acc}>>", "%dr: tile<i32>", "%dc: tile<i32>", "%dS: tile<i32>"]
+        d, each = self.stored, 16 // WIDTHS[self.stored]
+        parameters += [f"%dP: tile<ptr<{d}>>", "%dr: tile<i32>", "%dc: tile<i32>", "%dS: tile<i32>"]
         a_made, a_loads = self.operand("a", m, k, self.a_t)
         b_made, b_loads = self.operand("b", k, n, self.b_t)
-        out = f"tensor_view<?x?x{acc}, strides=[?,1]>"
-        view = f"partition_view<tile=({m}x{n}), {out}>"
-        c = f"tile<{m}x{n}x{acc}>"
+        d_made = [
+            "%dQ = assume div_by<16>, %dP : " + f"tile<ptr<{d}>>",
+            f"%dL = assume div_by<{each}>, %dS : tile<i32>",
+        ]
+        base, rows = ("%dQ", "%dL") if self.d_assumed else ("%dP", "%dS")
+        out = f"tensor_view<?x?x{d}, strides=[?,1]>"
+        extents, turned = ("%dc, %dr", ", dim_map=[1, 0]") if self.d_t else ("%dr, %dc", "")
+        view = f"partition_view<tile=({m}x{n}), {out}{turned}>"
+        c, stored = f"tile<{m}x{n}x{acc}>", f"tile<{m}x{n}x{d}>"
         zero = "0" if acc == "i32" else "0.0"
         op = "mmai" if acc == "i32" else "mmaf"
         signs = " signed signed" if acc == "i32" else ""
@@ -88,10 +130,22 @@ class Product:
             f"%sum = for %k in (%c0 to %steps, step %c1) : tile<i32> iter_values(%old = %zero) -> ({c}) {{",
             *loads_a,
             *loads_b,
-            f"  %new = {op} %a, %b, %old{signs} : tile<{m}x{k}x{e}>, tile<{k}x{n}x{e}>, {c}",
+            *([f"%bb = addf %b, %b : tile<{k}x{n}x{e}>"] if self.b_twice else []),
+            f"  %new = {op} %a, {'%bb' if self.b_twice else '%b'}, %old{signs} : tile<{m}x{k}x{e}>, tile<{k}x{n}x{e}>, {c}",
             f"  continue %new : {c}",
             "}",
-            f"%done = store_view_tko weak %sum, %dV[%x, %y] token = %token : {c}, {view}, tile<i32> -> token",
+            *([] if d == acc else [f"%out = ftof %sum : {c} -> {stored}"]),
+            f"%done = store_view_tko weak {'%sum' if d == acc else '%out'}, %dV[%x, %y] token = %token : {stored}, "
+            f"{view}, tile<i32> -> token",
+            *(
+                [
+                    f"%again, %read = load_view_tko weak %dV[%x, %y] token = %done : {view}, tile<i32> -> {stored}, token",
+                    f"%twice = addf %again, %again : {stored}",
+                    f"%end = store_view_tko weak %twice, %dV[%x, %y] token = %read : {stored}, {view}, tile<i32> -> token",
+                ]
+                if self.read_back
+                else []
+            ),
         ]
         if self.outer:
             body = [
@@ -105,7 +159,8 @@ class Product:
             "%token = make_token : token",
             *a_made,
             *b_made,
-            f"%dT = make_tensor_view %dP, shape = [%dr, %dc], strides = [%dS, 1] : tile<i32> -> {out}",
+            *d_made,
+            f"%dT = make_tensor_view {base}, shape = [{extents}], strides = [{rows}, 1] : tile<i32> -> {out}",
             f"%dV = make_partition_view %dT : {view}",
             f"%x, {'%yy' if self.outer else '%y'}, %z = get_tile_block_id : tile<i32>",
             "%c0 = constant <i32: 0> : tile<i32>",
@@ -116,4 +171,7 @@ class Product:
             "return",
         ]
         inside = "\n  ".join(lines)
-        return f"entry @product({', '.join(parameters)}) {{\n  {inside}\n}}\n"
+        hint = (
+            f"optimization_hints=<sm_90 = {{num_worker_warps_per_cta = {self.warps}}}> " if self.warps else ""
+        )
+        return f"entry @product({', '.join(parameters)}) {hint}{{\n  {inside}\n}}\n"

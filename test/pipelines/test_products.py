@@ -12,7 +12,7 @@ from programs import compiled, decode, empty, fresh_seed, launch, random
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from programs_of_products import Product
+from programs_of_products import WIDTHS, Product
 
 Array = np.ndarray[Any, Any]
 NAMES = {"f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2", "tf32": "tf32"}
@@ -35,14 +35,19 @@ PRODUCTS = {
     "both": Product(a_t="view", b_t="permute", n=16, k=32),
     "wide rows": Product(k=256, n=16),
     "several tiles": Product(outer=True, n=32),
+    "a converted": Product(a_in="i8", n=32),
+    "b converted": Product(b_in="i8", k=32, n=32),
+    "b converted, transposed": Product("bf16", b_in="i8", k=32, n=32, b_t="permute"),
+    "both converted": Product(a_in="i8", b_in="i8", n=32),
+    "four warpgroups": Product(m=256, n=32, k=32, warps=16),
+    "four along both": Product(m=128, n=64, k=16, warps=16),
 }
 
 
 def operands(product: Product, m: int, n: int, k: int, rng: np.random.Generator) -> list[Array]:
-    name = NAMES.get(product.element, product.element)
-    each = 16 // product.width
-
-    def made(rows: int, columns: int, transposed: str) -> Array:
+    def made(which: str, rows: int, columns: int, transposed: str) -> Array:
+        name = stored_name(product, which)
+        each = 16 // WIDTHS[product.element_of(which)]
         shape = (columns, rows) if transposed else (rows, columns)
         if name == "i8":
             whole = rng.integers(-128, 128, (shape[0], -(-shape[1] // each) * each)).astype(np.int8)
@@ -50,12 +55,24 @@ def operands(product: Product, m: int, n: int, k: int, rng: np.random.Generator)
             whole = random(name, (shape[0], -(-shape[1] // each) * each), rng)
         return whole[:, : shape[1]]
 
-    return [made(m, k, product.a_t), made(k, n, product.b_t)]
+    return [made("a", m, k, product.a_t), made("b", k, n, product.b_t)]
+
+
+def stored_name(product: Product, which: str) -> str:
+    """NumPy's word for the elements of A or B in memory."""
+    element = product.element_of(which)
+    return NAMES.get(element, element)
+
+
+def decoded(product: Product, which: str, array: Array) -> Array:
+    """The elements of A or B as float64."""
+    name = stored_name(product, which)
+    return np.asarray(array if name == "i8" else decode(name, array)).astype(np.float64)
 
 
 def check(product: Product, ragged: bool, mode: str, rng: np.random.Generator) -> None:
     """Run a product over two tiles along each axis, or over edges within tiles, and compare."""
-    m, n, k = 2 * product.m, 2 * product.n, 2 * product.k
+    m, n, k = 2 * product.m, 2 * product.n, 3 * product.k
     if ragged:
         m, n, k = (
             m - int(rng.integers(1, 60)),
@@ -73,8 +90,7 @@ def check(product: Product, ragged: bool, mode: str, rng: np.random.Generator) -
     given[0], given[4] = (x.base if x.base is not None else x for x in (a, b))
     grid = (-(-m // product.m), 1 if product.outer else -(-n // product.n))
     found = launch(product.text(), *given, target="sm_90a", grid=grid, mode=mode)[0][2]
-    name = NAMES.get(product.element, product.element)
-    x, y = (np.asarray(v if name == "i8" else decode(name, v)).astype(np.float64) for v in (a, b))
+    x, y = decoded(product, "a", a), decoded(product, "b", b)
     expected = (x.T if product.a_t else x) @ (y.T if product.b_t else y)
     got = np.asarray(found if product.accumulator == "i32" else decode(product.accumulator, found))
     tolerance = TOLERANCE[product.accumulator] * np.abs(expected).max()

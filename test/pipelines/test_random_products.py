@@ -11,7 +11,7 @@ from programs import fresh_seed
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-from random_products import Case, check
+from random_products import Case, check, compiled
 
 CASES = 4
 
@@ -31,7 +31,40 @@ def test_extents_of_zero(extents: tuple[int, int, int]) -> None:
     assert check(case, fresh_seed()) == (None, True)
 
 
-@pytest.mark.parametrize("extra", ["branch", "load in branch", "ordered", "joined"])
+def test_scratch_between_stages() -> None:
+    """A is converted through scratch in each iteration: the pipeline does not order one iteration's scratch behind the
+    last one's, since its next stage is another."""
+    assert check(Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra="scaled"), fresh_seed()) == (
+        None,
+        True,
+    )
+
+
+@pytest.mark.parametrize("element", ["f16", "i8"])
+@pytest.mark.parametrize("extra", ["load in branch", "added"])
+def test_a_factor_that_is_computed(extra: str, element: str) -> None:
+    """The consumer writes B to shared memory; A comes by TMA."""
+    accumulator = "i32" if element == "i8" else "f32"
+    case = Case.of(
+        element,
+        accumulator,
+        (64, 32, 32),
+        (64, 32, 96),
+        extra=extra,
+        signs=" signed signed" * (element == "i8"),
+    )
+    assert check(case, fresh_seed()) == (None, True)
+
+
+def test_products_of_two_kinds() -> None:
+    """One product is asynchronous, the other is not: nothing is known of its tensor."""
+    case = Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra="half")
+    assert check(case, fresh_seed()) == (None, True)
+    ptx = compiled(case.text(), False)[0]
+    assert "wgmma.mma_async" in ptx and "mma.sync" in ptx
+
+
+@pytest.mark.parametrize("extra", ["branch", "ordered", "joined"])
 def test_what_stays_as_it_is(extra: str) -> None:
     case = Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra=extra)
     assert check(case, fresh_seed()) == (None, False)

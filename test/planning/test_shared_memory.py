@@ -84,7 +84,7 @@ def test_buffers_that_do_not_fit_are_listed() -> None:
 
 def test_too_many_stages_are_refused() -> None:
     text = product_program(128, 128, 64, "row", "row")
-    with pytest.raises(DiagnosticError, match="has room for 5 stages on sm_80, but num-stages=9"):
+    with pytest.raises(DiagnosticError, match="has shared memory for 5 stages on sm_80, but num-stages=9"):
         lowered(text, tileas_materialize_pipeline="num-stages=9")
 
 

@@ -33,7 +33,8 @@ class _Attributes:
 
 
 class FakeDriver:
-    """One GPU. `calls` are the names of all calls; `attributes` what cuFuncSetAttribute was given."""
+    """One GPU. `calls` are the names of all calls; `attributes` what cuFuncSetAttribute was given; `streams` those of
+    the launches."""
 
     def __init__(self, devices: int = 1) -> None:
         self.devices = devices
@@ -42,6 +43,7 @@ class FakeDriver:
         self.calls: list[str] = []
         self.attributes: dict[str, int] = {}
         self.encoded: list[Any] = []
+        self.streams: list[int] = []
         self.CUfunction_attribute = _Attributes()
         self.CUtensorMapDataType = _Attributes()
         self.CUtensorMapInterleave = _Attributes()
@@ -128,6 +130,7 @@ class FakeDriver:
         return SimpleNamespace()
 
     def cuLaunchKernelEx(self, config: Any, function: Any, parameters: int, extra: int) -> tuple[int]:
+        self.streams.append(config.hStream)
         c = config.attrs[0].value.clusterDim
         grid = (config.gridDimX, config.gridDimY, config.gridDimZ)
         block = (config.blockDimX, config.blockDimY, config.blockDimZ)
@@ -137,6 +140,7 @@ class FakeDriver:
         self, function: Any, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int,
         parameters: int, extra: int,
     ) -> tuple[int]:  # fmt: skip
+        self.streams.append(stream)
         return self._run(function, (gx, gy, gz), (bx, by, bz), shared, parameters, None)
 
     def _run(

@@ -71,6 +71,37 @@ def test_a_cluster_is_an_attribute_of_the_launch(monkeypatch: pytest.MonkeyPatch
     assert (x.array() == 3).all()
 
 
+class TorchStream:
+    cuda_stream = 7
+
+
+class AnyStream:
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, 9
+
+
+@pytest.mark.parametrize(("given", "handle"), [(None, 0), (5, 5), (TorchStream(), 7), (AnyStream(), 9)])
+@pytest.mark.parametrize("cluster", [None, (2, 1, 1)])
+def test_a_launch_goes_to_its_stream(
+    monkeypatch: pytest.MonkeyPatch, given: object, handle: int, cluster: tuple[int, int, int] | None
+) -> None:
+    driver = install(monkeypatch)
+    gpu = device("cuda")
+    x = gpu.buffer(np.zeros(4, np.float32))
+    gpu.load(SCALE.replace("sm_80", "sm_90")).kernel().launch(
+        (2,), [x, 4, 1.0], cluster=cluster, stream=given
+    )
+    assert driver.streams == [handle]
+
+
+def test_something_else_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    gpu = device("cuda")
+    x = gpu.buffer(np.zeros(4, np.float32))
+    with pytest.raises(TypeError, match="stream: found a str, expected a number or a CUDA stream"):
+        gpu.load(SCALE).kernel().launch((1,), [x, 4, 1.0], stream="main")
+
+
 def test_a_fault_of_the_kernel_names_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch)
     gpu = device("cuda")
@@ -82,7 +113,7 @@ def test_a_fault_of_the_kernel_names_the_call(monkeypatch: pytest.MonkeyPatch) -
 def test_ptx_that_the_driver_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch)
     broken = HEADER + ".visible .entry k()\n.reqntid 1\n{\n  nosuch;\n  ret;\n}\n"
-    with pytest.raises(DiagnosticError, match="the driver does not take the PTX 'k.ptx': .*INVALID_PTX"):
+    with pytest.raises(DiagnosticError, match="the driver rejects the PTX 'k.ptx': .*INVALID_PTX"):
         device("cuda").load(broken, file="k.ptx")
 
 
@@ -162,4 +193,4 @@ def test_the_command_runs_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.exit_code == 0, done.stderr.decode()
     assert "scale: grid 2x1x1, block 64x1x1: 1500.0 µs" in done.stderr.decode()
     refused = run(["--device=cuda", "--stats"], SCALE.encode())
-    assert b"--stats is for the simulated GPU" in refused.stderr
+    assert b"--stats applies only to the simulated GPU" in refused.stderr

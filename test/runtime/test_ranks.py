@@ -267,7 +267,7 @@ def test_another_exchange_is_told() -> None:
 
 
 def test_a_rank_that_is_late_is_told() -> None:
-    assert job("late", 3, 0.1) == [f"{rank}: nothing came from rank 1 in 0.1 s" for rank in (0, 2)]
+    assert job("late", 3, 0.1) == [f"{rank}: no message from rank 1 within 0.1 s" for rank in (0, 2)]
 
 
 def test_more_than_a_buffer_of_mpi_holds_goes_through() -> None:

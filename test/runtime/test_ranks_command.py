@@ -83,8 +83,14 @@ def test_ptx_runs_with_its_manifest(module: Path, tmp_path: Path) -> None:
     [
         (["--ranks=4"], "--ranks is 4, but 'main' is for 2 ranks (x = 2)"),
         (["--ranks=2", "--entry=other"], "there is no host function 'other'; found 'main'"),
-        (["--ranks=2", "--grid=2"], "--grid is for one kernel; with --ranks the launches are the plan's"),
-        (["--ranks=2", "--modes=both"], "--modes=both runs twice; with --ranks expected late or early"),
+        (
+            ["--ranks=2", "--grid=2"],
+            "--grid applies to a single kernel; with --ranks, the plan defines the launches",
+        ),
+        (
+            ["--ranks=2", "--modes=both"],
+            "--modes=both runs each schedule twice; with --ranks, expected late or early",
+        ),
         (["--ranks=2", "--arg=rand:f16:32x64"], "'main' takes 2 arguments, 1 given: A, B"),
         (["--ranks=2", "--arg=i32:4"], "'i32:4': host functions take arrays, as in A=rand:f16:128x64"),
         (["--ranks=2", "--out=D=d.npy"], "there is no result 'D'; 'main' gives result0"),
@@ -165,14 +171,44 @@ def test_under_mpiexec_rank_0_tells_the_result(ranks: int, tmp_path: Path) -> No
     path.write_text(matmul(f"x = {ranks}", *CUTS["reduce_scatter"], SHAPE))
     operands = _operands(tmp_path)
     expect = f"--expect=result0=@{tmp_path}/d.npy:rtol=1e-4:atol=1e-4"
-    options = [str(path), f"--ranks={ranks}", *operands, "--color=never"]
-    done = _mpiexec(ranks, *options, expect, f"--out=result0={tmp_path}/out.npy")
+    options = [str(path), f"--ranks={ranks}", *operands, expect, "--color=never"]
+    done = _mpiexec(ranks, *options, f"--out=result0={tmp_path}/out.npy")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(f"main: {ranks} ranks over MPI") == 1
     np.testing.assert_allclose(
         np.load(tmp_path / "out.npy"), np.load(tmp_path / "d.npy"), rtol=1e-4, atol=1e-4
     )
-    assert _mpiexec(ranks, *options, "--expect=result0=zeros:f32:32x32").returncode == 2
+
+
+LATE = """
+import time
+from mpi4py import MPI
+from tessera_tools.runtime.ranks_mpi import end_in_order
+rank = MPI.COMM_WORLD.Get_rank()
+MPI.Finalize()
+time.sleep(0.5 if rank else 0)
+print("rank", rank, flush=True)
+end_in_order()
+"""
+
+
+def test_ranks_that_end_late_are_not_killed() -> None:
+    command = [
+        os.path.join(os.path.dirname(sys.executable), "mpiexec"),
+        "-n",
+        "4",
+        sys.executable,
+        "-c",
+        LATE,
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.count("rank")) == (0, 4), done.stderr
+
+
+def test_under_mpiexec_a_wrong_answer_is_status_2(module: Path, tmp_path: Path) -> None:
+    options = [str(module), "--ranks=2", *_operands(tmp_path), "--expect=result0=zeros:f32:32x32"]
+    assert _mpiexec(2, *options).returncode == 2
 
 
 def test_under_mpiexec_an_error_is_told_once(module: Path) -> None:

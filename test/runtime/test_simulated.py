@@ -41,7 +41,7 @@ def test_arrays_come_through_dlpack() -> None:
 def test_patterns_have_a_type_of_their_own() -> None:
     buffer = device("sim").buffer(np.array([0x3FC0], np.uint16), "b", "bf16")
     assert buffer.values().tolist() == [1.5]
-    with pytest.raises(DiagnosticError, match="an array of uint8 cannot hold bf16"):
+    with pytest.raises(DiagnosticError, match="an array of uint8 cannot contain bf16"):
         device("sim").buffer(np.zeros(1, np.uint8), "b", "bf16")
 
 

@@ -7,6 +7,7 @@ import pytest
 from sim.kernels import HEADER, REGISTERS, kernel, run
 
 from tessera_tools import sim
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.sim.findings import Finding, Findings
 
 TILE = ".shared .align 4 .b8 first[64]; .shared .align 4 .b8 tile[4096];"
@@ -110,3 +111,20 @@ def test_a_time_limit_ends_a_launch() -> None:
     (finding,) = module.launch("k", (1,), (32,), time_limit=0.01).findings
     assert finding.kind == "limit"
     assert "reached the time limit of 0.01 seconds" in finding.message
+
+
+def test_a_finding_names_the_line_of_its_instruction() -> None:
+    text = kernel("  mov.u32 %r0, 1;\n  mov.u32 %r1, 2;\n  st.global.u32 [%rd0+64], %r0;\n  mov.u32 %r2, 3;")
+    module = sim.load(text, file="k.ptx")
+    buffer = module.memory.allocate(np.zeros(4, np.uint32), "argument")
+    findings = list(module.launch("k", (1,), (1,), [buffer]).findings)
+    (line,) = [number for number, written in enumerate(text.splitlines(), 1) if "st.global" in written]
+    assert [finding.line for finding in findings] == [line]
+
+
+def test_an_initializer_that_names_nothing_is_refused_at_its_line() -> None:
+    text = f"{HEADER}.global .align 8 .u64 table[2] = {{nowhere, 0}};\n.visible .entry k() {{\n  ret;\n}}\n"
+    with pytest.raises(DiagnosticError, match="initializer of 'table' names 'nowhere'") as caught:
+        sim.load(text, file="k.ptx").launch("k", (1,), (1,), [])
+    place = caught.value.diagnostics[0].location
+    assert place is not None and place.start() == ("k.ptx", 4, 1)

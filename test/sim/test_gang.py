@@ -7,6 +7,7 @@ import pytest
 from sim.kernels import kernel, run
 
 from tessera_tools.sim import machine
+from tessera_tools.sim.gang import Gang
 
 FAR = """
   mov.u32 %r0, %tid.x; mul.wide.u32 %rd9, %r0, 4; add.s64 %rd8, %rd0, %rd9;
@@ -87,3 +88,44 @@ JOIN: bar.sync 0; st.global.u32 [%rd8], %r1;
     words = np.zeros(128, np.uint32)
     got = outcome(monkeypatch, 1.0, body, words)
     assert got[1:] == [1, 3] * 32 + [2] * 64
+
+
+def test_warps_that_have_parted_meet_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warps 0 and 2 take a longer way, in part with half of their lanes; behind it, all four go on together."""
+    monkeypatch.setattr(machine, "_TOGETHER", 1.0)
+    sizes: list[int] = []
+    ordinary = machine.Cluster.run_gang
+
+    def watched(cluster: machine.Cluster, gang: Gang, *rest: int) -> None:
+        sizes.append(len(gang.warps))
+        ordinary(cluster, gang, *rest)
+
+    monkeypatch.setattr(machine.Cluster, "run_gang", watched)
+    body = (
+        FAR
+        + """
+  mov.u32 %r1, %warpid; and.b32 %r2, %r1, 1; setp.eq.u32 %p0, %r2, 1; @%p0 bra JOIN;
+  setp.lt.u32 %p1, %r0, 80; add.u32 %r1, %r1, 7; @%p1 bra JOIN; add.u32 %r1, %r1, 70;
+JOIN: add.u32 %r1, %r1, 1; st.global.u32 [%rd8], %r1;
+"""
+    )
+    result, (out,) = run(kernel(body), np.zeros(128, np.uint32), block=(128,))
+    assert not result.findings
+    assert out.tolist() == [8] * 32 + [2] * 32 + [10] * 16 + [80] * 16 + [4] * 32
+    assert sizes == [4, 4]
+
+
+def test_a_barrier_of_the_whole_cta_is_met_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = (
+        FAR
+        + """
+  mov.u32 %r1, tile; shl.b32 %r2, %r0, 2; add.u32 %r2, %r1, %r2; mov.u32 %r5, 0;
+LOOP: st.shared.u32 [%r2], %r0; bar.sync 0; xor.b32 %r3, %r0, 96; shl.b32 %r3, %r3, 2; add.u32 %r3, %r1, %r3;
+  ld.shared.u32 %r4, [%r3]; bar.sync 0; add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, 3; @%p0 bra LOOP;
+  st.global.u32 [%rd8], %r4;
+"""
+    )
+    words = np.zeros(128, np.uint32)
+    together = outcome(monkeypatch, 1.0, body, words)
+    assert together == outcome(monkeypatch, 0.0, body, words)
+    assert together[1:] == [lane ^ 96 for lane in range(128)]

@@ -6,7 +6,6 @@ all targets on cp.async and mma.sync; test/pipelines runs the kernels that take 
 
 from __future__ import annotations
 
-import functools
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from run_cache import once_in_a_run
 
 from tessera_tools import sim
 from tessera_tools.emit.driver import Options, compile_module
@@ -42,7 +42,7 @@ GEMMS = (
 )
 
 
-@functools.cache
+@once_in_a_run
 def compiled(name: str, target: str) -> tuple[str, int]:
     """PTX, and bytes of dynamic shared memory."""
     path = CORPUS / f"{name}.mlir"

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
-from tessera_tools.ir.types import RankedTensorType
-from tessera_tools.layout import BankCount, SharedRoundTrip, vector_access
+from tessera_tools.layout import BankCount, SharedRoundTrip, coalesced, vector_access
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import pipeline_for
 from tessera_tools.planning.accesses import layout_axis
 from tessera_tools.planning.kernel import kernel_spec
-from tessera_tools.planning.layout_rules import coalesced
-from tessera_tools.planning.shared_memory import conversion_plan, memory_bits, shared_load_plan
+from tessera_tools.planning.shared_memory import conversion_plan, shared_load_plan
 from tessera_tools.target import Target, lookup
 
 ROOT = Path(__file__).parents[2]
@@ -48,12 +47,11 @@ def accesses(function: nv_tileaa.Func, target: Target) -> list[tuple[str, BankCo
             found.append((op.name, shared_load_plan(op, target).banks))
         elif isinstance(op, nv_tileas.Store):
             memory, layout = op.buffer.type.layout.layout, nv_tileas.layout_of(op.value.type)
-            found.append((op.name, vector_access(layout, memory, memory_bits(op.value.type.element)).banks))
+            found.append((op.name, vector_access(layout, memory, padded_bits(op.value.type.element)).banks))
         elif isinstance(op, nv_tileas.AsyncTiledCopy):
-            type, bits = op.buffer.type, memory_bits(op.buffer.type.element)
-            tile = RankedTensorType(type.tile, type.element)
+            type, bits = op.buffer.type, padded_bits(op.buffer.type.element)
             axis = layout_axis(op.view.defining_op, op)
-            layout = coalesced(tile, op.atom.bits // bits, kernel_spec(function).num_warps, axis)
+            layout = coalesced(type.tile, op.atom.bits // bits, kernel_spec(function).num_warps, axis)
             found.append((op.name, vector_access(layout, type.layout.layout, bits, op.atom.bits).banks))
         elif isinstance(op, nv_tileas.ConvertLayout):
             plan = conversion_plan(op, target)

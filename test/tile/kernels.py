@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from programs import Array, Compiled, fresh_seed, worker
+from run_cache import once_in_a_run
 
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.emit.kernels import kernels_of_module
@@ -29,7 +29,7 @@ def example(name: str) -> str:
     return (EXAMPLES / f"{name}.mlir").read_text()
 
 
-@functools.cache
+@once_in_a_run
 def compiled(text: str, target: str = "sm_80", passes: tuple[str, ...] = ()) -> Compiled:
     """Compile tile text to PTX, after some passes on the tile dialect."""
     module = parse_module(text, "kernel.mlir", implicit_index_constants=True)

@@ -5,17 +5,12 @@ target, both modes of the simulator, eight schedules; what the tools say of the 
 from __future__ import annotations
 
 import re
-import subprocess
 
 import numpy as np
 import pytest
-from programs import TARGETS, decode, empty, fresh_seed, random
+from programs import TARGETS, assembled, decode, empty, fresh_seed, random, read_by_mlir_opt
 from tile.flash_attention import attention
 from tile.kernels import compiled, example, launch, strided
-
-from oracles import require_tool
-from tessera_tools.emit.driver import Options, compile_text
-from tessera_tools.target import lookup
 
 SCHEDULES = [(mode, seed) for mode in ("late", "early") for seed in range(8)]
 SHORT, LONG = 128, 1000
@@ -106,24 +101,15 @@ SPILLS = {("listing", "sm_120a"): 64}
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_register_is_spilled(name: str, target: str) -> None:
-    assembled = compile_text(
-        compiled(KERNELS[name], target).ptx, "ptx", Options(lookup(target), ptxas=require_tool("ptxas"))
-    )
-    assert assembled.report is not None
-    for resources in assembled.report.entries.values():
+    report = assembled(compiled(KERNELS[name], target).ptx, target).report
+    assert report is not None
+    for resources in report.entries.values():
         assert resources.spill_stores <= SPILLS.get((name, target), 0), resources
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_mlir_opt_takes_the_llvm_stage(name: str) -> None:
-    done = subprocess.run(
-        [require_tool("mlir-opt-22")],
-        input=compiled(KERNELS[name]).llvm,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
+    read_by_mlir_opt(compiled(KERNELS[name]).llvm)
 
 
 # -- products

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import numpy as np
 import pytest
-from programs import TARGETS, decode, encode, fresh_seed
+from programs import TARGETS, assembled, decode, encode, fresh_seed, read_by_mlir_opt
 from tile.kernels import compiled, launch, strided
 
-from oracles import require_tool
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.emit.driver import Options, compile_text
-from tessera_tools.target import lookup
 
 TRANSPOSE = """
 func.func @transpose(%A: memref<?x?x{element}>, %B: memref<?x?x{element}>)
@@ -174,8 +169,5 @@ func.func @kernel(%A: memref<?x?xf32>) attributes {{tessera.kernel, tessera.thre
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_mlir_and_ptxas_take_it(target: str) -> None:
     made = compiled(TRANSPOSE.format(element="bf16", swizzle='swizzle = "xor"'), target)
-    done = subprocess.run(
-        [require_tool("mlir-opt-22")], input=made.llvm, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    compile_text(made.ptx, "ptx", Options(lookup(target), ptxas=require_tool("ptxas")))
+    read_by_mlir_opt(made.llvm)
+    assembled(made.ptx, target)

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import decode, empty, fresh_seed, random
+from programs import assembled, decode, empty, fresh_seed, random
 from tile.kernels import compiled, example, launch, strided
 
 from oracles import require_tool
 from tessera_tools.analysis.lane_values import trips
 from tessera_tools.dialects import tile
-from tessera_tools.emit.driver import Options, compile_text
 from tessera_tools.emit.measure import measure
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
@@ -289,9 +288,7 @@ func.func @kernel(%A: memref<?x?xbf16>, %B: memref<?x?xbf16>, %D: memref<?x?xf32
 
 def spilled_by_ptxas(text: str, passes: tuple[str, ...]) -> int:
     """Bytes that ptxas keeps in local memory for want of registers."""
-    made = compiled(text, "sm_80", passes)
-    options = Options(lookup("sm_80"), ptxas=require_tool("ptxas"))
-    report = compile_text(made.ptx, "ptx", options).report
+    report = assembled(compiled(text, "sm_80", passes).ptx, "sm_80").report
     assert report is not None
     return sum(resources.spill_stores for resources in report.entries.values())
 

@@ -80,6 +80,35 @@ def test_what_is_claimed_and_refused_is_told_from_what_is_not_declared() -> None
     assert tool.run_unit(accepted).outcome == tool.INVALID_REFUSED
 
 
+def test_an_invalid_unit_is_claimed_if_the_line_of_its_error_names_nothing_unknown() -> None:
+    require_tool("mlir-opt-22")
+    text = '"test.op"() : () -> ()\nfunc.func private @f() attributes {rocdl.kernel}\n'
+    unit = tool.Unit("x", 1, text)
+    assert tool.is_claimed(unit, "<stdin>:3:1: error: expected something")
+    assert not tool.is_claimed(unit, "<stdin>:2:1: error: 'rocdl.kernel' attribute attached to unexpected op")
+    assert not tool.is_claimed(unit, "<stdin>:1:1: error: 'test.op' op is not so")
+    assert tool.is_claimed(
+        tool.Unit("x", 1, "arith.addi %a"), "<stdin>:1:1: error: 'arith.addi' op is not so"
+    )
+
+
+def test_an_exception_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_tool("mlir-opt-22")
+    unit = tool.Unit("IR/a.mlir", 1, '"a.b"() <{}> : () -> ()\n', ("--allow-unregistered-dialect",))
+    assert tool.run_unit(unit).outcome == tool.DIFFERS
+    monkeypatch.setattr(tool, "EXPLAINED", (("IR/a.mlir", "<{}>", "the reason"),))
+    finding = tool.run_unit(unit)
+    assert finding.outcome == tool.KNOWN
+    assert finding.reason.endswith("the reason")
+
+
+def test_a_section_of_resources_stays_with_its_chunk(folder: Path) -> None:
+    file = folder / "IR" / "b.mlir"
+    file.write_text("func.func private @f()\nfunc.func private @g()\n\n{-#\n  dialect_resources: {}\n#-}\n")
+    (unit,) = tool.units_of(folder, file)
+    assert "@g" in unit.text
+
+
 def test_checks_of_a_function_pass_or_fail(folder: Path) -> None:
     units = list(tool.checked_units_of(folder, folder / "IR" / "a.mlir"))
     assert [tool.run_checked_unit(unit).outcome for unit in units] == [tool.PASSED, tool.PASSED]

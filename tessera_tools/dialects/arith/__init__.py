@@ -2,16 +2,18 @@
 
     attributes.py   fast-math and overflow flags, rounding modes, comparison predicates
     constants.py    constant attributes ⇄ element bits
+    constant_op.py  the constant op
     numbers.py      what each operation computes on the bits of one element
-    integers.py  floats.py  casts.py  select.py   the ops and their folders
-    canonicalize.py the patterns
+    rule_text.py  rules.py  identities.py   the language of identities, how they apply, and those of the dialect
+    integers.py  floats.py  casts.py  select.py   the ops, with the folders of constants
+    canonicalize.py the patterns that are no identities
 
 Spelling, attribute names and numbers are those of upstream MLIR 22 (mlir/Dialect/Arith).
 """
 
 from __future__ import annotations
 
-from tessera_tools.dialects.arith import casts, floats, integers, select
+from tessera_tools.dialects.arith import casts, constant_op, floats, integers, select
 from tessera_tools.dialects.arith.attributes import (
     FAST_MATH,
     FastMathFlagsAttr,
@@ -34,6 +36,7 @@ from tessera_tools.dialects.arith.casts import (
     TruncI,
     UIToFP,
 )
+from tessera_tools.dialects.arith.constant_op import Constant, make_constant
 from tessera_tools.dialects.arith.floats import (
     AddF,
     CmpF,
@@ -47,6 +50,7 @@ from tessera_tools.dialects.arith.floats import (
     RemF,
     SubF,
 )
+from tessera_tools.dialects.arith.identities import RULES
 from tessera_tools.dialects.arith.integers import (
     AddI,
     AddUIExtended,
@@ -73,15 +77,17 @@ from tessera_tools.dialects.arith.integers import (
     SubI,
     XOrI,
 )
-from tessera_tools.dialects.arith.select import Constant, Select, materialize
+from tessera_tools.dialects.arith.select import Select
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
 DIALECT = Dialect(
     "arith",
     "integer and floating-point arithmetic",
-    ops_of(select, integers, floats, casts),
+    ops_of(constant_op, select, integers, floats, casts),
     attributes=by_word(FastMathFlagsAttr, IntegerOverflowFlagsAttr),
-    materialize=materialize,
+    make_constant=make_constant,
+    rules=RULES,
+    is_complete=True,
 )
 
 
@@ -100,5 +106,5 @@ __all__ = [
     "FloorDivSI", "IndexCast", "IndexCastUI", "IntegerOverflowFlagsAttr", "MaxNumF", "MaxSI", "MaxUI", "MaximumF",
     "MinNumF", "MinSI", "MinUI", "MinimumF", "MulF", "MulI", "MulSIExtended", "MulUIExtended", "NegF", "OrI", "RemF",
     "RemSI", "RemUI", "SIToFP", "ScalingExtF", "ScalingTruncF", "Select", "ShLI", "ShRSI", "ShRUI", "SubF", "SubI",
-    "TruncF", "TruncI", "UIToFP", "XOrI", "fastmath_field", "materialize",
+    "TruncF", "TruncI", "UIToFP", "XOrI", "fastmath_field", "make_constant",
 ]  # fmt: skip

@@ -103,6 +103,16 @@ CMPI_PREDICATE = integer_enum(
     {p: i for i, p in enumerate(CMPI_PREDICATES)},
     I64,
 )
+SWAPPED_PREDICATE = {
+    "eq": "eq", "ne": "ne", "slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle", "ult": "ugt", "ule": "uge",
+    "ugt": "ult", "uge": "ule",
+}  # fmt: skip
+"""a ∘ b as b ∘' a, for the predicates of integers."""
+INVERSE_PREDICATE = {
+    "eq": "ne", "ne": "eq", "slt": "sge", "sle": "sgt", "sgt": "sle", "sge": "slt", "ult": "uge", "ule": "ugt",
+    "ugt": "ule", "uge": "ult",
+}  # fmt: skip
+"""a ∘ b as not (a ∘' b), for the predicates of integers."""
 CMPF_PREDICATES = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
 )  # fmt: skip

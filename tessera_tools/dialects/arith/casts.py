@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tessera_tools.dialects.arith.attributes import (
     FAST_MATH,
@@ -12,10 +12,11 @@ from tessera_tools.dialects.arith.attributes import (
     ROUNDING_MODE,
     IntegerOverflowFlagsAttr,
 )
-from tessera_tools.dialects.arith.constants import Folded, bits_of, constant, elementwise, one, signed
+from tessera_tools.dialects.arith.constants import Folded, elementwise, one, signed
 from tessera_tools.dialects.arith.floats import format_of
-from tessera_tools.dialects.arith.integers import defined_by, width_of
+from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.dialects.arith.numbers import EXACT_IN_DOUBLE, convert, encode
+from tessera_tools.dialects.arith.rules import fold_by_rules
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.types import (
@@ -62,6 +63,14 @@ class Cast(Op, traits=(PURE,)):
         return True
 
 
+def known_or_rules(
+    op: Cast, function: Callable[[int], int | None], operands: Sequence[Attribute | None]
+) -> Folded:
+    """A cast of a constant, element by element, or what the rules say."""
+    known = elementwise(function, operands, op.out.type)
+    return [known] if known is not None else fold_by_rules(op)
+
+
 class IntCast(Cast):
     """The base of integer-to-integer casts."""
 
@@ -81,14 +90,14 @@ class ExtSI(_Extension, name="arith.extsi"):
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         width = width_of(self.in_.type)
-        return one(elementwise(lambda a: signed(a, width), operands, self.out.type))
+        return known_or_rules(self, lambda a: signed(a, width), operands)
 
 
 class ExtUI(_Extension, name="arith.extui"):
     """Zero extension."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        return one(elementwise(lambda a: a, operands, self.out.type))
+        return known_or_rules(self, lambda a: a, operands)
 
 
 class TruncI(IntCast, name="arith.trunci"):
@@ -103,11 +112,7 @@ class TruncI(IntCast, name="arith.trunci"):
         return bit_width(source) > bit_width(target)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # trunc(ext(x)) = x where the types agree
-        inner = defined_by(self.in_, ExtSI) or defined_by(self.in_, ExtUI)
-        if inner is not None and inner.in_.type is self.out.type:
-            return [inner.in_]
-        return one(elementwise(lambda a: a, operands, self.out.type))
+        return known_or_rules(self, lambda a: a, operands)
 
 
 class ExtF(Cast, name="arith.extf"):
@@ -122,16 +127,8 @@ class ExtF(Cast, name="arith.extf"):
         return bit_width(source) < bit_width(target)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # ext(trunc(x)) = x if both may contract
-        inner = defined_by(self.in_, TruncF)
-        if inner is not None and inner.in_.type is self.out.type and _contracts(self, inner):
-            return [inner.in_]
         source, target = format_of(self.in_.type), format_of(self.out.type)
-        return one(elementwise(lambda a: convert(a, source, target), operands, self.out.type))
-
-
-def _contracts(*ops: ExtF | TruncF) -> bool:
-    return all(op.fastmath is not None and "contract" in op.fastmath.flags for op in ops)
+        return known_or_rules(self, lambda a: convert(a, source, target), operands)
 
 
 class TruncF(Cast, name="arith.truncf"):
@@ -147,13 +144,9 @@ class TruncF(Cast, name="arith.truncf"):
         return bit_width(source) > bit_width(target)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        # trunc(ext(x)) = x where the types agree
-        inner = defined_by(self.in_, ExtF)
-        if inner is not None and inner.in_.type is self.out.type:
-            return [inner.in_]
         # Only what the narrower format has exactly: the answer depends on no rounding mode.
         source, target = format_of(self.in_.type), format_of(self.out.type)
-        return one(elementwise(lambda a: convert(a, source, target), operands, self.out.type))
+        return known_or_rules(self, lambda a: convert(a, source, target), operands)
 
 
 class _FromInteger(Cast):
@@ -233,16 +226,8 @@ class _IndexCast(Cast):
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         if isinstance(self.in_.type, MemRefType):
             return None
-        # cast(cast(x)) = x where the types agree and the middle one is no narrower
-        inner = defined_by(self.in_, type(self))
-        if (
-            inner is not None
-            and inner.in_.type is self.out.type
-            and width_of(self.in_.type) >= width_of(self.out.type)
-        ):
-            return [inner.in_]
         width, is_signed = width_of(self.in_.type), isinstance(self, IndexCast)
-        return one(elementwise(lambda a: signed(a, width) if is_signed else a, operands, self.out.type))
+        return known_or_rules(self, lambda a: signed(a, width) if is_signed else a, operands)
 
 
 class IndexCast(_IndexCast, name="arith.index_cast"):
@@ -272,16 +257,9 @@ class Bitcast(Cast, name="arith.bitcast"):
         )
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
-        if self.in_.type is self.out.type:
-            return [self.in_]
-        # bitcast(bitcast(x : T)) to T is x
-        inner = defined_by(self.in_, Bitcast)
-        if inner is not None and inner.in_.type is self.out.type:
-            return [inner.in_]
-        bits = bits_of(operands[0])
-        if bits is None or isinstance(self.out.type, MemRefType):
-            return one(elementwise(lambda a: a, operands, self.out.type)) if bits is None else None
-        return one(constant(self.out.type, bits))
+        if isinstance(self.out.type, MemRefType):
+            return fold_by_rules(self)
+        return known_or_rules(self, lambda a: a, operands)
 
 
 class ScalingExtF(Op, name="arith.scaling_extf", traits=(PURE,)):

@@ -13,7 +13,7 @@ from tessera_tools.dialects.ub import PoisonAttr
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.traits import ConstantLike
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, ShapedType, bit_width, element_type
 
 Folded = Sequence[Attribute | Value] | None
@@ -56,10 +56,7 @@ def constant(type: Type, bits: Sequence[int]) -> Attribute | None:
 
 def constant_of(value: Value) -> Attribute | None:
     """The attribute of the constant op that defines a value, or None."""
-    op = value.defining_op
-    if op is not None and op.has_trait(ConstantLike):
-        return op.attributes.get("value")
-    return None
+    return constant_value(value)
 
 
 def splat_of(attribute: Attribute | None) -> int | None:

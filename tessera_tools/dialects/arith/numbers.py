@@ -156,9 +156,9 @@ FLOAT: dict[str, Callable[[float, float], float]] = {
 
 def convert(bits: int, source: str, target: str) -> int | None:
     """A number of one format in another if it has it exactly (NaN and infinity included); else None."""
-    if "f80" in (source, target) or "f128" in (source, target):
-        return None
     value = floats.decode(bits, source)
+    if source in ("f80", "f128") and not math.isnan(value) and floats.encode(value, source) != bits:
+        return None  # a double does not have it
     found = encode(value, target)
     if found is None:
         return None

@@ -7,10 +7,10 @@ A branch passes operands to the arguments of the block it goes to: `branch_opera
 from __future__ import annotations
 
 from tessera_tools.dialects.cf import ops
-from tessera_tools.dialects.cf.ops import Assert, Branch, BranchLike, CondBranch, Switch
+from tessera_tools.dialects.cf.ops import Assert, Branch, CondBranch, Switch
 from tessera_tools.opdef import Dialect, ops_of
 
-DIALECT = Dialect("cf", "branches", ops_of(ops))
+DIALECT = Dialect("cf", "branches", ops_of(ops), is_complete=True)
 
 
 def __getattr__(name: str) -> object:
@@ -22,4 +22,4 @@ def __getattr__(name: str) -> object:
     raise AttributeError(name)
 
 
-__all__ = ["DIALECT", "Assert", "Branch", "BranchLike", "CondBranch", "Switch"]
+__all__ = ["DIALECT", "Assert", "Branch", "CondBranch", "Switch"]

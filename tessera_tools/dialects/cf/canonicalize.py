@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tessera_tools.dialects.arith.constant_op import replace_by_constant
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.arith.select import Select
-from tessera_tools.dialects.cf.ops import Assert, Branch, BranchLike, CondBranch, Switch
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.dialects.cf.ops import Assert, Branch, CondBranch, Switch
+from tessera_tools.dialects.ub import Unreachable
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE, DenseArrayAttr, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+from tessera_tools.ir.types import I32, VectorType
 
 
 class ConstantCondition(RewritePattern):
@@ -101,9 +105,6 @@ class ConditionIsKnownBehind(RewritePattern):
     op_class: ClassVar = CondBranch
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        from tessera_tools.dialects.arith.select import Constant
-        from tessera_tools.ir.builtin_attributes import FALSE, TRUE
-
         changed = False
         if op.true_dest is op.false_dest:
             return "the destinations are the same block"
@@ -112,13 +113,7 @@ class ConditionIsKnownBehind(RewritePattern):
                 continue
             around = (o for o in block.operations if o is not op)
             inside = [use for o in around for use in o.op_operands if use.value is op.condition]
-            if not inside:
-                continue
-            known = rewriter.insert(Constant(value)).result
-            for use in inside:
-                with rewriter.modify(use.owner):
-                    use.set(known)
-            changed = True
+            changed |= replace_by_constant(inside, value, rewriter)
         return changed or "the condition is not used in the destinations"
 
 
@@ -140,6 +135,89 @@ class SwitchOnConstant(RewritePattern):
         return True
 
 
+def with_cases(op: Any, kept: list[int], rewriter: Rewriter) -> None:
+    """Replace a switch by one with some of its cases."""
+    numbers = op.case_numbers
+    operands = [op.branch_operands(i + 1) for i in kept]
+    made = Switch(
+        op.flag,
+        op.default_operands,
+        [value for values in operands for value in values],
+        case_values=DenseElementsAttr.of(VectorType((len(kept),), op.flag.type), [numbers[i] for i in kept])
+        if kept
+        else None,
+        case_operand_segments=DenseArrayAttr(I32, tuple(map(len, operands))),
+        default_destination=op.default_destination,
+        case_destinations=[op.successors[i + 1] for i in kept],
+        attributes=op.discardable_attributes,
+    )
+    rewriter.insert(made)
+    rewriter.erase_op(op)
+
+
+class CaseLikeDefault(RewritePattern):
+    """A case that goes where the default goes, with the same values, is none."""
+
+    # switch x, [default: a(v), 1: a(v), 2: b] = switch x, [default: a(v), 2: b]
+    op_class: ClassVar = Switch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        default = (op.default_destination, op.default_operands)
+        count = len(op.case_numbers)
+        kept = [i for i in range(count) if (op.successors[i + 1], op.branch_operands(i + 1)) != default]
+        if len(kept) == count:
+            return "no case goes where the default goes"
+        with_cases(op, kept, rewriter)
+        return True
+
+
+class SwitchBehindSwitch(RewritePattern):
+    """In a block that one case of a switch reaches, the flag is known; behind the default it is none of the cases."""
+
+    # switch x, [default: a, 1: b] … b: switch x, [default: d, 1: e] = br e
+    # switch x, [default: a, 1: b] … a: switch x, [default: d, 1: e, 2: g] = switch x, [default: d, 2: g]
+    op_class: ClassVar = Switch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        block = op.parent
+        before = block.single_predecessor()
+        outer = before.last_op if before is not None and block is not block.parent.entry else None
+        if not isinstance(outer, Switch) or outer.flag is not op.flag:
+            return "no switch on the same flag leads here"
+        ways = [i for i, successor in enumerate(outer.successors) if successor is block]
+        known = outer.case_numbers
+        numbers = op.case_numbers
+        if len(ways) != 1:
+            return "several cases lead here"
+        if ways[0] > 0:
+            number = known[ways[0] - 1]
+            index = numbers.index(number) + 1 if number in numbers else 0
+            rewriter.insert(Branch(op.branch_operands(index), dest=op.successors[index]))
+            rewriter.erase_op(op)
+            return True
+        kept = [i for i, number in enumerate(numbers) if number not in known]
+        if len(kept) == len(numbers):
+            return "no case is excluded"
+        with_cases(op, kept, rewriter)
+        return True
+
+
+class BranchToUnreachable(RewritePattern):
+    """A branch to a block that is never reached is not taken."""
+
+    # cond_br c, a, b; a: unreachable = br b
+    op_class: ClassVar = CondBranch
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        for index, successor in enumerate(op.successors):
+            if isinstance(successor.first_op, Unreachable):
+                other = 1 - index
+                rewriter.insert(Branch(op.branch_operands(other), dest=op.successors[other]))
+                rewriter.erase_op(op)
+                return True
+        return "both blocks may be reached"
+
+
 class AssertTrue(RewritePattern):
     """An assertion of what is true goes."""
 
@@ -155,6 +233,6 @@ class AssertTrue(RewritePattern):
 canonicalizers = (
     # Merging goes first: a chain of n blocks is then n merges, not each block's way through all that follow.
     ConstantCondition, SameDestination, MergeWithOnlyPredecessor, ThroughEmptyBlock, ConditionIsKnownBehind,
-    SwitchOnConstant, AssertTrue,
+    SwitchOnConstant, CaseLikeDefault, SwitchBehindSwitch, BranchToUnreachable, AssertTrue,
 )  # fmt: skip
 """The patterns of the dialect."""

@@ -12,6 +12,7 @@ from typing import Any
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType
 from tessera_tools.opdef import (
     I32_ARRAY,
@@ -31,16 +32,8 @@ from tessera_tools.opdef import (
 )
 
 
-class BranchLike(Op, traits=(TERMINATOR, NO_EFFECT)):
+class _Branch(BranchLike, Op, traits=(TERMINATOR, NO_EFFECT)):
     """The base of branches."""
-
-    def branch_operands(self, index: int) -> list[Value]:
-        """The values passed to successor `index`."""
-        raise AssertionError
-
-    def set_branch_operands(self, index: int, values: Sequence[Value]) -> None:
-        """Replace the values passed to successor `index`."""
-        raise AssertionError
 
     def verify_op(self) -> None:
         for i, block in enumerate(self.successors):
@@ -79,7 +72,7 @@ def read_successor(node: Any) -> tuple[Any, list[Any], list[Type]]:
     return (token, [], []) if passed is None else (token, passed[0], passed[1])
 
 
-class Branch(BranchLike, name="cf.br"):
+class Branch(_Branch, name="cf.br"):
     """Goes to a block."""
 
     dest_operands = variadic_operand()
@@ -95,7 +88,7 @@ class Branch(BranchLike, name="cf.br"):
         self.set_operands(values)
 
 
-class CondBranch(BranchLike, name="cf.cond_br"):
+class CondBranch(_Branch, name="cf.cond_br"):
     """Goes to one of two blocks by an i1."""
 
     condition = operand(exactly(I1))
@@ -182,7 +175,7 @@ custom_case: INTEGER ":" successor"""
             p.newline()
 
 
-class Switch(BranchLike, name="cf.switch"):
+class Switch(_Branch, name="cf.switch"):
     """Goes to the block of the case that equals an integer, or to the default one."""
 
     flag = operand(SIGNLESS_INTEGER)

@@ -205,14 +205,14 @@ from tessera_tools.dialects.cuda_tile.views import (
 )
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, FloatAttr, IntegerAttr
-from tessera_tools.ir.core import Builder, Operation
+from tessera_tools.ir.core import Operation
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
 SYNTAX = (constants, formats)
 """Modules that hold only custom directives."""
 
 
-def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | None:
+def make_constant(value: Attribute, type: Type) -> Operation | None:
     """A `constant` of that value; one number is taken for all elements."""
     if not isinstance(type, TileType):
         return None
@@ -220,7 +220,7 @@ def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | N
         value = DenseElementsAttr.of(type, [value.value if isinstance(value, IntegerAttr) else value.bits])
     if not isinstance(value, DenseElementsAttr) or value.type is not type:
         return None
-    return builder.insert(Constant(value, result=type))
+    return Constant(value, result=type)
 
 
 DIALECT = Dialect(
@@ -265,7 +265,7 @@ DIALECT = Dialect(
         MultimemReductionAttr,
         *DEBUG_INFO,
     ),
-    materialize=materialize,
+    make_constant=make_constant,
     upgrade=upgrade_legacy,
 )
 

@@ -1,4 +1,4 @@
-"""What loads, stores and atomics of `cuda_tile` have in common: ordering and scope; the token, hints and bounds behind
+"""What loads, stores and atomics of `cuda_tile` have in common: ordering and scope; the token, hints and bounds after
 the operands; the indices into a view.
 """
 

@@ -28,7 +28,8 @@ from tessera_tools.dialects.cuda_tile.structure import LEAVES_IF
 from tessera_tools.dialects.cuda_tile.types import TensorViewType, TileType, TileViewType, scalar, short_text
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
-from tessera_tools.ir.core import Block, Operation, Region
+from tessera_tools.ir.core import Block, BlockArgument, Operation, Region, Value
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
@@ -72,7 +73,7 @@ class Continue(
     name="cuda_tile.continue",
     traits=(TERMINATOR, LEAVES_IF, HasParent("cuda_tile.for", "cuda_tile.if", "cuda_tile.loop")),
 ):
-    """Goes on with the next iteration of the innermost loop, whose carried values it gives."""
+    """Continues with the next iteration of the innermost loop and passes its carried values."""
 
     def verify_op(self) -> None:
         loop = _enclosing_loop(self, (For, Loop))
@@ -93,7 +94,7 @@ class Break(
     name="cuda_tile.break",
     traits=(RETURN_LIKE, LEAVES_IF, HasParent("cuda_tile.if", "cuda_tile.loop")),
 ):
-    """Leaves the innermost loop, whose results it gives."""
+    """Exits the innermost loop and passes its results."""
 
     def verify_op(self) -> None:
         loop = _enclosing_loop(self, (Loop,))
@@ -225,7 +226,7 @@ def _write_carried(p: Any, arguments: Any, inits: Any) -> None:
     p.write(f" iter_values({', '.join(pairs)})")
 
 
-class For(_Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class For(LoopLike, _Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
     """Counts from `lowerBound` to `upperBound` (exclusive) in steps; values are carried between iterations."""
 
     lowerBound = operand(SCALAR_INT)
@@ -237,16 +238,20 @@ class For(_Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEM
     body = region()
     default_dialect = "cuda_tile"
     implicit = Continue
-    is_loop: ClassVar[bool] = True
     assembly = "custom<ForSyntax>"
 
     @property
-    def induction(self) -> Any:
-        """The value that counts."""
-        return self.body.entry.arguments[0]
+    def inits(self) -> list[Value]:
+        """The values that are carried into the first iteration."""
+        return self.initValues
 
     @property
-    def iter_args(self) -> list[Any]:
+    def induction(self) -> list[BlockArgument]:
+        """The value that counts."""
+        return self.body.entry.arguments[:1]
+
+    @property
+    def iter_args(self) -> list[BlockArgument]:
         """The carried values inside the body."""
         return self.body.entry.arguments[1:]
 
@@ -298,7 +303,7 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
         p.attr_dict(op)
 
 
-class Loop(_Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class Loop(LoopLike, _Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
     """Repeats until `break`."""
 
     initValues = variadic_operand(ANY_CUDA_TILE)
@@ -306,11 +311,15 @@ class Loop(_Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS,
     body = region()
     default_dialect = "cuda_tile"
     implicit = Continue
-    is_loop: ClassVar[bool] = True
     assembly = "custom<LoopSyntax>"
 
     @property
-    def iter_args(self) -> list[Any]:
+    def inits(self) -> list[Value]:
+        """The values that are carried into the first iteration."""
+        return self.initValues
+
+    @property
+    def iter_args(self) -> list[BlockArgument]:
         """The carried values inside the body."""
         return self.body.entry.arguments
 
@@ -540,9 +549,8 @@ class _Aggregate(_Structured):
 class Reduce(_Aggregate, name="cuda_tile.reduce", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
     """Combines the elements along one dimension, which disappears.
 
-    The order of combination is not specified: the region gets any two partial results, in any order.  A region that is
-    associative but not commutative may give any of several results.
-    """
+    The order of combination is not specified: the region receives any two partial results, in any order.  A region that
+    is associative but not commutative may give any of several results."""
 
     inputs = variadic_operand(ANY_TILE)
 

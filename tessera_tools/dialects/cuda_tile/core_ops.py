@@ -158,7 +158,7 @@ class Permute(Op, name="cuda_tile.permute", traits=(PURE,)):
 
 
 class Cat(Op, name="cuda_tile.cat", traits=(PURE,)):
-    """Two tiles one behind the other along dimension `dim`."""
+    """Two tiles one after the other along dimension `dim`."""
 
     lhs = operand(ANY_TILE)
     rhs = operand(ANY_TILE)
@@ -210,7 +210,7 @@ class Extract(Op, name="cuda_tile.extract", traits=(PURE,)):
 
 
 class Insert(Op, name="cuda_tile.insert", traits=(PURE,)):
-    """A tile with the part at an index, counted in parts, replaced by another tile."""
+    """The tile with one part replaced by another tile; the index counts parts."""
 
     source = operand(ANY_TILE)
     destination = operand(ANY_TILE)

@@ -79,7 +79,7 @@ class MulhiI(Op, name="cuda_tile.mulhii", traits=(PURE, COMMUTATIVE)):
 
 
 class DivI(_Signed, name="cuda_tile.divi", traits=(NO_EFFECT,)):
-    """Integer quotient, elementwise, rounded towards zero unless told; undefined for a zero divisor."""
+    """Integer quotient, elementwise, rounded towards zero unless given; undefined for a zero divisor."""
 
     rounding = attribute(enum(RoundingAttr, angled=True), default=RoundingAttr("zero"))
     assembly = (

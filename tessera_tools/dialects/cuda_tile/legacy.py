@@ -204,8 +204,11 @@ def _entries(op: Operation) -> Iterator[Entry]:
 
 def _is_legacy(entry: Entry) -> bool:
     inputs = entry.function_type.value.inputs
-    if any(_today(kind) is not kind for kind in inputs):
-        return True
+    try:
+        if any(_today(kind) is not kind for kind in inputs):
+            return True
+    except ValueError as failure:
+        raise entry.error(str(failure)) from None
     return any(isinstance(op, LEGACY_OPS) for op in entry.walk())
 
 

@@ -50,7 +50,7 @@ from tessera_tools.opdef import (
 )
 
 LEAVES_IF = Leaves("cuda_tile.if")
-"""Of `return`, `break` and `continue`, which end the `if` around them too."""
+"""Of `break` and `continue`, which end the `if` around them too."""
 DEFAULT_MODULE_NAME = "kernels"
 """What a module of the older spelling, which has no name, is called."""
 
@@ -152,16 +152,23 @@ _ENTRY_KEYS = ("sym_name", "function_type", "arg_attrs", "res_attrs", "optimizat
 class Return(
     Op,
     name="cuda_tile.return",
-    traits=(RETURN_LIKE, LEAVES_IF, HasParent("cuda_tile.entry", "cuda_tile.if", "cuda_tile.testing$func")),
+    traits=(
+        RETURN_LIKE,
+        Leaves("cuda_tile.if", "cuda_tile.loop"),
+        HasParent("cuda_tile.entry", "cuda_tile.if", "cuda_tile.loop", "cuda_tile.testing$func"),
+    ),
 ):
-    """Ends the kernel for this tile block; a kernel returns nothing."""
+    """Ends the kernel for this tile block, from inside of ifs and loops too; a kernel returns nothing.
+
+    A `for` has a known number of iterations, so that nothing leaves it.
+    """
 
     values = variadic_operand(ANY_CUDA_TILE)
     assembly = "attr-dict ($values^ `:` type($values))?"
 
     def verify_op(self) -> None:
         parent = self.parent_op
-        while parent is not None and parent.name == "cuda_tile.if":
+        while parent is not None and parent.name in ("cuda_tile.if", "cuda_tile.loop"):
             parent = parent.parent_op
         signature = parent.attributes.get("function_type") if parent is not None else None
         if (
@@ -169,7 +176,9 @@ class Return(
             or not isinstance(signature, TypeAttr)
             or not isinstance(signature.value, FunctionType)
         ):
-            raise self.error("must be used within a cuda_tile.entry, or cuda_tile.if operation")
+            raise self.error(
+                "must be used within a cuda_tile.entry, cuda_tile.if, or cuda_tile.loop operation"
+            )
         count, results, name = len(self.values), signature.value.results, symbol_name(parent)
         if count != len(results):
             raise self.error(f"has {count} operands, but enclosing function (@{name}) returns {len(results)}")
@@ -179,6 +188,13 @@ class Return(
                     f"type of return operand {index} ('{value.type}') doesn't match function result type "
                     f"('{expected}') in function @{name}"
                 )
+
+
+def check_argument_attributes(op: Any) -> None:
+    """Attributes of arguments are those of dialects, as `x.name`. Raises DiagnosticError."""
+    for entry in op.arg_attrs.elements if op.arg_attrs is not None else ():
+        if any("." not in key for key, _ in entry.entries):
+            raise op.error("arguments may only have dialect attributes")
 
 
 class Entry(
@@ -210,6 +226,7 @@ class Entry(
     def verify_op(self) -> None:
         check_function(self)
         signature = self.function_type.value
+        check_argument_attributes(self)
         if signature.results:
             raise self.error("entry op must not return values")
         if any(isinstance(t, TileType) and t.shape for t in signature.inputs):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tessera_tools.dialects.cuda_tile.debug_checks import check_function
-from tessera_tools.dialects.cuda_tile.structure import FUNCTION_TYPE_ATTR, Return
+from tessera_tools.dialects.cuda_tile.structure import FUNCTION_TYPE_ATTR, Return, check_argument_attributes
 from tessera_tools.ir.core import Block, Region
 from tessera_tools.ir.location import Location
 from tessera_tools.opdef import (
@@ -47,6 +47,7 @@ class TestFunc(Op, name="cuda_tile.testing$func", traits=(ISOLATED_FROM_ABOVE, S
 
     def verify_op(self) -> None:
         check_function(self)
+        check_argument_attributes(self)
         if not self.body.blocks:
             raise self.error("region #0 ('body') failed to verify constraint: region with 1 blocks")
         if tuple(a.type for a in self.body.entry.arguments) != self.function_type.value.inputs:

@@ -167,7 +167,7 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         stored = any(field.name == "tile" for field in state.definition.operands)
         if stored != (tile is not None):
             raise state.error(
-                None, f"'{state.definition.name}' takes {'a' if stored else 'no'} tile behind the view"
+                None, f"'{state.definition.name}' takes {'a' if stored else 'no'} tile after the view"
             )
         if types and isinstance(types[-1], TokenType):
             types = types[:-1]

@@ -46,6 +46,7 @@ DIALECT = Dialect(
     ops_of(structure, threads, launch),
     types=by_word(AsyncTokenType),
     attributes=by_word(DimensionAttr, AllReduceOperationAttr, ShuffleModeAttr, AddressSpaceAttr),
+    op_attributes=structure.OP_ATTRIBUTES,
 )
 
 __all__ = [

@@ -20,7 +20,7 @@ class _ShortEnum(EnumAttr):
 
     @classmethod
     def parse_inside(cls, scanner: Any) -> Any:
-        """The case, behind `#gpu<dim`."""
+        """The case, after `#gpu<dim`."""
         return cls(scanner.word())
 
 

@@ -176,6 +176,8 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
         container = lookup_symbol(self, self.kernel.root)
         if container is None:
             raise self.error(f"kernel container '{self.kernel.root}' is undefined")
+        if container.name == "builtin.module":
+            raise self.error(f"kernel module '{self.kernel.root}' is undefined")
         if not isinstance(container, Module):
             # A binary holds its kernels in another form; what else may hold some is not known here.
             return

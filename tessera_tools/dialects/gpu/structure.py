@@ -9,14 +9,16 @@ from tessera_tools.dialects.gpu.attributes import AddressSpaceAttr
 from tessera_tools.ir.builtin_attributes import (
     UNIT,
     ArrayAttr,
+    DenseArrayAttr,
     DictionaryAttr,
     IntegerAttr,
+    OpaqueAttr,
     StringAttr,
     i64,
     symbol_text,
 )
-from tessera_tools.ir.core import BlockArgument
-from tessera_tools.ir.types import MemRefType
+from tessera_tools.ir.core import BlockArgument, Operation
+from tessera_tools.ir.types import I32, MemRefType
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     ISOLATED_FROM_ABOVE,
@@ -31,6 +33,7 @@ from tessera_tools.opdef import (
     CustomDirective,
     HasParent,
     Op,
+    OpRule,
     attribute,
     region,
     variadic_operand,
@@ -81,7 +84,13 @@ class Module(Op, name="gpu.module", traits=_MODULE_TRAITS):
     assembly = "custom<GpuModule>"
 
     def verify_op(self) -> None:
-        if self.targets is not None and not len(self.targets):
+        if self.targets is not None and (
+            not len(self.targets)
+            or any(
+                target.name.startswith("builtin.") and not isinstance(target, OpaqueAttr)
+                for target in self.targets
+            )
+        ):
             raise self.error(
                 "attribute 'targets' failed to satisfy constraint: array of GPU target attributes with at least 1 "
                 "elements"
@@ -156,6 +165,28 @@ _FUNC_KEYS = (
 )  # fmt: skip
 
 
+_EXTENTS = AttrKind(
+    "i32 dense array attribute with 3 elements (if present)",
+    lambda a: isinstance(a, DenseArrayAttr) and a.element is I32 and len(a) == 3,
+)
+
+
+def _extents(name: str) -> OpRule:
+    """The rule of an attribute that says how large a kernel's blocks, grid or clusters are, on any function."""
+
+    def rule(op: Operation, value: Any) -> str | None:
+        if not isinstance(value, DenseArrayAttr) or value.element is not I32:
+            return f"'{op.name}' op {name} must be a dense i32 array"
+        return None if len(value) == 3 else f"'{op.name}' op {name} must contain exactly 3 elements"
+
+    return rule
+
+
+OP_ATTRIBUTES: dict[str, OpRule] = {
+    name: _extents(name) for name in ("gpu.known_block_size", "gpu.known_grid_size", "gpu.known_cluster_size")
+}
+
+
 class Func(FunctionLike, name="gpu.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL, HasParent("gpu.module"))):
     """A function of a GPU module, a kernel where the attribute `gpu.kernel` stands.
 
@@ -164,6 +195,9 @@ class Func(FunctionLike, name="gpu.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL, H
 
     workgroup_attrib_attrs = attribute(ARRAY_ATTR, optional=True)
     private_attrib_attrs = attribute(ARRAY_ATTR, optional=True)
+    known_block_size = attribute(_EXTENTS, optional=True)
+    known_grid_size = attribute(_EXTENTS, optional=True)
+    known_cluster_size = attribute(_EXTENTS, optional=True)
     assembly = "custom<GpuFunc>"
 
     @property

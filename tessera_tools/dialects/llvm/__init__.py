@@ -23,6 +23,8 @@ from tessera_tools.dialects.llvm import (
     intrinsics,
     memory,
     module_ops,
+    module_rules,
+    parameters,
     types,
 )
 from tessera_tools.dialects.llvm.aggregates import (
@@ -117,7 +119,6 @@ from tessera_tools.dialects.llvm.debug_info import (
     DILexicalBlockAttr,
     DILexicalBlockFileAttr,
     DINullTypeAttr,
-    DistinctAttr,
     DISubprogramAttr,
     DISubroutineTypeAttr,
     LoopAnnotationAttr,
@@ -276,7 +277,9 @@ DIALECT = Dialect(
     ops_of(arith, memory, aggregates, constants, control, calls, elementwise, intrinsics, module_ops),
     types=by_word(*types.TYPES),
     attributes=by_word(*_attributes_of(attributes, debug_info)),
-    materialize=constants.materialize,
+    make_constant=constants.make_constant,
+    op_attributes=module_rules.OP_ATTRIBUTES,
+    parameter_attributes=parameters.PARAMETER_ATTRIBUTES,
 )
 
 __all__ = [
@@ -329,7 +332,6 @@ __all__ = [
     "DISubroutineTypeAttr",
     "DebugTrap",
     "DereferenceableAttr",
-    "DistinctAttr",
     "Exp",
     "Exp2",
     "Exp10",

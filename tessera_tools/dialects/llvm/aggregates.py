@@ -95,6 +95,8 @@ class ShuffleVector(LLVMOp, name="llvm.shufflevector", traits=(PURE,)):
 
     def verify_op(self) -> None:
         vector = self.operand(0).type
+        if isinstance(vector, VectorType) and any(vector.scalable) and any(self.mask.values):
+            raise self.error("expected a splat operation for scalable vectors")
         bound = 2 * vector.num_elements if isinstance(vector, VectorType) else 0
         for index in self.mask.values:
             if not -1 <= index < bound:

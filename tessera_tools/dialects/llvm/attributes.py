@@ -10,7 +10,14 @@ from typing import Any, ClassVar
 
 from tessera_tools.dialects.llvm.records import ATTRIBUTE, BOOL, INTEGER, STRING, WORD, Record, record
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, SymbolRefAttr, quote, symbol_text
+from tessera_tools.ir.builtin_attributes import (
+    ArrayAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    quote,
+    symbol_text,
+)
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.opdef import AttrKind, EnumAttr, integer_enum
 
@@ -53,7 +60,7 @@ class FastmathFlagsAttr(_Flags, name="llvm.fastmath"):
         return super().of(*words)
 
     def llvm_text(self) -> str:
-        """The flags before an instruction's type, with a space behind, in LLVM's order."""
+        """The flags before an instruction's type, followed by a space, in LLVM's order."""
         if self.value in ("none", "fast"):
             return "" if self.value == "none" else "fast "
         chosen = self.value.split(", ")
@@ -88,7 +95,7 @@ class CConvAttr(EnumAttr, name="llvm.cconv"):
     )  # fmt: skip
 
     def llvm_text(self) -> str:
-        """LLVM's keyword with a space behind; empty for the C convention."""
+        """LLVM's keyword followed by a space; empty for the C convention."""
         return _LLVM_CONVENTIONS.get(self.value, f"{self.value} ")
 
 
@@ -269,7 +276,7 @@ class MemoryEffectsAttr(Record, name="llvm.memory_effects"):
 
 
 class DereferenceableAttr(Record, name="llvm.dereferenceable"):
-    """How many bytes behind a loaded pointer may be read."""
+    """How many bytes after a loaded pointer may be read."""
 
     bytes: int
     mayBeNull: bool = False
@@ -295,6 +302,17 @@ class ModuleFlagAttr(Attribute, name="llvm.mlir.module_flag"):
         if self.behavior not in FLAG_BEHAVIORS:
             raise ValueError(
                 f"unknown module flag behavior '{self.behavior}'; expected {', '.join(FLAG_BEHAVIORS)}"
+            )
+        if self.key == "CG Profile":
+            entries = self.value if isinstance(self.value, ArrayAttr) else [self.value]
+            if any(entry.name != "llvm.cgprofile_entry" for entry in entries):
+                raise ValueError("'CG Profile' key expects an array of '#llvm.cgprofile_entry'")
+        elif self.key == "ProfileSummary":
+            if self.value.name != "llvm.profile_summary":
+                raise ValueError("'ProfileSummary' key expects a '#llvm.profile_summary' attribute")
+        elif not isinstance(self.value, IntegerAttr | StringAttr):
+            raise ValueError(
+                f"only integer and string values are currently supported for unknown key '{quote(self.key)}'"
             )
 
     def text(self) -> str:
@@ -379,6 +397,17 @@ COMDAT_KIND = integer_enum(
     "comdat kind", {"any": 0, "exactmatch": 1, "largest": 2, "nodeduplicate": 3, "samesize": 4}
 )
 ASM_DIALECT = integer_enum("assembly dialect", {"att": 0, "intel": 1})
+
+
+def _metadata_array(name: str, summary: str) -> AttrKind:
+    return AttrKind(
+        f"LLVM dialect {summary}", lambda a: isinstance(a, ArrayAttr) and all(e.name == name for e in a)
+    )
+
+
+ACCESS_GROUPS = _metadata_array("llvm.access_group", "access group metadata array")
+ALIAS_SCOPES = _metadata_array("llvm.alias_scope", "alias scope array")
+TBAA_TAGS = _metadata_array("llvm.tbaa_tag", "TBAA tag metadata array")
 
 NO_FLAGS = IntegerAttr(0, I32)
 NO_FASTMATH = FastmathFlagsAttr("none")

@@ -130,7 +130,7 @@ def fastmath() -> Any:
 
 
 def fastmath_text(op: Operation) -> str:
-    """The op's fast-math flags for LLVM IR, with a space behind."""
+    """The op's fast-math flags for LLVM IR, followed by a space."""
     flags = op.attributes.get("fastmathFlags")
     return flags.llvm_text() if isinstance(flags, FastmathFlagsAttr) else ""
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.attributes import (
+    ACCESS_GROUPS,
+    ALIAS_SCOPES,
     ASM_DIALECT,
+    TBAA_TAGS,
     CConvAttr,
     MemoryEffectsAttr,
     TailCallKindAttr,
 )
 from tessera_tools.dialects.llvm.base import ANY, Emitter, LLVMOp, call_fastmath_text, fastmath, mangled
+from tessera_tools.dialects.llvm.debug_info import DISubprogramAttr
 from tessera_tools.dialects.llvm.types import FunctionType, PointerType, StructType, VoidType
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
     DenseArrayAttr,
+    DictionaryAttr,
     StringAttr,
     SymbolRefAttr,
     TypeAttr,
     quote,
     symbol_text,
 )
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.location import FusedLoc, UnknownLoc
 from tessera_tools.ir.symbols import lookup_symbol, nearest_symbol_table
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
@@ -116,6 +126,47 @@ def _bundles_text(op: Any, e: Emitter) -> str:
     )
 
 
+_SIGNATURE = """
+custom_inputs: "(" ")" -> none
+             | "(" custom_typed ("," custom_typed)* ")" -> several
+custom_outputs: TYPE -> single
+              | "(" ")" -> none
+              | "(" custom_typed ("," custom_typed)* ")" -> several
+custom_typed: TYPE [ATTR_DICT]
+"""
+"""`(i32 {llvm.signext}, f32) -> (i32 {llvm.noundef})`."""
+
+
+def read_signature(state: Any, inputs: Any, outputs: Any) -> tuple[list[Type], list[Type]]:
+    """Set `arg_attrs` and `res_attrs` from the nodes of _SIGNATURE's rules; the types of operands and results."""
+    found: list[list[Type]] = []
+    for key, (form, children) in (("arg_attrs", inputs), ("res_attrs", outputs)):
+        entries = [(children[0], None)] if form == "single" else children
+        found.append([type for type, _ in entries])
+        if any(attributes for _, attributes in entries):
+            state.attribute(
+                key, ArrayAttr(tuple(DictionaryAttr.of(attributes or {}) for _, attributes in entries))
+            )
+    return found[0], found[1]
+
+
+def signature_text(p: Any, op: Any, inputs: Sequence[Type]) -> str:
+    """`(i32 {llvm.signext}) -> i32`."""
+    if op.arg_attrs is None and op.res_attrs is None:
+        return p.function_type(inputs, op.result_types)
+    parts: list[str] = []
+    for types, attributes in ((inputs, op.arg_attrs), (op.result_types, op.res_attrs)):
+        entries = attributes.elements if attributes is not None else [DictionaryAttr.of({})] * len(types)
+        shown = [
+            f"{p.type(type)} {entry}" if entry.entries else p.type(type)
+            for type, entry in zip(types, entries, strict=True)
+        ]
+        parts.append(f"({', '.join(shown)})")
+    if op.res_attrs is None and len(op.results) == 1:
+        parts[1] = parts[1][1:-1]
+    return " -> ".join(parts)
+
+
 class CallSyntax(CustomDirective, name="Call"):
     """`fastcc tail @f(%a) vararg(!llvm.func<…>) ["tag"(…)] {…} : (i32) -> f32`; a value for an indirect callee."""
 
@@ -126,10 +177,11 @@ custom_callee: SYMBOL -> symbol
              | VALUE -> value
 custom_vararg: "vararg" "(" TYPE ")" -> present
              | -> absent
-custom_type: FUNCTION_TYPE -> direct
-           | TYPE "," FUNCTION_TYPE -> indirect
+custom_type: custom_inputs "->" custom_outputs -> direct
+           | TYPE "," custom_inputs "->" custom_outputs -> indirect
 """
         + _BUNDLES
+        + _SIGNATURE
     )
 
     def read(self, state: Any, node: Any) -> None:
@@ -154,11 +206,13 @@ custom_type: FUNCTION_TYPE -> direct
         if (form == "indirect") is not (kind == "value"):
             expected = "the callee's pointer type before" if kind == "value" else "only"
             raise state.error(None, f"expected {expected} the function type")
-        function = types[-1]
-        state.types("callee_operands", [*types[:-1], *function.inputs])
-        if len(function.results) > 1:
-            raise state.error(None, f"expected function with 0 or 1 results, found {len(function.results)}")
-        state.types("result", list(function.results))
+        inputs, results = read_signature(state, *types[-2:])
+        state.types("callee_operands", [*types[:-2], *inputs])
+        if len(results) > 1:
+            raise state.error(None, f"expected function with 0 or 1 results, found {len(results)}")
+        if results and isinstance(results[0], VoidType):
+            raise state.error(None, "expected a non-void result type")
+        state.types("result", results)
 
     def write(self, p: Any, op: Any) -> None:
         p.space()
@@ -180,12 +234,18 @@ custom_type: FUNCTION_TYPE -> direct
         p.write(" : ")
         if op.callee is None:
             p.write(f"{p.type(arguments[0].type)}, ")
-        p.write(p.function_type([v.type for v in passed], op.result_types))
+        p.write(signature_text(p, op, [v.type for v in passed]))
 
 
 _CALL_ELIDED = frozenset({
     "callee", "var_callee_type", "CConv", "TailCallKind", "op_bundle_sizes", "op_bundle_tags", "operandSegmentSizes",
+    "arg_attrs", "res_attrs",
 })  # fmt: skip
+
+
+def _has_subprogram(function: Operation) -> bool:
+    location = function.location
+    return isinstance(location, FusedLoc) and isinstance(location.metadata, DISubprogramAttr)
 
 
 class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
@@ -209,10 +269,10 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
     no_inline = attribute(UNIT_ATTR, optional=True)
     always_inline = attribute(UNIT_ATTR, optional=True)
     inline_hint = attribute(UNIT_ATTR, optional=True)
-    access_groups = attribute(ARRAY_ATTR, optional=True)
-    alias_scopes = attribute(ARRAY_ATTR, optional=True)
-    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
-    tbaa = attribute(ARRAY_ATTR, optional=True)
+    access_groups = attribute(ACCESS_GROUPS, optional=True)
+    alias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    noalias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    tbaa = attribute(TBAA_TAGS, optional=True)
     result = optional_result(ANY)
     assembly = "custom<Call>"
 
@@ -246,8 +306,28 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
         function = self.var_callee_type
         if function is not None and not isinstance(function.value, FunctionType):
             raise self.error(f"'var_callee_type' must be a function type, but is '{function}'")
+        if function is not None:
+            self._verify_variadic(function.value)
         if self.callee is not None and nearest_symbol_table(self) is not None:
             self._verify_callee(lookup_symbol(self, self.callee))
+
+    def _verify_variadic(self, type: FunctionType) -> None:
+        """Check the operands and the result against the type of the variadic function."""
+        if not type.variadic:
+            raise self.error("expected var_callee_type to be a variadic function type")
+        given = [value.type for value in self.callee_operands][self.callee is None :]
+        if len(type.params) > len(given):
+            raise self.error(f"expected var_callee_type to have at most {len(given)} parameters")
+        for wanted, found in zip(type.params, given, strict=False):
+            if wanted is not found:
+                raise self.error(f"var_callee_type parameter type mismatch: '{wanted}' != '{found}'")
+        if not self.results:
+            if not isinstance(type.result, VoidType):
+                raise self.error("expected var_callee_type to return void")
+        elif type.result is not self.results[0].type:
+            raise self.error(
+                f"var_callee_type return type mismatch: '{type.result}' != '{self.results[0].type}'"
+            )
 
     def _verify_callee(self, found: Any) -> None:
         """Check the operands and the result against the function that is called."""
@@ -258,6 +338,15 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
             return
         if found.name != "llvm.func":
             raise self.error(f"'{self.callee.root}' does not reference a valid LLVM function or IFunc")
+        if found.body.blocks and _has_subprogram(found) and isinstance(self.location, UnknownLoc):
+            caller = self.parent_op
+            while caller is not None and caller.name != "llvm.func":
+                caller = caller.parent_op
+            if caller is not None and _has_subprogram(caller):
+                raise error(
+                    self.location,
+                    "inlinable function call in a function with a DISubprogram location must have a debug location",
+                )
         signature, given = found.signature, self.callee_operands
         if signature.variadic and self.var_callee_type is None:
             raise self.error("missing var_callee_type attribute for vararg call")
@@ -288,23 +377,28 @@ _CALL_FLAGS = {
 class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
     """`"llvm.name"(%a) ["tag"(…)] {…} : (i32) -> f32`."""
 
-    grammar = 'custom: STRING "(" [values] ")" custom_bundles attr_dict ":" FUNCTION_TYPE' + _BUNDLES
+    grammar = 'custom: STRING "(" [values] ")" custom_bundles attr_dict ":" custom_inputs "->" custom_outputs'
+    grammar += "\n" + _BUNDLES + _SIGNATURE
 
     def read(self, state: Any, node: Any) -> None:
-        name, values, bundle_node, dictionary, function = node
+        name, values, bundle_node, dictionary, inputs, outputs = node
         state.attribute("intrin", StringAttr(name.text))
         state.operands("args", values or [])
         read_bundles(state, bundle_node)
         for key, value in dictionary.items():
             state.attribute(key, value)
-        state.types("args", list(function.inputs))
-        state.types("output", list(function.results))
+        operands, results = read_signature(state, inputs, outputs)
+        state.types("args", operands)
+        state.types("output", results)
 
     def write(self, p: Any, op: Any) -> None:
         p.write(f" {quote(op.intrin.value)}({p.names(op.args)})")
         write_bundles(p, op)
-        p.attr_dict(op, {"intrin", "op_bundle_sizes", "op_bundle_tags", "operandSegmentSizes"})
-        p.write(" : " + p.function_type([v.type for v in op.args], op.result_types))
+        p.attr_dict(
+            op,
+            {"intrin", "op_bundle_sizes", "op_bundle_tags", "operandSegmentSizes", "arg_attrs", "res_attrs"},
+        )
+        p.write(" : " + signature_text(p, op, [v.type for v in op.args]))
 
 
 class CallIntrinsic(LLVMOp, name="llvm.call_intrinsic", traits=(READ_WRITE,)):
@@ -399,6 +493,8 @@ class InlineAsm(LLVMOp, name="llvm.inline_asm", traits=(READ_WRITE,)):
             e.emit(text)
 
     def verify_op(self) -> None:
+        if self.tail_call_kind.value == "musttail":
+            raise self.error("tail call kind 'musttail' is not supported by this operation")
         outputs = sum(c.startswith(("=", "+")) for c in self.constraints.value.split(","))
         produced = self.results[0].type if self.results else None
         count = len(produced.types or ()) if isinstance(produced, StructType) else int(produced is not None)

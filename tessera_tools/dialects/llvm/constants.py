@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.llvm.attributes import PoisonAttr, UndefAttr, ZeroAttr
+from tessera_tools.dialects.llvm.attributes import UndefAttr, ZeroAttr
 from tessera_tools.dialects.llvm.base import ANY, POINTER, Emitter, LLVMOp
-from tessera_tools.dialects.llvm.types import ArrayType, StructType, TokenType
+from tessera_tools.dialects.llvm.types import ArrayType, StructType, TargetExtensionType, TokenType
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
     DenseElementsAttr,
+    DenseResourceAttr,
     FloatAttr,
     IntegerAttr,
+    SparseElementsAttr,
     StringAttr,
     SymbolRefAttr,
+    element_bytes,
 )
-from tessera_tools.ir.core import Builder, Operation
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.symbols import lookup_symbol, nearest_symbol_table
-from tessera_tools.ir.types import I8, FloatType, IntegerType, VectorType
+from tessera_tools.ir.types import I8, ComplexType, FloatType, IntegerType, VectorType
 from tessera_tools.opdef import ANY_ATTR, CONSTANT_LIKE, PURE, SYMBOL_REF, attribute, of, result
 
-__all__ = ["AddressOf", "Constant", "NoneToken", "Poison", "Undef", "Zero", "materialize"]
+__all__ = ["AddressOf", "Constant", "NoneToken", "Poison", "Undef", "Zero", "make_constant"]
 
 
 class Constant(LLVMOp, name="llvm.mlir.constant", traits=(PURE, CONSTANT_LIKE)):
@@ -55,9 +58,12 @@ def mismatch(value: Attribute, type: Type) -> str | None:
     if isinstance(type, StructType):
         return _struct_mismatch(value, type)
     if isinstance(value, ArrayAttr):
-        if not isinstance(type, ArrayType | VectorType):
+        if not isinstance(type, ArrayType):
             return f"expected array or struct type for array attribute, but got '{type}'"
-        return None
+        return _array_mismatch(value, type, 0)
+    if isinstance(value, SparseElementsAttr):
+        # Only the type of the whole matters.
+        value = DenseElementsAttr(value.type, bytes(element_bytes(value.values.shaped.element)))
     if isinstance(value, DenseElementsAttr):
         if not isinstance(type, VectorType | ArrayType):
             return f"expected vector or array type, but got '{type}'"
@@ -69,9 +75,43 @@ def mismatch(value: Attribute, type: Type) -> str | None:
         leaf: Type = type
         while isinstance(leaf, ArrayType | VectorType):
             leaf = leaf.element
-        return _number_mismatch(value.shaped.element, leaf, " element", "integer elements")
+        element = value.shaped.element
+        if isinstance(element, ComplexType):
+            fields = leaf.types if isinstance(leaf, StructType) else None
+            if fields != (element.element, element.element):
+                return f"expected a struct of two '{element.element}' for complex elements, but got '{leaf}'"
+            return None
+        return _number_mismatch(element, leaf, " element", "integer elements")
     if isinstance(value, IntegerAttr | FloatAttr):
         return _number_mismatch(value.type, type, "", "integer")
+    if isinstance(value, DenseResourceAttr):
+        return None
+    return "only supports integer, float, string or elements attributes"
+
+
+def _array_mismatch(value: ArrayAttr, type: ArrayType, dimension: int) -> str | None:
+    """Why an array of arrays, and in the innermost ones of structs, is no constant of `type`."""
+    if len(value) != type.count:
+        sizes = f"{len(value)} vs. {type.count}"
+        return f"array attribute size does not match array type size in dimension {dimension}: {sizes}"
+    element = type.element
+    if not isinstance(element, ArrayType | StructType):
+        return "for array with an array attribute must have a struct element type"
+    nested = "struct element" if isinstance(element, StructType) else f"sub-array in dimension {dimension}"
+    for index, inner in enumerate(value):
+        if isinstance(inner, ZeroAttr | UndefAttr):
+            continue
+        if not isinstance(inner, ArrayAttr):
+            return (
+                f"nested attribute for {nested} at index {index} must be a zero, or undef, or array attribute"
+            )
+        if isinstance(element, ArrayType):
+            problem = _array_mismatch(inner, element, dimension + 1)
+            if problem is not None:
+                return problem
+        elif len(inner) != len(element.types or ()):
+            sizes = f"{len(inner)} vs. {len(element.types or ())}"
+            return f"nested array attribute size for struct element at index {index} must match struct size: {sizes}"
     return None
 
 
@@ -98,8 +138,6 @@ def _number_mismatch(given: Type, type: Type, noun: str, attribute: str) -> str 
 
 
 def _struct_mismatch(value: Attribute, type: StructType) -> str | None:
-    if isinstance(value, UndefAttr | PoisonAttr | ZeroAttr):
-        return None
     if not isinstance(value, ArrayAttr):
         return "expected array attribute for struct type"
     types = type.types or ()
@@ -141,6 +179,11 @@ class Zero(_Fixed, name="llvm.mlir.zero", traits=(PURE, CONSTANT_LIKE)):
 
     def llvm_ir(self, e: Emitter) -> None:
         e.constant(self.results[0], zero_text(self.results[0].type))
+
+    def verify_op(self) -> None:
+        type = self.results[0].type
+        if isinstance(type, TargetExtensionType) and not type.has_zero:
+            raise self.error("target extension type does not support zero-initializer")
 
 
 def zero_text(type: Type) -> str:
@@ -212,10 +255,10 @@ class AddressOf(LLVMOp, name="llvm.mlir.addressof", traits=(PURE,)):
         e.constant(self.results[0], e.symbol(reference.root))
 
 
-def materialize(builder: Builder, value: Attribute, type: Type) -> Operation | None:
+def make_constant(value: Attribute, type: Type) -> Operation | None:
     """A constant op for a folded value; None where the dialect has none."""
     if mismatch(value, type) is not None or not isinstance(
         value, IntegerAttr | FloatAttr | DenseElementsAttr
     ):
         return None
-    return builder.insert(Constant(value, res=type))
+    return Constant(value, res=type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, TypeAttr
@@ -80,6 +81,16 @@ class Br(LLVMOp, name="llvm.br", traits=(TERMINATOR, PURE)):
         e.emit(f"br {e.branch(self, self.successors[0], self.operands)}{_loop_text(self, e)}")
 
 
+def _verify_weights(op: Operation) -> None:
+    weights = op.attributes.get("branch_weights")
+    if isinstance(weights, DenseArrayAttr) and len(weights) != len(op.successors):
+        raise error(
+            op.location,
+            "expects number of branch weights to match number of successors: "
+            f"{len(weights)} vs {len(op.successors)}",
+        )
+
+
 class CondBrTargets(CustomDirective, name="CondBrTargets"):
     """`%c weights([1, 2]), ^bb1(%a : i32), ^bb2`."""
 
@@ -128,6 +139,9 @@ class CondBr(LLVMOp, name="llvm.cond_br", traits=(TERMINATOR, PURE)):
         split = 1 + sizes.values[1]
         text = f"br {e.operand(operands[0])}, {e.branch(self, first, operands[1:split])}, "
         e.emit(text + e.branch(self, second, operands[split:]) + _weights_text(self, e) + _loop_text(self, e))
+
+    def verify_op(self) -> None:
+        _verify_weights(self)
 
 
 class SwitchCases(CustomDirective, name="SwitchCases"):
@@ -224,6 +238,9 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
             raise self.error(f"has {count} case values, but {len(self.successors) - 1} case destinations")
         if sum(self.case_operand_segments.values) != len(self.case_operands):
             raise self.error("'case_operand_segments' must add up to the number of case operands")
+        if self.case_values is not None and self.case_values.shaped.element is not self.value.type:
+            raise error(self.location, "expects case value type to match condition value type")
+        _verify_weights(self)
 
 
 class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):

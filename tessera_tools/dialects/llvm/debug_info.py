@@ -24,39 +24,16 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import StringAttr, quote
 
 
-class DistinctAttr(Attribute, name="builtin.distinct"):
-    """`distinct[0]<>`: an identity of its own, over an optional attribute."""
-
-    number: int
-    referenced: Attribute | None = None
-
-    def text(self) -> str:
-        return f"distinct[{self.number}]<{'' if self.referenced is None else self.referenced}>"
-
-
-def _read_distinct(s: Any) -> Any:
-    if not s.optional("distinct"):
-        return s.attribute()
-    s.expect("[")
-    number = s.integer()
-    s.expect("]")
-    s.expect("<")
-    referenced = None if s.peek(">") else s.attribute()
-    s.expect(">")
-    return DistinctAttr(number, referenced)
-
-
-DISTINCT = Parameter(_read_distinct, str)
-
-
 def _read_flags(s: Any) -> str:
+    if s.peek('"'):
+        return s.string()
     words = [s.word()]
     while s.optional("|"):
         words.append(s.word())
     return "|".join(words)
 
 
-FLAGS = Parameter(_read_flags, str)
+FLAGS = Parameter(_read_flags, lambda value: quote(value) if "|" in value else value)
 
 
 class DIFileAttr(Attribute, name="llvm.di_file"):
@@ -118,7 +95,7 @@ class DICompileUnitAttr(Record, name="llvm.di_compile_unit"):
     nameTableKind: str = "Default"
     splitDebugFilename: Any = None
     parameters_as: ClassVar = {
-        "id": DISTINCT, "sourceLanguage": WORD, "file": FILE, "producer": STRING, "isOptimized": BOOL,
+        "id": ATTRIBUTE, "sourceLanguage": WORD, "file": FILE, "producer": STRING, "isOptimized": BOOL,
         "emissionKind": WORD, "nameTableKind": WORD, "splitDebugFilename": STRING,
     }  # fmt: skip
 
@@ -148,7 +125,7 @@ class DISubprogramAttr(Record, name="llvm.di_subprogram"):
     type: Any = None
     retainedNodes: tuple[Any, ...] = ()
     parameters_as: ClassVar = {
-        "recId": DISTINCT, "isRecSelf": BOOL, "id": DISTINCT, "compileUnit": record(lambda: DICompileUnitAttr),
+        "recId": ATTRIBUTE, "isRecSelf": BOOL, "id": ATTRIBUTE, "compileUnit": record(lambda: DICompileUnitAttr),
         "scope": ATTRIBUTE, "label": STRING, "linkageName": STRING, "file": FILE, "line": INTEGER,
         "scopeLine": INTEGER, "subprogramFlags": FLAGS, "type": record(lambda: DISubroutineTypeAttr),
         "retainedNodes": listed(ATTRIBUTE),
@@ -253,6 +230,8 @@ class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
     pipeline: Any = None
     mustProgress: Any = None
     isVectorized: Any = None
+    startLoc: Any = None
+    endLoc: Any = None
     parameters_as: ClassVar = {
         "disableNonforced": FLAG,
         "vectorize": record(lambda: LoopVectorizeAttr),
@@ -262,6 +241,8 @@ class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
         "pipeline": record(lambda: LoopPipelineAttr),
         "mustProgress": FLAG,
         "isVectorized": FLAG,
+        "startLoc": ATTRIBUTE,
+        "endLoc": ATTRIBUTE,
     }
     metadata: ClassVar = {
         "disableNonforced": "disable_nonforced",

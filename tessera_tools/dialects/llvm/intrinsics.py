@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.llvm.attributes import ACCESS_GROUPS, ALIAS_SCOPES, TBAA_TAGS
 from tessera_tools.dialects.llvm.base import (
     ANY,
     FLOATS,
@@ -192,10 +193,10 @@ class _MemoryTransfer(Intrinsic):
     src = operand(POINTER)
     len_ = operand(INTEGER)
     is_volatile = attribute(BOOL_ATTR, key="isVolatile")
-    access_groups = attribute(ARRAY_ATTR, optional=True)
-    alias_scopes = attribute(ARRAY_ATTR, optional=True)
-    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
-    tbaa = attribute(ARRAY_ATTR, optional=True)
+    access_groups = attribute(ACCESS_GROUPS, optional=True)
+    alias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    noalias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    tbaa = attribute(TBAA_TAGS, optional=True)
     arg_attrs = attribute(ARRAY_ATTR, optional=True)
     res_attrs = attribute(ARRAY_ATTR, optional=True)
 
@@ -222,10 +223,10 @@ class Memset(Intrinsic, name="llvm.intr.memset", traits=(WRITE,)):
     val = operand(INTEGER)
     len_ = operand(INTEGER)
     is_volatile = attribute(BOOL_ATTR, key="isVolatile")
-    access_groups = attribute(ARRAY_ATTR, optional=True)
-    alias_scopes = attribute(ARRAY_ATTR, optional=True)
-    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
-    tbaa = attribute(ARRAY_ATTR, optional=True)
+    access_groups = attribute(ACCESS_GROUPS, optional=True)
+    alias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    noalias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    tbaa = attribute(TBAA_TAGS, optional=True)
     arg_attrs = attribute(ARRAY_ATTR, optional=True)
     res_attrs = attribute(ARRAY_ATTR, optional=True)
 

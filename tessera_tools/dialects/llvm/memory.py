@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.llvm.arith import dereferenceable_text
 from tessera_tools.dialects.llvm.attributes import (
+    ACCESS_GROUPS,
+    ALIAS_SCOPES,
     ATOMIC_OPERATION,
     ATOMIC_OPERATIONS,
     NO_FLAGS,
     ORDERING,
     ORDERINGS,
+    TBAA_TAGS,
     ZERO_I64,
     DereferenceableAttr,
 )
 from tessera_tools.dialects.llvm.base import (
-    ANY,
+    FLOATS,
     INTEGER,
     INTEGERS,
     LOADABLE,
@@ -25,15 +28,14 @@ from tessera_tools.dialects.llvm.base import (
     LLVMOp,
 )
 from tessera_tools.dialects.llvm.syntax import DYNAMIC_INDEX, GEP_FLAGS
-from tessera_tools.dialects.llvm.types import ArrayType, PointerType, StructType, struct
+from tessera_tools.dialects.llvm.types import ArrayType, PointerType, StructType, is_llvm_type, struct
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, TypeAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import I1, I64, VectorType
+from tessera_tools.ir.types import I1, I64, FloatType, IntegerType, VectorType
 from tessera_tools.opdef import (
     ALLOCATE,
-    ARRAY_ATTR,
     I32_ARRAY,
     I32_ATTR,
     I64_ATTR,
@@ -44,6 +46,7 @@ from tessera_tools.opdef import (
     UNIT_ATTR,
     CustomDirective,
     MemoryEffects,
+    TypeConstraint,
     attribute,
     derived,
     of_class,
@@ -55,6 +58,10 @@ from tessera_tools.opdef import (
     write,
 )
 
+FIXED_VECTOR = TypeConstraint(
+    "LLVM dialect-compatible fixed-length vector type",
+    lambda t: isinstance(t, VectorType) and is_llvm_type(t) and not any(t.scalable),
+)
 _ORDERING_WORDS = {number: word for word, number in ORDERINGS.items()}
 
 
@@ -81,6 +88,16 @@ def _verify_alignment(op: Operation) -> None:
         alignment.value < 0 or alignment.value & (alignment.value - 1)
     ):
         raise op.error(f"alignment must be a power of two, but is {alignment.value}")
+
+
+def is_atomic_type(type: Type) -> bool:
+    """Whether memory can be accessed in one step: a pointer, or a number of 8, 16, 32 … bits."""
+    if isinstance(type, IntegerType | FloatType):
+        return type.width >= 8 and type.width & (type.width - 1) == 0
+    return isinstance(type, PointerType)
+
+
+_FLOAT_OPERATIONS = ("fadd", "fsub", "fmax", "fmin", "fmaximum", "fminimum")
 
 
 class AllocaSyntax(CustomDirective, name="Alloca"):
@@ -163,17 +180,29 @@ class _Access(LLVMOp):
             return effects.and_also(write(resource=Resource.ORDER))
         return effects
 
+    no_orderings: ClassVar[tuple[str, ...]] = ()
+    """The orderings that the access cannot have."""
+
     def verify_op(self) -> None:
         _verify_alignment(self)
-        atomic = self.is_atomic
-        if atomic and "alignment" not in self.attributes:
+        if not self.is_atomic:
+            if "syncscope" in self.attributes:
+                raise self.error("expected syncscope to be null for non-atomic access")
+            return
+        type = self.results[0].type if self.results else self.operand(0).type
+        if not is_atomic_type(type):
+            raise self.error(f"unsupported type '{type}' for atomic access")
+        ordering = _ordering_text(self).strip()
+        if ordering in self.no_orderings:
+            raise self.error(f"unsupported ordering '{ordering}'")
+        if "alignment" not in self.attributes:
             raise self.error("expected alignment for atomic access")
-        if not atomic and "syncscope" in self.attributes:
-            raise self.error("expected syncscope to be null for non-atomic access")
 
 
 class Load(_Access, name="llvm.load", traits=(MemoryEffects(read("addr")),)):
     """A value from memory; `alignment` in bytes."""
+
+    no_orderings = ("release", "acq_rel")
 
     addr = operand(POINTER)
     alignment = attribute(I64_ATTR, optional=True)
@@ -184,10 +213,10 @@ class Load(_Access, name="llvm.load", traits=(MemoryEffects(read("addr")),)):
     ordering = attribute(ORDERING, default=ZERO_I64)
     syncscope = attribute(STRING_ATTR, optional=True)
     dereferenceable = attribute(of_class(DereferenceableAttr), optional=True)
-    access_groups = attribute(ARRAY_ATTR, optional=True)
-    alias_scopes = attribute(ARRAY_ATTR, optional=True)
-    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
-    tbaa = attribute(ARRAY_ATTR, optional=True)
+    access_groups = attribute(ACCESS_GROUPS, optional=True)
+    alias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    noalias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    tbaa = attribute(TBAA_TAGS, optional=True)
     res = result(LOADABLE)
     assembly = (
         "(`volatile` $volatile^)? $addr (`atomic` (`syncscope` `(` $syncscope^ `)`)? $ordering^)? "
@@ -210,9 +239,16 @@ class Load(_Access, name="llvm.load", traits=(MemoryEffects(read("addr")),)):
         )
         e.define(self, text + _align_text(self) + self.metadata_text(e))
 
+    def verify_op(self) -> None:
+        super().verify_op()
+        if self.dereferenceable is not None and not isinstance(self.results[0].type, PointerType):
+            raise self.error("expected op to return a single LLVM pointer type")
+
 
 class Store(_Access, name="llvm.store", traits=(MemoryEffects(write("addr")),)):
     """A value to memory; `alignment` in bytes."""
+
+    no_orderings = ("acquire", "acq_rel")
 
     value = operand(LOADABLE)
     addr = operand(POINTER)
@@ -222,10 +258,10 @@ class Store(_Access, name="llvm.store", traits=(MemoryEffects(write("addr")),)):
     invariant_group = attribute(UNIT_ATTR, optional=True, key="invariantGroup")
     ordering = attribute(ORDERING, default=ZERO_I64)
     syncscope = attribute(STRING_ATTR, optional=True)
-    access_groups = attribute(ARRAY_ATTR, optional=True)
-    alias_scopes = attribute(ARRAY_ATTR, optional=True)
-    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
-    tbaa = attribute(ARRAY_ATTR, optional=True)
+    access_groups = attribute(ACCESS_GROUPS, optional=True)
+    alias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    noalias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    tbaa = attribute(TBAA_TAGS, optional=True)
     assembly = (
         "(`volatile` $volatile^)? $value `,` $addr (`atomic` (`syncscope` `(` $syncscope^ `)`)? $ordering^)? "
         "(`invariant_group` $invariant_group^)? attr-dict `:` type($value) `,` type($addr)"
@@ -279,6 +315,9 @@ class GEP(LLVMOp, name="llvm.getelementptr", traits=(PURE,)):
         return f"getelementptr {flags}({e.type(self.elem_type.value)}, {base}{self.indices_text(e)})"
 
     def verify_op(self) -> None:
+        flags = self.no_wrap_flags.value
+        if flags & GEP_FLAGS["inbounds"] == GEP_FLAGS["inbounds_flag"]:
+            raise self.error("'inbounds_flag' cannot be used directly.")
         indices = self.raw_constant_indices.values
         dynamic = sum(i == DYNAMIC_INDEX for i in indices)
         if dynamic != len(self.operands) - 1:
@@ -299,7 +338,7 @@ class GEP(LLVMOp, name="llvm.getelementptr", traits=(PURE,)):
 
 
 def gep_llvm_flags(bits: int) -> str:
-    """LLVM's keywords for `noWrapFlags`, with a space behind each."""
+    """LLVM's keywords for `noWrapFlags`, followed by a space."""
     text = ""
     if bits & GEP_FLAGS["inbounds"] == GEP_FLAGS["inbounds"]:
         text += "inbounds "
@@ -313,15 +352,15 @@ class AtomicRMW(LLVMOp, name="llvm.atomicrmw", traits=(READ_WRITE,)):
 
     bin_op = attribute(ATOMIC_OPERATION)
     ptr = operand(POINTER)
-    val = operand(ANY)
+    val = operand(FLOATS | POINTER | INTEGER | FIXED_VECTOR)
     ordering = attribute(ORDERING)
     syncscope = attribute(STRING_ATTR, optional=True)
     alignment = attribute(I64_ATTR, optional=True)
     volatile_ = attribute(UNIT_ATTR, optional=True, key="volatile_")
-    access_groups = attribute(ARRAY_ATTR, optional=True)
-    alias_scopes = attribute(ARRAY_ATTR, optional=True)
-    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
-    tbaa = attribute(ARRAY_ATTR, optional=True)
+    access_groups = attribute(ACCESS_GROUPS, optional=True)
+    alias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    noalias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    tbaa = attribute(TBAA_TAGS, optional=True)
     res = result(same_as("val"))
     assembly = (
         "(`volatile` $volatile^)? $bin_op $ptr `,` $val (`syncscope` `(` $syncscope^ `)`)? $ordering attr-dict "
@@ -338,6 +377,15 @@ class AtomicRMW(LLVMOp, name="llvm.atomicrmw", traits=(READ_WRITE,)):
         _verify_alignment(self)
         if self.ordering.value < ORDERINGS["monotonic"]:
             raise self.error("expected at least 'monotonic' ordering")
+        operation, type = ATOMIC_OPERATIONS[self.bin_op.value], self.val.type
+        if operation == "xchg":
+            if not is_atomic_type(type):
+                raise self.error("unexpected LLVM IR type for 'xchg' bin_op")
+        elif operation in _FLOAT_OPERATIONS:
+            if not isinstance(type.element if isinstance(type, VectorType) else type, FloatType):
+                raise self.error("expected LLVM IR floating point type")
+        elif not isinstance(type, IntegerType) or type.width not in (8, 16, 32, 64):
+            raise self.error("expected LLVM IR integer type")
 
 
 class OrderingsSyntax(CustomDirective, name="Orderings"):
@@ -362,17 +410,17 @@ class AtomicCmpXchg(LLVMOp, name="llvm.cmpxchg", traits=(READ_WRITE,)):
 
     ptr = operand(POINTER)
     cmp = operand(same_as("val"))
-    val = operand(ANY)
+    val = operand(INTEGER | POINTER)
     success_ordering = attribute(ORDERING)
     failure_ordering = attribute(ORDERING)
     syncscope = attribute(STRING_ATTR, optional=True)
     alignment = attribute(I64_ATTR, optional=True)
     weak = attribute(UNIT_ATTR, optional=True)
     volatile_ = attribute(UNIT_ATTR, optional=True, key="volatile_")
-    access_groups = attribute(ARRAY_ATTR, optional=True)
-    alias_scopes = attribute(ARRAY_ATTR, optional=True)
-    noalias_scopes = attribute(ARRAY_ATTR, optional=True)
-    tbaa = attribute(ARRAY_ATTR, optional=True)
+    access_groups = attribute(ACCESS_GROUPS, optional=True)
+    alias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    noalias_scopes = attribute(ALIAS_SCOPES, optional=True)
+    tbaa = attribute(TBAA_TAGS, optional=True)
     res = result(derived("struct of the value's type and i1", lambda val: struct(val, I1), "val"))
     assembly = (
         "(`weak` $weak^)? (`volatile` $volatile^)? $ptr `,` $cmp `,` $val (`syncscope` `(` $syncscope^ `)`)? "
@@ -387,6 +435,8 @@ class AtomicCmpXchg(LLVMOp, name="llvm.cmpxchg", traits=(READ_WRITE,)):
 
     def verify_op(self) -> None:
         _verify_alignment(self)
+        if not is_atomic_type(self.val.type):
+            raise self.error("unexpected LLVM IR type")
         monotonic = ORDERINGS["monotonic"]
         if self.success_ordering.value < monotonic or self.failure_ordering.value < monotonic:
             raise self.error("ordering must be at least 'monotonic'")

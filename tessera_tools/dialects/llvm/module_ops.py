@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.diagnostics import error
 from tessera_tools.dialects.arith.constants import bits_of
 from tessera_tools.dialects.llvm.attributes import (
     COMDAT_KIND,
@@ -15,6 +16,7 @@ from tessera_tools.dialects.llvm.attributes import (
     FramePointerKindAttr,
     LinkageAttr,
     MemoryEffectsAttr,
+    ModuleFlagAttr,
     TargetFeaturesAttr,
     UWTableKindAttr,
     VScaleRangeAttr,
@@ -29,9 +31,11 @@ from tessera_tools.dialects.llvm.types import (
     ArrayType,
     FunctionType,
     LabelType,
+    MetadataType,
     TargetExtensionType,
     TokenType,
     VoidType,
+    is_llvm_type,
 )
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
@@ -47,9 +51,9 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.core import BlockArgument
 from tessera_tools.ir.effects import memory_effects
-from tessera_tools.ir.symbols import is_symbol_table
+from tessera_tools.ir.symbols import lookup_symbol, nearest_symbol_table
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.ir.types import I8, I64
+from tessera_tools.ir.types import I8, I32, I64
 from tessera_tools.opdef import (
     ANY_ATTR,
     ARRAY_ATTR,
@@ -71,12 +75,16 @@ from tessera_tools.opdef import (
     attribute,
     of_class,
     region,
+    verify_parameters,
 )
 
 EXTERNAL = LinkageAttr("external")
 VISIBILITIES = ("", "hidden", "protected")
 UNNAMED = ("", "local_unnamed_addr", "unnamed_addr")
 
+STRING_ARRAY = AttrKind(
+    "string array attribute", lambda a: isinstance(a, ArrayAttr) and all(isinstance(e, StringAttr) for e in a)
+)
 LLVM_FUNCTION_TYPE = AttrKind(
     "type attribute of LLVM function type",
     lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType),
@@ -101,6 +109,13 @@ def _read_words(state: Any, words: list[Any], extra: dict[str, str]) -> None:
             raise state.error(word, f"unknown linkage, visibility or calling convention '{text}'")
 
 
+def _read_dictionary(state: Any, dictionary: dict[str, Attribute]) -> None:
+    for key, value in dictionary.items():
+        if key in ("sym_name", "function_type", "global_type"):
+            raise state.error(None, f"attribute '{key}' occurs more than once in the attribute list")
+        state.attribute(key, value)
+
+
 def _read_comdat(state: Any, node: Any) -> None:
     alias, children = node
     if alias == "present":
@@ -118,7 +133,8 @@ class LLVMFuncSyntax(CustomDirective, name="LLVMFunc"):
     """`internal fastcc @f(%a: i32 {llvm.noundef}, ...) -> f32 comdat(@c::@f) attributes {…} {…}`."""
 
     grammar = (
-        """custom: custom_word* SYMBOL custom_parameters custom_results custom_comdat attr_dict_with_keyword custom_body
+        "custom: custom_word* SYMBOL custom_parameters custom_results custom_vscale custom_comdat "
+        """attr_dict_with_keyword custom_body
 custom_word: KEYWORD
 custom_parameters: "(" ")" -> fixed
                  | "(" custom_parameter ("," custom_parameter)* ")" -> fixed
@@ -131,14 +147,17 @@ custom_results: "->" TYPE -> single
               | "->" "(" custom_result ("," custom_result)* ")" -> several
               | -> none
 custom_result: TYPE [ATTR_DICT]
+custom_vscale: "vscale_range" "(" INTEGER "," INTEGER ")" -> present
+             | -> absent
 custom_body: region -> present
            | -> absent
-"""
-        + _COMDAT
+""" + _COMDAT
     )
 
     def read(self, state: Any, node: Any) -> None:
-        *words, symbol, (form, parameters), (shape, outputs), comdat, dictionary, (has_body, body) = node
+        *words, symbol, (form, parameters), (shape, outputs), vscale, comdat, dictionary, (has_body, body) = (
+            node
+        )
         _read_words(state, words, {})
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         named: list[tuple[Any, Type]] = []
@@ -156,14 +175,19 @@ custom_body: region -> present
         if len(results) > 1:
             raise state.error(None, f"expected zero or one function result, found {len(results)}")
         output = results[0][0] if results else VOID
-        signature = FunctionType(output, tuple(t for t, _ in inputs), form == "variadic")
+        try:
+            signature = FunctionType(output, tuple(t for t, _ in inputs), form == "variadic")
+        except ValueError as failure:
+            raise state.error(None, str(failure)) from None
         state.attribute("function_type", TypeAttr(signature))
         for key, entries in (("arg_attrs", inputs), ("res_attrs", results)):
             if any(attributes for _, attributes in entries):
                 state.attribute(key, ArrayAttr(tuple(DictionaryAttr.of(a or {}) for _, a in entries)))
+        if vscale[0] == "present":
+            least, most = (IntegerAttr(int(token.text, 0), I32) for token in vscale[1])
+            state.attribute("vscale_range", VScaleRangeAttr(least, most))
         _read_comdat(state, comdat)
-        for key, value in dictionary.items():
-            state.attribute(key, value)
+        _read_dictionary(state, dictionary)
         if has_body == "present":
             state.region("body", body[0], named)
 
@@ -192,6 +216,9 @@ custom_body: region -> present
                 if attributes
                 else f" -> {p.type(function.result)}"
             )
+        if op.vscale_range is not None:
+            bounds = op.vscale_range
+            p.write(f" vscale_range({bounds.minRange.value}, {bounds.maxRange.value})")
         if op.comdat is not None:
             p.write(f" comdat({symbol_reference(op.comdat)})")
         p.attr_dict(op, _FUNC_ELIDED, keyword=True)
@@ -292,6 +319,15 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
         function = self.signature
         if self.linkage.value in ("common", "appending"):
             raise self.error(f"functions cannot have '{self.linkage.value}' linkage")
+        for noun, types in (("arguments", function.params), ("results", (function.result,))):
+            if not all(is_llvm_type(type) for type in types):
+                raise error(
+                    self.location,
+                    f"failed to construct function type: expected LLVM type for function {noun}",
+                )
+        _verify_comdat(self)
+        verify_parameters(self, "arg_attrs", "argument", function.params)
+        verify_parameters(self, "res_attrs", "result", [] if function.result is VOID else [function.result])
         if not self.body.blocks:
             if self.linkage.value not in ("external", "extern_weak"):
                 found = self.linkage.value
@@ -299,6 +335,10 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
                     f"external functions must have 'external' or 'extern_weak' linkage, got '{found}'"
                 )
             return
+        if self.always_inline and self.no_inline:
+            raise error(self.location, "no_inline and always_inline attributes are incompatible")
+        if self.optimize_none and not self.no_inline:
+            raise self.error("with optimize_none must also be no_inline")
         arguments = self.arguments
         if len(arguments) != len(function.params):
             raise self.error(
@@ -310,17 +350,6 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
                     f"type of entry block argument #{i}('{argument.type}') must match the type of the corresponding "
                     f"argument in function signature('{type}')"
                 )
-        for i in range(len(function.params)):
-            if "nvvm.grid_constant" in self.argument_attributes(i):
-                self._verify_grid_constant(i)
-
-    def _verify_grid_constant(self, index: int) -> None:
-        if "nvvm.kernel" not in self.attributes:
-            raise self.error("'nvvm.grid_constant' attribute must be present only on kernel arguments")
-        if "llvm.byval" not in self.argument_attributes(index):
-            raise self.error(
-                "'nvvm.grid_constant' attribute requires the argument to also have attribute 'llvm.byval'"
-            )
 
 
 def entry_of(attributes: ArrayAttr | None, index: int) -> dict[str, Attribute]:
@@ -352,8 +381,7 @@ custom_type: ":" TYPE -> typed
         if value is not None:
             state.attribute("value", value)
         _read_comdat(state, comdat)
-        for key, entry in dictionary.items():
-            state.attribute(key, entry)
+        _read_dictionary(state, dictionary)
         if form != "untyped":
             state.attribute("global_type", TypeAttr(typed[0]))
         elif isinstance(value, StringAttr):
@@ -424,25 +452,22 @@ class Global(LLVMOp, name="llvm.mlir.global", traits=(ISOLATED_FROM_ABOVE, SYMBO
     def _verify_value(self) -> None:
         """Check that the initial value is one of the global's type."""
         value, type = self.value, self.global_type.value
-        if isinstance(type, LabelType | TokenType | VoidType | FunctionType):
+        if isinstance(type, LabelType | TokenType | VoidType | MetadataType) or not is_llvm_type(type):
             raise self.error("expects type to be a valid element type for an LLVM global")
-        parent = self.parent_op
-        if parent is not None and not is_symbol_table(parent):
-            raise self.error("symbol's parent must have the SymbolTable trait")
         linkage = self.linkage.value
         if linkage == "appending" and not isinstance(type, ArrayType):
             raise self.error(f"expected array type for 'appending' linkage, but got '{type}'")
         if linkage == "common" and value is not None and not _is_zero(value):
             raise self.error("expected zero value for 'common' linkage")
+        if isinstance(type, TargetExtensionType) and not type.may_be_global:
+            raise self.error("this target extension type cannot be used in a global")
         if isinstance(type, TargetExtensionType) and value is not None and not isinstance(value, ZeroAttr):
             raise self.error(
                 "global with target extension type can only be initialized with zero-initializer"
             )
-        problem = mismatch(value, type) if value is not None else None
-        if problem and isinstance(value, StringAttr):
-            problem = "requires an i8 array type of the length equal to that of the string attribute"
-        if problem:
-            raise self.error(problem)
+        if isinstance(value, StringAttr) and mismatch(value, type):
+            raise self.error("requires an i8 array type of the length equal to that of the string attribute")
+        _verify_comdat(self)
         last = self.initializer.blocks[-1].last_op if self.initializer.blocks else None
         if last is None:
             return
@@ -452,6 +477,15 @@ class Global(LLVMOp, name="llvm.mlir.global", traits=(ISOLATED_FROM_ABOVE, SYMBO
         for inner in self.initializer.walk():
             if not inner.has_trait(Terminator) and memory_effects(inner) != frozenset():
                 raise inner.error("ops with side effects not allowed in global initializers")
+
+
+def _verify_comdat(op: Any) -> None:
+    """Check that the comdat of a function or a global is a selector."""
+    if op.comdat is None or nearest_symbol_table(op) is None:
+        return
+    found = lookup_symbol(op, op.comdat)
+    if found is None or found.name != "llvm.comdat_selector":
+        raise error(op.location, "expected comdat symbol")
 
 
 def _is_zero(value: Attribute) -> bool:
@@ -474,6 +508,11 @@ class Comdat(LLVMOp, name="llvm.comdat", traits=(NO_TERMINATOR, SYMBOL_TABLE, SY
     body = region()
     assembly = "$sym_name $body attr-dict"
 
+    def verify_op(self) -> None:
+        for op in self.body.entry.operations if self.body.blocks else ():
+            if not isinstance(op, ComdatSelector):
+                raise error(op.location, "only comdat selector symbols can appear in a comdat region")
+
 
 class ModuleFlags(LLVMOp, name="llvm.module_flags"):
     """The entries of `llvm.module.flags`."""
@@ -481,9 +520,13 @@ class ModuleFlags(LLVMOp, name="llvm.module_flags"):
     flags = attribute(ARRAY_ATTR)
     assembly = "$flags attr-dict"
 
+    def verify_op(self) -> None:
+        if not all(isinstance(flag, ModuleFlagAttr) for flag in self.flags):
+            raise self.error("expected a module flag attribute")
+
 
 class LinkerOptions(LLVMOp, name="llvm.linker_options"):
     """Options for the linker."""
 
-    options = attribute(ARRAY_ATTR)
+    options = attribute(STRING_ARRAY)
     assembly = "$options attr-dict"

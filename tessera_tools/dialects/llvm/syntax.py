@@ -131,7 +131,7 @@ def element_at(container: Type | None, position: tuple[int, ...]) -> Type | None
 
 
 class Position(CustomDirective, name="Position"):
-    """`[0, 1]` right behind an operand."""
+    """`[0, 1]` right after an operand."""
 
     grammar = "custom: integer_array"
 

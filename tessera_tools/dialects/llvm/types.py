@@ -17,7 +17,7 @@ from tessera_tools.ir.types import FloatType, IndexType, IntegerType, VectorType
 
 
 class LLVMType(Type):
-    """The base of the dialect's types; `body()` is the text behind `!llvm.`."""
+    """The base of the dialect's types; `body()` is the text after `!llvm.`."""
 
     def body(self) -> str:
         return self.name.split(".", 1)[1]
@@ -84,6 +84,8 @@ class ArrayType(LLVMType, name="llvm.array"):
     def verify(self) -> None:
         if self.count < 0:
             raise ValueError(f"array extent must not be negative, got {self.count}")
+        if isinstance(self.element, _NO_ELEMENT):
+            raise ValueError(f"invalid array element type: '{self.element}'")
 
     def body(self) -> str:
         return f"array<{self.count} x {inner_text(self.element)}>"
@@ -108,6 +110,11 @@ class StructType(LLVMType, name="llvm.struct"):
     label: str | None = None
     opaque: bool = False
 
+    def verify(self) -> None:
+        for type in self.types or ():
+            if isinstance(type, _NO_ELEMENT):
+                raise ValueError(f"invalid LLVM structure element type: '{type}'")
+
     def body(self) -> str:
         parts = [] if self.label is None else [quote(self.label)]
         if self.types is not None:
@@ -120,19 +127,64 @@ class StructType(LLVMType, name="llvm.struct"):
     @classmethod
     def parse(cls, s: Any) -> StructType:
         s.expect("<")
-        label = None
-        if s.peek('"'):
-            label = s.string()
-            if s.optional(">"):
-                return cls(None, False, label)
-            s.expect(",")
-            if s.optional("opaque"):
-                s.expect(">")
-                return cls(None, False, label, True)
+        if not s.peek('"'):
+            return cls._parse_body(s, None)
+        label = s.string()
+        structs: IdentifiedStructs = s.aliases.shared.setdefault(IdentifiedStructs, IdentifiedStructs())
+        if s.optional(">"):
+            if label not in structs.enclosing:
+                raise s.error("struct without a body only allowed in a recursive struct")
+            return cls(None, False, label)
+        s.expect(",")
+        if label in structs.enclosing:
+            raise s.error("identifier already used for an enclosing struct")
+        if s.optional("opaque"):
+            s.expect(">")
+            found = cls(None, False, label, True)
+        else:
+            structs.enclosing.append(label)
+            try:
+                found = cls._parse_body(s, label)
+            finally:
+                structs.enclosing.pop()
+        known = structs.bodies.setdefault(label, _bodies_in_brief(found, outermost=True))
+        if known != _bodies_in_brief(found, outermost=True):
+            problem = (
+                "redeclaring defined struct as opaque"
+                if found.opaque
+                else "identified type already used with a different body"
+            )
+            raise s.error(problem)
+        return found
+
+    @classmethod
+    def _parse_body(cls, s: Any, label: str | None) -> StructType:
         packed = bool(s.optional("packed"))
         types = s.list("(", lambda: parse_inner(s), ")")
         s.expect(">")
         return cls(tuple(types), packed, label)
+
+
+class IdentifiedStructs:
+    """The identified structs of one file: a name stands for one body."""
+
+    def __init__(self) -> None:
+        self.enclosing: list[str] = []
+        """The names of the structs that are being read."""
+        self.bodies: dict[str, str] = {}
+        """The text of each body."""
+
+
+def _bodies_in_brief(type: Type, *, outermost: bool = False) -> str:
+    """The text of a type in which a name stands for an identified struct: its body may be spelled at any depth."""
+    if isinstance(type, StructType):
+        if type.label is not None and not outermost:
+            return quote(type.label)
+        fields = "opaque" if type.types is None else ", ".join(map(_bodies_in_brief, type.types))
+        return f"{'packed' if type.packed else 'struct'}({fields})"
+    if isinstance(type, ArrayType):
+        return f"[{type.count} x {_bodies_in_brief(type.element)}]"
+    return str(type)
 
 
 class FunctionType(LLVMType, name="llvm.func"):
@@ -141,6 +193,13 @@ class FunctionType(LLVMType, name="llvm.func"):
     result: Type
     params: tuple[Type, ...]
     variadic: bool = False
+
+    def verify(self) -> None:
+        if isinstance(self.result, FunctionType | MetadataType | LabelType):
+            raise ValueError(f"invalid function result type: '{self.result}'")
+        for type in self.params:
+            if isinstance(type, FunctionType | VoidType):
+                raise ValueError(f"invalid function argument type: '{type}'")
 
     def body(self) -> str:
         parts = [inner_text(p) for p in self.params] + (["..."] if self.variadic else [])
@@ -172,6 +231,21 @@ class TargetExtensionType(LLVMType, name="llvm.target"):
     types: tuple[Type, ...] = ()
     integers: tuple[int, ...] = ()
 
+    @property
+    def has_zero(self) -> bool:
+        """Whether the type has a zero."""
+        return self.label.startswith("spirv.")
+
+    @property
+    def is_loadable(self) -> bool:
+        """Whether a value of the type can stand in memory."""
+        return self.label.startswith("spirv.") or self.label == "aarch64.svcount"
+
+    @property
+    def may_be_global(self) -> bool:
+        """Whether a global variable can have the type."""
+        return self.label.startswith("spirv.") or self.label == "amdgcn.named.barrier"
+
     def body(self) -> str:
         parts = [quote(self.label), *map(inner_text, self.types), *map(str, self.integers)]
         return f"target<{', '.join(parts)}>"
@@ -184,6 +258,8 @@ class TargetExtensionType(LLVMType, name="llvm.target"):
         integers: list[int] = []
         while s.optional(","):
             number = s.optional_integer()
+            if number is None and integers:
+                raise s.error("failed to parse parameter list for target extension type: types come first")
             if number is None:
                 types.append(parse_inner(s))
             else:
@@ -196,6 +272,9 @@ TYPES: tuple[type[LLVMType], ...] = (
     VoidType, TokenType, MetadataType, LabelType, X86AMXType, PPCFP128Type, PointerType, ArrayType, StructType,
     FunctionType, TargetExtensionType,
 )  # fmt: skip
+
+_NO_ELEMENT = (VoidType, LabelType, MetadataType, FunctionType, TokenType)
+"""What an array or a struct does not contain."""
 
 _INNER = {cls.name.split(".", 1)[1]: cls for cls in TYPES}
 
@@ -216,6 +295,10 @@ def parse_inner(s: Any) -> Any:
 def is_loadable(type: Type) -> bool:
     """Whether a value of the type can stand in memory."""
     if isinstance(type, VoidType | FunctionType | TokenType | LabelType | MetadataType):
+        return False
+    if isinstance(type, StructType) and type.opaque:
+        return False
+    if isinstance(type, TargetExtensionType) and not type.is_loadable:
         return False
     return is_llvm_type(type)
 

@@ -33,6 +33,16 @@ from tessera_tools.opdef import Dialect, ops_of
 
 DIALECT = Dialect("memref", "buffers", ops_of(buffers, views, globals, reshapes))
 
+
+def __getattr__(name: str) -> object:
+    """`canonicalizers`, imported when it is asked for."""
+    if name == "canonicalizers":
+        from tessera_tools.dialects.memref.canonicalize import canonicalizers
+
+        return canonicalizers
+    raise AttributeError(name)
+
+
 __all__ = [
     "DIALECT",
     "DYNAMIC_INDEX",

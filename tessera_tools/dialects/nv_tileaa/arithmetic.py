@@ -1,8 +1,8 @@
-"""Elementwise arithmetic that `arith` and `math` cannot say: directed rounding, approximations, flushing to zero.
+"""Elementwise arithmetic that `arith` and `math` cannot express: directed rounding, approximations, flushing to zero.
 
 An op without rounding mode rounds to the nearest number, ties to even; it then has `flush_to_zero` (f32 only):
-subnormal operands and results are zeros of their sign. Nothing here is folded: the mode is part of what the op means.
-"""
+subnormal operands and results become zeros of the same sign. These ops are not folded, because the result depends on
+the mode."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class _Arithmetic(Op):
         if element is F32:
             return
         if flushes:
-            raise self.error(f"flushes {element} to zero; only f32 can be flushed")
+            raise self.error(f"has flush_to_zero on {element}; only f32 supports it")
         if mode.value in APPROXIMATIONS:
-            raise self.error(f"approximates {element} by rounding<{mode.value}>; expected f32")
+            raise self.error(f"has rounding<{mode.value}> on {element}; expected f32")
 
 
 _MODIFIERS = "(`rounding` `` $rounding^)? ($flush_to_zero^)? attr-dict `:` type($result)"

@@ -1,4 +1,4 @@
-"""Elements of global memory that are read, changed and written in one step each."""
+"""Atomic read-modify-write operations on elements of global memory."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ NUMBERS = scalar_or_tile(of(IntegerType, FloatType, summary="number"))
 
 
 class AtomicModeAttr(EnumAttr, name="nv_tileaa.atomic_mode"):
-    """What becomes of an element: `max` and `min` read integers as signed, `umax` and `umin` as unsigned; `addf` adds
-    floats, `xchg` puts the operand in its place."""
+    """The operation on an element: `max` and `min` read integers as signed, `umax` and `umin` as unsigned; `addf` adds
+    floats, and `xchg` stores the operand."""
 
     cases = ("and", "or", "xor", "add", "addf", "max", "min", "umax", "umin", "xchg")
 
@@ -60,7 +60,8 @@ class _Atomic(Op):
 class AtomicRmw(
     _Atomic, name="nv_tileaa.atomic_rmw", traits=(MemoryEffects(read("pointers"), write("pointers")),)
 ):
-    """Changes elements by `mode`.  The result is what was there before; anything where the mask is false."""
+    """Modifies elements according to `mode`.  The result is the previous value; it is undefined where the mask is
+    false."""
 
     mode = attribute(enum(AtomicModeAttr))
     ordering = attribute(enum(OrderingAttr))
@@ -82,15 +83,15 @@ class AtomicRmw(
             if element not in (F16, BF16, F32, F64):
                 raise self.error(f"adds elements of type {element}; expected f16, bf16, f32 or f64")
         elif mode != "xchg" and element not in (I32, I64):
-            raise self.error(f"does '{mode}' on elements of type {element}; expected i32 or i64")
+            raise self.error(f"applies '{mode}' to elements of type {element}; expected i32 or i64")
         self._check((16, 32, 64) if mode == "addf" else (32, 64))
 
 
 class AtomicCas(
     _Atomic, name="nv_tileaa.atomic_cas", traits=(MemoryEffects(read("pointers"), write("pointers")),)
 ):
-    """Puts `value` where the bits of `expected` stand.  The result is what was there before; `expected` where the mask
-    is false."""
+    """Stores `value` where memory equals `expected` bit for bit.  The result is the previous value, or `expected` where
+    the mask is false."""
 
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr))

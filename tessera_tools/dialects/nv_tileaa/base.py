@@ -96,7 +96,7 @@ class KernelSpecAttr(Attribute, name="nv_tileaa.kernel_spec"):
 
 
 class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
-    """What a load gives outside the view: `undef` is any value, the others as they say."""
+    """The value of elements outside the view: `undef` is any value; the others are the named value."""
 
     cases = ("undef", "zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 
@@ -122,14 +122,14 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
 
 
 class OrderingAttr(EnumAttr, name="nv_tileaa.ordering"):
-    """What an access promises to accesses of others (PTX ISA, "Memory Consistency Model"): `weak` that there are none
+    """The memory ordering of an access (PTX ISA, "Memory Consistency Model"): `weak` requires that there are no others
     at the same time."""
 
     cases = ("weak", "relaxed", "acquire", "release", "acq_rel")
 
 
 class ScopeAttr(EnumAttr, name="nv_tileaa.scope"):
-    """Among whom an ordering holds: the threads of the tile block, of the GPU, or of the system."""
+    """The scope of an ordering: the threads of the tile block, of the GPU, or of the system."""
 
     cases = ("cta", "gpu", "sys")
 

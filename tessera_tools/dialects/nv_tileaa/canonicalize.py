@@ -17,7 +17,7 @@ from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
 class IfWithConstantCondition(RewritePattern):
-    """A known condition leaves one region; if that one leaves, nothing behind the `if` is reached."""
+    """A known condition leaves one region; if that one leaves, nothing after the `if` is reached."""
 
     # if true {a; yield x} else {b} = a, x;  if true {a; leave} else {b}; c = a; leave
     op_class: ClassVar = If
@@ -78,7 +78,7 @@ class IfThatNothingLeaves(RewritePattern):
 
 
 class LoopOfOneIteration(RewritePattern):
-    """A loop whose only end is a `break` behind its body is that body."""
+    """A loop whose only end is a `break` after its body is that body."""
 
     op_class: ClassVar = Loop
 

@@ -1,4 +1,4 @@
-"""Control flow that may be left early: loops with `break` and `continue` anywhere, and branches that end them.
+"""Control flow with early exits: loops with `break` and `continue` at any place, and branches that contain them.
 
     %r = nv_tileaa.loop (%i = %c0) : (i32) -> i32 {
       %more = arith.cmpi slt, %i, %n : i32
@@ -11,9 +11,8 @@
       nv_tileaa.continue %next : i32
     }
 
-`scf.for` and `scf.if` stand for what is not left early.  Conditions are scalars, so that all threads of a CTA go the
-same way, and a barrier may stand anywhere.
-"""
+Loops and branches without early exits are `scf.for` and `scf.if`.  Conditions are scalars, so all threads of a CTA take
+the same path, and a barrier is allowed anywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +21,6 @@ from typing import Any
 
 from tessera_tools.dialects.scf.ops import (
     RESULT_TYPES,
-    LoopLike,
     end_with,
     output_types,
     verify_edge,
@@ -31,6 +29,7 @@ from tessera_tools.dialects.scf.ops import (
 )
 from tessera_tools.ir.core import BlockArgument, Operation, Region
 from tessera_tools.ir.flow import Flow
+from tessera_tools.ir.interfaces import HasFlow, LoopLike
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import Leaves
 from tessera_tools.ir.types import I1
@@ -56,7 +55,7 @@ LEAVES_IF = Leaves("nv_tileaa.if")
 
 
 class Yield(Op, name="nv_tileaa.yield", traits=(RETURN_LIKE, PURE)):
-    """Ends a region with the values that it gives to the op around it."""
+    """Terminates a region and passes its values to the enclosing op."""
 
     values = variadic_operand()
     assembly = "attr-dict ($values^ `:` type($values))?"
@@ -65,7 +64,7 @@ class Yield(Op, name="nv_tileaa.yield", traits=(RETURN_LIKE, PURE)):
 class Continue(
     Op, name="nv_tileaa.continue", traits=(TERMINATOR, LEAVES_IF, HasParent("nv_tileaa.if", "nv_tileaa.loop"))
 ):
-    """Goes on with the next iteration of the innermost loop, whose carried values it gives."""
+    """Continues with the next iteration of the innermost loop and passes its carried values."""
 
     values = variadic_operand()
     assembly = "attr-dict ($values^ `:` type($values))?"
@@ -78,7 +77,7 @@ class Continue(
 class Break(
     Op, name="nv_tileaa.break", traits=(TERMINATOR, LEAVES_IF, HasParent("nv_tileaa.if", "nv_tileaa.loop"))
 ):
-    """Leaves the innermost loop, whose results it gives."""
+    """Exits the innermost loop and passes its results."""
 
     values = variadic_operand()
     assembly = "attr-dict ($values^ `:` type($values))?"
@@ -127,7 +126,7 @@ custom_carried: assignments ":" "(" types ")"
         p.region(op.body, arguments=False)
 
 
-class Loop(LoopLike, name="nv_tileaa.loop", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class Loop(LoopLike, HasFlow, Op, name="nv_tileaa.loop", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
     """Repeats its body until a `break` in it, or a `return`.  The body's arguments are the carried values."""
 
     inits = variadic_operand()
@@ -197,10 +196,10 @@ class IfSyntax(CustomDirective, name="TileIf"):
                 p.region(inner, arguments=False, terminator=not isinstance(last, Yield) or bool(op.results))
 
 
-class If(Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
+class If(HasFlow, Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
     """Runs one region if an i1 is true and the other, if there is one, if it is false.
 
-    A region ends in `yield`, with which what follows the `if` goes on, or leaves: in `break`, `continue` or `return`.
+    A region ends in `yield`, after which control continues after the `if`, or in `break`, `continue` or `return`.
     """
 
     condition = operand(exactly(I1))
@@ -216,7 +215,7 @@ class If(Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS
 
     @property
     def yields(self) -> list[Yield]:
-        """The ends of the regions behind which the op's results are there."""
+        """The ends of the regions after which the op's results are there."""
         lasts = [inner.entry.last_op for inner in self.regions if inner.blocks]
         return [last for last in lasts if isinstance(last, Yield)]
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, scf
+from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr
@@ -24,9 +25,6 @@ from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.effects import is_left_early, is_pure
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import bit_width
-
-_INVERSE = {"sge": "slt", "uge": "ult", "sle": "sgt", "ule": "ugt"}
-"""The comparison that holds where the first one does not; of those that end a loop that counts up."""
 
 
 @dataclass
@@ -105,10 +103,10 @@ def _count_of(op: Loop) -> _Count | str:
         before = before.prev_op
     compare = branch.condition.defining_op
     if not isinstance(compare, arith.CmpI):
-        return "what ends it is not a comparison"
-    word: str | None = compare.predicate_name
+        return "the condition that ends it is not a comparison"
+    word = compare.predicate_name
     if branch.then.entry.last_op is breaks[0]:
-        word = _INVERSE.get(word)
+        word = INVERSE_PREDICATE[word]
     counter, upper = (compare.rhs, compare.lhs) if word in ("sgt", "ugt") else (compare.lhs, compare.rhs)
     if word not in ("slt", "ult", "sgt", "ugt") or counter not in body.arguments:
         return "it does not count up to a bound"

@@ -1,4 +1,4 @@
-"""What a tile block does besides computing and accessing views: memory of its own, messages, dependent launches.
+"""Side effects of a tile block other than accesses to views: heap memory, printing, dependent launches.
 
 %p = nv_tileaa.heap_alloc {bytes = 256 : i64, alignment = 16 : i64} : !llvm.ptr<1>
 nv_tileaa.heap_free %p : !llvm.ptr<1>
@@ -41,9 +41,9 @@ PRINTED = scalar_or_tile(of(IntegerType, FloatType, PointerType, summary="number
 class HeapAlloc(
     Op, name="nv_tileaa.heap_alloc", traits=(MemoryEffects(allocate(), write(resource=Resource.ORDER)),)
 ):
-    """Memory of the tile block's own, from the device's heap; all threads get the same address.
+    """Allocates memory for the tile block on the device heap. All threads receive the same address.
 
-    The kernel traps where there is no such memory left.
+    The kernel traps if the heap is exhausted.
     """
 
     bytes_ = attribute(I64_ATTR, key="bytes")
@@ -60,8 +60,8 @@ class HeapAlloc(
 
 
 class HeapFree(Op, name="nv_tileaa.heap_free", traits=(MemoryEffects(free("source")),)):
-    """Gives memory of `heap_alloc` back.  Where other threads may still be at it, a barrier must stand before;
-    tileas-insert-barriers puts it there."""
+    """Frees memory of `heap_alloc`.  If other threads may still access it, a barrier must precede the op;
+    tileas-insert-barriers inserts it."""
 
     source = operand(POINTER)
     assembly = "$source attr-dict `:` type($source)"
@@ -72,7 +72,7 @@ class HeapFree(Op, name="nv_tileaa.heap_free", traits=(MemoryEffects(free("sourc
 
 
 class Print(Op, name="nv_tileaa.print", traits=(IN_ORDER,)):
-    """Prints, once for the tile block, a format in the manner of printf.
+    """Prints a printf-style format once per tile block.
 
     A tile is printed as rows in brackets, each element by the tile's conversion.  Elements are integers, pointers, f32
     or f64.
@@ -96,7 +96,9 @@ class Print(Op, name="nv_tileaa.print", traits=(IN_ORDER,)):
         for conversion, value in zip(conversions, self.args, strict=True):
             kind = element_type(value.type)
             if conversion.kind == "s" and not isinstance(value.type, PointerType):
-                raise self.error(f"prints {value.type} with '%s', which expects the address of a string")
+                raise self.error(
+                    f"prints a value of type {value.type} with '%s', which expects the address of a string"
+                )
             if not (isinstance(kind, IntegerType | PointerType) or _is_wide_float(kind)):
                 raise self.error(f"prints {kind}; expected an integer, a pointer, f32 or f64")
 
@@ -106,7 +108,8 @@ def _is_wide_float(type: Type) -> bool:
 
 
 class Assert(Op, name="nv_tileaa.assert", traits=(IN_ORDER,)):
-    """Prints the message for each false element, with its place in the tile, and ends the kernel if there is one."""
+    """Prints the message for each false element with its position in the tile, and aborts the kernel if there is
+    one."""
 
     condition = operand(CONDITIONS)
     message = attribute(STRING_ATTR)
@@ -122,7 +125,7 @@ class _Ordered(Op):
 
 
 class GdcWait(_Ordered, name="nv_tileaa.gdc_wait", traits=(MemoryEffects(wait(Completion.GRID)),)):
-    """Waits until the grids before this one have finished and what they wrote is seen."""
+    """Waits until the preceding grids have completed and their writes are visible."""
 
     token = operand(TOKEN)
 
@@ -130,12 +133,12 @@ class GdcWait(_Ordered, name="nv_tileaa.gdc_wait", traits=(MemoryEffects(wait(Co
 class GdcLaunchDependents(
     _Ordered, name="nv_tileaa.gdc_launch_dependents", traits=(MemoryEffects(arrive(Completion.GRID)),)
 ):
-    """Lets the grids that depend on this one be launched, as far as this tile block is concerned."""
+    """Signals that, for this tile block, the dependent grids may be launched."""
 
     token = operand(TOKEN)
 
 
 class FenceAlias(_Ordered, name="nv_tileaa.fence_alias", traits=(IN_ORDER,)):
-    """Orders accesses to the same memory through different addresses of it, between all threads of the tile block."""
+    """Orders accesses to the same memory through different addresses (aliases), among all threads of the tile block."""
 
     token = operand(TOKEN)

@@ -1,4 +1,4 @@
-"""Elements of multicast memory, which stands on several GPUs: every access reaches all copies (PTX ISA, "multimem")."""
+"""Elements of multicast memory, which several GPUs hold: every access reaches all copies (PTX ISA, "multimem")."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Multimem(Op):
         mode = self.mode.value  # type: ignore[attr-defined]
         known = ("add", *halves) if element in (F16, BF16) else ("add",)
         if isinstance(element, FloatType) and mode not in known:
-            raise self.error(f"does '{mode}' on elements of type {element}; expected {' or '.join(known)}")
+            raise self.error(f"applies '{mode}' to elements of type {element}; expected {' or '.join(known)}")
 
 
 class MultimemLoadReduce(
@@ -53,7 +53,8 @@ class MultimemLoadReduce(
     name="nv_tileaa.multimem_load_reduce",
     traits=(MemoryEffects(read("pointers"), write("pointers")),),
 ):
-    """The copies of each element combined; where the mask is false, `padding`, or anything if there is none."""
+    """Loads each element, combined over all copies. Where the mask is false, the result is `padding`, or undefined
+    without padding."""
 
     mode = attribute(enum(MultimemModeAttr))
     ordering = attribute(enum(OrderingAttr))
@@ -98,7 +99,7 @@ class MultimemReduce(
 
 
 class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(MemoryEffects(write("pointers")),)):
-    """Puts a value into every copy of each element, where the mask is true."""
+    """Stores a value to every copy of each element where the mask is true."""
 
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr), optional=True)

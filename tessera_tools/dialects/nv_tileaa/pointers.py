@@ -52,7 +52,7 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
 
 
 class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
-    """The elements at pointers; where the mask is false, `padding`, or anything if there is none.
+    """Loads the elements at pointers. Where the mask is false, the result is `padding`, or undefined without padding.
 
     `copy_atom` says how many neighbors along `axis` one instruction moves: so many aligned pointers follow one another
     there, under equal masks.
@@ -79,9 +79,9 @@ class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
 
 
 class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
-    """Elements to pointers, where the mask is true; `copy_atom` and `axis` as in nv_tileaa.load.
+    """Stores elements to pointers where the mask is true; `copy_atom` and `axis` are as in nv_tileaa.load.
 
-    Of several elements for one address, any one may be the last.
+    If several elements have the same address, which one is stored is unspecified.
     """
 
     dest = operand(POINTERS)
@@ -104,8 +104,8 @@ class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
 
 
 class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(MemoryEffects(read("source"), write("source")),)):
-    """As nv_tileaa.load, of elements that others may access at the same time, one by one: `relaxed`, or `acquire`,
-    which orders what follows by the token behind what the others released."""
+    """Like nv_tileaa.load, for elements that others may access concurrently, one element at a time: `relaxed`, or
+    `acquire`, which orders what follows by the token after what the others released."""
 
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr))
@@ -126,8 +126,8 @@ class AtomicLoad(Op, name="nv_tileaa.atomic_load", traits=(MemoryEffects(read("s
 
 
 class AtomicStore(Op, name="nv_tileaa.atomic_store", traits=(MemoryEffects(read("dest"), write("dest")),)):
-    """As nv_tileaa.store, of elements that others may access at the same time, one by one: `relaxed`, or `release`,
-    which shows others that acquire it what comes before by the token."""
+    """Like nv_tileaa.store, for elements that others may access concurrently, one element at a time: `relaxed`, or
+    `release`, which makes the accesses that its token follows visible to others that acquire it."""
 
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr))

@@ -7,8 +7,8 @@
     }
 
 The region takes two scalars for each operand: the combination of the elements before, and the next element.  It is
-associative, its identities leave the other operand as it is, and it has no effects.  A scan passes them in this order;
-a reduction promises no order.
+associative, its identities are neutral, and it has no side effects.  A scan passes them in this order;
+a reduction guarantees no order.
 """
 
 from __future__ import annotations
@@ -64,9 +64,11 @@ class _Combining(Op):
         if any(type.shape != shape for type in types):
             raise self.error(f"expects operands of one shape, got {types_text(types)}")
         if not 0 <= self.axis.value < len(shape):
-            raise self.error(f"combines along axis {self.axis.value} of a tile of rank {len(shape)}")
+            raise self.error(f"has axis {self.axis.value}, but its tiles have rank {len(shape)}")
         if [plain(t) for t in self.result_types] != results:
-            raise self.error(f"gives {types_text(results)}, but says {types_text(self.result_types)}")
+            raise self.error(
+                f"has results of type {types_text(self.result_types)}; expected {types_text(results)}"
+            )
         elements = [type.element for type in types]
         numbers = [
             a.type if isinstance(a, FloatAttr | IntegerAttr) else None for a in self.identities.elements
@@ -118,7 +120,7 @@ def reduced(type: RankedTensorType, axis: int) -> Type:
 
 class Reduce(_Combining, name="nv_tileaa.reduce", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
     """Combines the elements along an axis, which disappears.  The order of combination is not specified: the region
-    gets any two partial results, in any order.
+    receives any two partial results, in any order.
 
     A tile of rank 1 becomes a scalar.
     """
@@ -134,8 +136,8 @@ class Reduce(_Combining, name="nv_tileaa.reduce", traits=(RECURSIVE_MEMORY_EFFEC
 
 
 class Scan(_Combining, name="nv_tileaa.scan", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """Along an axis, every element becomes the combination of all elements up to itself, in their
-    order; from the far end where it is `reverse`.
+    """Replaces every element along an axis by the combination of all elements up to and including it, in order;
+    starting at the last element if `reverse` is set.
 
     The first of each pair of region arguments is the running prefix, the second the current element.
     """

@@ -57,7 +57,7 @@ class Return(
         HasParent("nv_tileaa.func", "nv_tileaa.if", "nv_tileaa.loop"),
     ),
 ):
-    """Ends a tile function, from inside of loops and branches too."""
+    """Returns from a tile function, also from within loops and branches."""
 
     operands_ = variadic_operand()
     assembly = "attr-dict ($operands^ `:` type($operands))?"
@@ -95,8 +95,8 @@ class GetNumPrograms(_GridQuery, name="nv_tileaa.get_num_programs", traits=(PURE
 
 
 class Assume(Op, name="nv_tileaa.assume", traits=(PURE, SAME_SHAPE)):
-    """The operand, with facts that the program guarantees of it, or of all elements of a tile: a divisor (in units of
-    the value; bytes for a pointer) and inclusive bounds.
+    """The operand with facts that the program guarantees about it, or about all elements of a tile: a divisor (in units
+    of the value; bytes for a pointer) and inclusive bounds.
 
     With `every` and `along`, the divisor is one of the first of every so many elements along that axis, and the others
     count up by one. `same` says, for each axis, in groups of how many the elements are equal.
@@ -115,7 +115,7 @@ class Assume(Op, name="nv_tileaa.assume", traits=(PURE, SAME_SHAPE)):
     def verify_op(self) -> None:
         rank = len(getattr(self.source.type, "shape", ()))
         if (self.every is None) != (self.along is None):
-            raise self.error("takes 'every' and 'along' together")
+            raise self.error("requires 'every' and 'along' together")
         if self.along is not None and not 0 <= self.along.value < rank:
             raise self.error(f"has no axis {self.along.value} along which every {self.every.value} count up")
         if self.same is not None and len(self.same.values) != rank:

@@ -115,7 +115,7 @@ class Splat(Op, name="nv_tileaa.splat", traits=(PURE,)):
 
     def verify_op(self) -> None:
         if self.res.type.element is not self.source.type:
-            raise self.error(f"splats {self.source.type} into {self.res.type}")
+            raise self.error(f"cannot splat {self.source.type} into {self.res.type}")
 
 
 class Unsplat(Op, name="nv_tileaa.unsplat", traits=(PURE,)):
@@ -128,7 +128,10 @@ class Unsplat(Op, name="nv_tileaa.unsplat", traits=(PURE,)):
     def verify_op(self) -> None:
         source = self.source.type
         if source.num_elements != 1 or source.element is not self.res.type:
-            raise self.error(f"takes {self.res.type} from {source}; expected a tile of that one element")
+            raise self.error(
+                f"cannot extract {self.res.type} from {source}; expected a tile with exactly one element "
+                "of that type"
+            )
 
 
 class Permute(Op, name="nv_tileaa.permute", traits=(PURE,)):
@@ -155,7 +158,7 @@ class Iota(Op, name="nv_tileaa.iota", traits=(PURE,)):
     def verify_op(self) -> None:
         type = self.res.type
         if type.rank != 1 or not isinstance(type.element, IntegerType):
-            raise self.error(f"gives {type}; expected a tile of rank 1 of integers")
+            raise self.error(f"has a result of type {type}; expected a rank-1 tile of integers")
 
 
 class Reshape(Op, name="nv_tileaa.reshape", traits=(PURE,)):
@@ -189,7 +192,7 @@ class Broadcast(Op, name="nv_tileaa.broadcast", traits=(PURE,)):
 
 
 class Cat(Op, name="nv_tileaa.cat", traits=(PURE,)):
-    """Two tiles one behind the other along an axis."""
+    """Two tiles one after the other along an axis."""
 
     lhs = operand(ANY_RANKED_TENSOR)
     rhs = operand(ANY_RANKED_TENSOR)
@@ -200,7 +203,7 @@ class Cat(Op, name="nv_tileaa.cat", traits=(PURE,)):
     def verify_op(self) -> None:
         lhs, rhs, res, axis = self.lhs.type, self.rhs.type, self.res.type, self.axis.value
         if not 0 <= axis < res.rank or lhs.rank != res.rank or rhs.rank != res.rank:
-            raise self.error(f"cannot join {lhs} and {rhs} along axis {axis} into {res}")
+            raise self.error(f"cannot concatenate {lhs} and {rhs} along axis {axis} into {res}")
         joined = [*lhs.shape[:axis], lhs.shape[axis] + rhs.shape[axis], *lhs.shape[axis + 1 :]]
         others = [(a, b) for i, (a, b) in enumerate(zip(lhs.shape, rhs.shape, strict=True)) if i != axis]
         if (
@@ -208,11 +211,11 @@ class Cat(Op, name="nv_tileaa.cat", traits=(PURE,)):
             or any(a != b for a, b in others)
             or not (lhs.element is rhs.element is res.element)
         ):
-            raise self.error(f"cannot join {lhs} and {rhs} along axis {axis} into {res}")
+            raise self.error(f"cannot concatenate {lhs} and {rhs} along axis {axis} into {res}")
 
 
 class Extract(Op, name="nv_tileaa.extract", traits=(PURE,)):
-    """The part of a tile at an index, counted in parts: element x of the result is element index · shape + x."""
+    """The part of a tile at an index that counts parts: element x of the result is element index · shape + x."""
 
     source = operand(ANY_RANKED_TENSOR)
     indices = variadic_operand(exactly(I32))
@@ -224,7 +227,7 @@ class Extract(Op, name="nv_tileaa.extract", traits=(PURE,)):
 
 
 class Insert(Op, name="nv_tileaa.insert", traits=(PURE,)):
-    """A tile with the part at an index, counted in parts, replaced by another tile."""
+    """The tile with one part replaced by another tile; the index counts parts."""
 
     source = operand(ANY_RANKED_TENSOR)
     dest = operand(ANY_RANKED_TENSOR)

@@ -163,7 +163,7 @@ class AddPtr(Op, name="nv_tileaa.addptr", traits=(PURE,)):
 
 
 class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(MemoryEffects(read("view")),)):
-    """A tile from the view's place; elements outside the view are `padding`."""
+    """Loads the tile at the position of the view; elements outside the view are `padding`."""
 
     view = operand(VIEW)
     token = operand(TOKEN)
@@ -179,7 +179,7 @@ class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(MemoryEffects(read("vie
 
 
 class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(MemoryEffects(write("view")),)):
-    """A tile to the view's place; elements outside the view are not written."""
+    """Stores a tile at the position of the view; elements outside the view are not written."""
 
     view = operand(VIEW)
     value = operand(ANY_RANKED_TENSOR)

@@ -42,6 +42,7 @@ from tessera_tools.dialects.nv_tileas.ops import (
     TiledStore,
 )
 from tessera_tools.dialects.nv_tileas.pipelines import (
+    NO_PIPELINE,
     AgentSwitch,
     ConsumeOne,
     ConsumerRead,
@@ -65,6 +66,7 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
 from tessera_tools.dialects.nv_tileas.tma import (
     MOST_EXTENT,
     AsyncDot,
+    AsyncDotResult,
     AsyncDotWait,
     AsyncStoreWait,
     FenceProxy,
@@ -73,6 +75,7 @@ from tessera_tools.dialects.nv_tileas.tma import (
     TiledTmaStore,
     TmaDescType,
     View,
+    storage_of,
 )
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
@@ -91,6 +94,7 @@ __all__ = [
     "AllocTensor",
     "AsyncCommitGroup",
     "AsyncDot",
+    "AsyncDotResult",
     "AsyncDotWait",
     "AsyncStoreWait",
     "AsyncTiledCopy",
@@ -121,6 +125,7 @@ __all__ = [
     "MEM_TOKEN",
     "MOST_EXTENT",
     "MakeTiledTmaDesc",
+    "NO_PIPELINE",
     "PipelineIterType",
     "PipelineTokenType",
     "Prefetch",
@@ -150,5 +155,6 @@ __all__ = [
     "agent_of",
     "layout_of",
     "pipeline_of",
+    "storage_of",
     "with_layout",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
+from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
     COPY_ATOM,
@@ -77,7 +77,8 @@ def _verify_cache(op: Any, words: tuple[str, ...]) -> None:
 
 
 class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("view")),)):
-    """A tile at element offsets of a view, global memory to registers; elements outside the view are `padding`."""
+    """Loads a tile at element offsets of a view from global memory to registers; elements outside the view are
+    `padding`."""
 
     view = operand(VIEW)
     indices = variadic_operand(exactly(I32))
@@ -100,7 +101,7 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("vie
 
 
 class TiledStore(Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("view")),)):
-    """A tile from registers to element offsets of a view; elements outside the view are not written."""
+    """Stores a tile from registers at element offsets of a view; elements outside the view are not written."""
 
     view = operand(VIEW)
     indices = variadic_operand(exactly(I32))
@@ -122,7 +123,8 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("
 
 
 class TiledPrefetch(Op, name="nv_tileas.tiled_prefetch", traits=(IN_ORDER,)):
-    """Bring a tile of `shape` at element offsets of a view into the L2 cache; what is outside the view is left out."""
+    """Prefetches a tile of `shape` at element offsets of a view into the L2 cache; elements outside the view are
+    skipped."""
 
     view = operand(VIEW)
     indices = variadic_operand(exactly(I32))
@@ -139,8 +141,8 @@ class TiledPrefetch(Op, name="nv_tileas.tiled_prefetch", traits=(IN_ORDER,)):
 
 
 class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(ALLOCATE,)):
-    """A buffer in shared memory.  `nv_tileas.offset`, which tileas-insert-barriers sets, says at which byte;
-    `nv_tileas.alignment` asks for a multiple of more than 16 bytes."""
+    """A buffer in shared memory.  `nv_tileas.offset`, which tileas-insert-barriers sets, is its byte offset;
+    `nv_tileas.alignment` requests an alignment greater than 16 bytes."""
 
     res = result(SMEM)
     assembly = "attr-dict `:` type($res)"
@@ -218,7 +220,8 @@ class _OnMBarrier(Op):
 class MBarrierInit(
     _OnMBarrier, name="nv_tileas.async.mbarrier_init", traits=(MemoryEffects(write("mbarrier")),)
 ):
-    """Make an mbarrier that completes a phase after `count` arrivals; one thread does it, and all see it after."""
+    """Initializes an mbarrier whose phases complete after `count` arrivals. One thread executes it, and then it is
+    visible to all."""
 
     count = attribute(I32_ATTR)
     assembly = "$mbarrier `[` $stage `]` `,` $count attr-dict `:` type($mbarrier)"
@@ -263,7 +266,7 @@ class Barrier(Op, name="nv_tileas.barrier", traits=(SYNCHRONIZES,)):
 
 
 class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
-    """A tile at constant offsets within one stage of a buffer, shared memory to registers."""
+    """Loads a tile at constant offsets within one stage of a buffer from shared memory to registers."""
 
     buffer = operand(SMEM)
     stage = operand(exactly(I32))
@@ -288,7 +291,7 @@ def _verify_part(op: Any, does: str, tile: tuple[int, ...], shape: tuple[int, ..
 
 
 class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)):
-    """A whole tile to one stage of a buffer, registers to shared memory."""
+    """Stores a whole tile from registers to one stage of a buffer in shared memory."""
 
     value = operand(ANY_RANKED_TENSOR)
     buffer = operand(SMEM)
@@ -325,8 +328,8 @@ class LoadElement(
 class StoreElement(
     Op, name="nv_tileas.store_element", traits=(MemoryEffects(write("buffer", reach=Reach.BY_THREAD)),)
 ):
-    """As `nv_tileas.load_element`, from a thread to the buffer.  Where several threads store to one place, one of them
-    wins."""
+    """The store counterpart of `nv_tileas.load_element`.  If several threads store to the same element, one of the
+    values is stored."""
 
     value = operand(ELEMENT)
     buffer = operand(SMEM)
@@ -351,7 +354,7 @@ def _verify_element(op: Any, moved: Any) -> None:
 
 
 class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", reach=Reach.OWN)),)):
-    """A tile to a stage of a buffer, in which each thread keeps its registers at places of its own."""
+    """Spills a tile to a stage of a buffer, in which each thread has its own slots for its registers."""
 
     value = operand(ANY_RANKED_TENSOR)
     buffer = operand(SMEM)
@@ -363,7 +366,8 @@ class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", re
 
 
 class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", reach=Reach.OWN)),)):
-    """The tile that the threads have spilled to a stage of a buffer last; its layout is that of the tile."""
+    """Reloads the tile that the threads last spilled to a stage of a buffer. The result has the layout of the spilled
+    tile."""
 
     buffer = operand(SMEM)
     stage = operand(exactly(I32))
@@ -383,8 +387,8 @@ def _verify_kept(op: Any, tile: Any) -> None:
 class LoadGlobal(
     Op, name="nv_tileas.load_global", traits=(MemoryEffects(read("pointer", reach=Reach.BY_THREAD)),)
 ):
-    """What lies at each thread's own place of global memory: an element, or a vector of neighbors, whose address is
-    then a multiple of its size."""
+    """Loads an element at each thread's own address of global memory, or a vector of contiguous elements, whose address
+    must be a multiple of its size."""
 
     pointer = operand(POINTER)
     cache = attribute(STRING_ATTR, "the cache operator of PTX, where it is not the default", optional=True)
@@ -398,7 +402,7 @@ class LoadGlobal(
 class StoreGlobal(
     Op, name="nv_tileas.store_global", traits=(MemoryEffects(write("pointer", reach=Reach.BY_THREAD)),)
 ):
-    """As `nv_tileas.load_global`, from the thread to memory."""
+    """The store counterpart of `nv_tileas.load_global`."""
 
     value = operand(ELEMENT)
     pointer = operand(POINTER)
@@ -410,7 +414,7 @@ class StoreGlobal(
 
 
 class Prefetch(Op, name="nv_tileas.prefetch", traits=(IN_ORDER,)):
-    """Bring the line of each thread's own place of global memory into the L2 cache."""
+    """Prefetches the cache line at each thread's own address of global memory into the L2 cache."""
 
     pointer = operand(POINTER)
     assembly = "$pointer attr-dict `:` type($pointer)"
@@ -419,8 +423,8 @@ class Prefetch(Op, name="nv_tileas.prefetch", traits=(IN_ORDER,)):
 class ProfileRecord(
     Op, name="nv_tileas.profile_record", traits=(MemoryEffects(write("pointer", reach=Reach.OWN)),)
 ):
-    """Write down when the block's first thread came by marker `marker`: into the block's row of a buffer with room for
-    so many records a block (passes/llvm/profiling.py says how it is laid out)."""
+    """Records when the first thread of the block reaches marker `marker`, in the block's row of a buffer with this
+    number of records per block (passes/llvm/profiling.py describes the layout)."""
 
     pointer = operand(POINTER)
     records = operand(exactly(I32))
@@ -429,7 +433,8 @@ class ProfileRecord(
 
 
 class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
-    """a · b + c by the instruction that the atom names; the layouts of all operands follow from it and `warps`."""
+    """Computes a · b + c with the instruction that the atom names. The atom and `warps` determine the layouts of all
+    operands."""
 
     a = operand(ANY_RANKED_TENSOR)
     b = operand(ANY_RANKED_TENSOR)
@@ -449,7 +454,7 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
 
     def verify_op(self) -> None:
         verify_dot(self)
-        check_emitter(self, PRODUCT_EMITTERS[self.atom.primitive], self.atom)
+        check_emitter(self, self.atom.row.emitters, self.atom)
         named = (self.atom.a, self.atom.b, self.atom.accumulator)
         types = [v.type.element for v in (self.a, self.b, self.c)]
         if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
@@ -462,7 +467,7 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
 
 
 class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
-    """The part of a tile at constant offsets, where every thread holds its elements of it already."""
+    """The part of a tile at constant offsets, if every thread already holds its elements of the part."""
 
     source = operand(ANY_RANKED_TENSOR)
     offsets = attribute(I64_ARRAY)

@@ -11,6 +11,9 @@
 An iterator is a stage's number and the parity of the round; both sides begin at the first stage.  `producers` and
 `consumers` are the arrivals that complete a phase of the full and the empty barriers: one for the thread that says
 which bytes TMA brings, one for each warp that reads.
+
+The effects of the ops are on the two phases of the pipeline: an acquire waits for `EMPTY`, a commit arrives at `FULL`,
+a wait waits for `FULL`, a release arrives at `EMPTY`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from tessera_tools.dialects.scf.ops import end_with
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.flow import Flow, sources
+from tessera_tools.ir.interfaces import HasFlow
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.opdef import (
@@ -30,14 +34,16 @@ from tessera_tools.opdef import (
     ONE_REGION_RUNS,
     OWNS_CONSTANTS,
     PURE,
-    READ_WRITE,
     RECURSIVE_MEMORY_EFFECTS,
     REGIONS_RUN_TOGETHER,
     RETURN_LIKE,
     SINGLE_BLOCK,
-    WRITE,
+    Completion,
     HasParent,
+    MemoryEffects,
     Op,
+    Resource,
+    arrive,
     attribute,
     exactly,
     operand,
@@ -47,6 +53,8 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_region,
     variadic_result,
+    wait,
+    write,
 )
 from tessera_tools.target import ExecutionUnit
 
@@ -65,7 +73,7 @@ class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
 
     def verify(self) -> None:
         if self.element is not I32:
-            raise ValueError(f"counts stages in {self.element}; i32 is supported")
+            raise ValueError(f"counts stages in {self.element}; only i32 is supported")
 
     @classmethod
     def parse(cls, s: Any) -> PipelineIterType:
@@ -96,6 +104,12 @@ PIPELINE = exactly(PipelineTokenType())
 ITERATOR = exactly(PipelineIterType(I32))
 PRODUCER = exactly(ProducerTokenType())
 CONSUMER = exactly(ConsumerTokenType())
+FULL, EMPTY = "full", "empty"
+"""The phases of a pipeline: a stage can be read, a stage can be filled."""
+NO_PIPELINE = (
+    "has an iterator without a unique pipeline: it must derive from a single create_iterator on every path"
+)
+"""What is wrong with an op of whose iterator or token `pipeline_of` finds no pipeline."""
 _NAME = "nv_tileas.async.pipeline"
 
 
@@ -114,13 +128,17 @@ class Yield(
         ),
     ),
 ):
-    """Ends a region of a pipeline op with the values that it gives."""
+    """Terminates a region of a pipeline op and passes its values."""
 
     values = variadic_operand()
     assembly = "attr-dict ($values^ `:` type($values))?"
 
 
-class CreatePipeline(Op, name="nv_tileas.async.pipeline.create_pipeline", traits=(WRITE,)):
+class CreatePipeline(
+    Op,
+    name="nv_tileas.async.pipeline.create_pipeline",
+    traits=(MemoryEffects(write("res", Resource.BARRIER)),),
+):
     """A pipeline of `stages`, whose barriers complete a phase after so many arrivals of producers and consumers."""
 
     stages = attribute(I32_ATTR)
@@ -158,7 +176,7 @@ class CreateIterator(Op, name="nv_tileas.async.pipeline.create_iterator", traits
 
 
 class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
-    """The next stage; after the last one the first, in the next round."""
+    """The next stage. After the last stage follows the first stage of the next round."""
 
     iter = operand(ITERATOR)
     res = result(same_as("iter"))
@@ -170,7 +188,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
             raise self.error("advances an iterator that has already been advanced")
 
 
-class _Region(Op, traits=(ONE_REGION_RUNS,)):
+class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
     """The base of ops that run their region once, and give what it yields."""
 
     def flow(self) -> Flow:
@@ -209,7 +227,11 @@ class ProduceOne(
         self.verify_yield([])
 
 
-class ProducerAcquire(Op, name="nv_tileas.async.pipeline.producer_acquire", traits=(READ_WRITE,)):
+class ProducerAcquire(
+    Op,
+    name="nv_tileas.async.pipeline.producer_acquire",
+    traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
+):
     """Waits until the consumers have released the stage."""
 
     pipeline = operand(PIPELINE)
@@ -222,9 +244,9 @@ class ProducerAcquire(Op, name="nv_tileas.async.pipeline.producer_acquire", trai
 
 
 class ProducerWrite(
-    _Region, name="nv_tileas.async.pipeline.producer_write", traits=(SINGLE_BLOCK, READ_WRITE)
+    _Region, name="nv_tileas.async.pipeline.producer_write", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
 ):
-    """Starts the copies of a stage: one thread says how many bytes they bring."""
+    """Starts the copies of a stage. One thread announces the number of bytes."""
 
     token = operand(PRODUCER)
     iter = operand(ITERATOR)
@@ -239,8 +261,12 @@ class ProducerWrite(
         _verify_once(self, self.res, (ProducerCommit,), "is written, but not committed")
 
 
-class ProducerCommit(Op, name="nv_tileas.async.pipeline.producer_commit", traits=(READ_WRITE,)):
-    """The stage is full when the copies that were started have landed."""
+class ProducerCommit(
+    Op,
+    name="nv_tileas.async.pipeline.producer_commit",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "token", phase=FULL)),),
+):
+    """The stage is full when the copies that were started are complete."""
 
     token = operand(PRODUCER)
     assembly = "$token attr-dict"
@@ -253,7 +279,7 @@ class ProducerCommit(Op, name="nv_tileas.async.pipeline.producer_commit", traits
 class ConsumeOne(
     _Region, name="nv_tileas.async.pipeline.consume_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
 ):
-    """Reads one stage: a wait, a read and a release; gives what the region yields."""
+    """Reads one stage: a wait, a read and a release. The results are what the region yields."""
 
     pipeline = operand(PIPELINE)
     iter = operand(ITERATOR)
@@ -266,7 +292,11 @@ class ConsumeOne(
         self.verify_yield(self.result_types)
 
 
-class ConsumerWait(Op, name="nv_tileas.async.pipeline.consumer_wait", traits=(READ_WRITE,)):
+class ConsumerWait(
+    Op,
+    name="nv_tileas.async.pipeline.consumer_wait",
+    traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=FULL)),),
+):
     """Waits until the stage is full."""
 
     pipeline = operand(PIPELINE)
@@ -276,12 +306,14 @@ class ConsumerWait(Op, name="nv_tileas.async.pipeline.consumer_wait", traits=(RE
     assembly = "$pipeline `,` $iter `,` $consumer_idx attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
-        if not any(isinstance(user, ConsumerRead | ConsumerRelease) for user in self.res.users):
-            raise self.error("gives a stage that is waited for, but not read")
+        if not self.res.has_uses:
+            raise self.error("waits for a stage that is never read")
 
 
-class ConsumerRead(_Region, name="nv_tileas.async.pipeline.consumer_read", traits=(SINGLE_BLOCK, READ_WRITE)):
-    """Reads a stage that is full; gives what the region yields."""
+class ConsumerRead(
+    _Region, name="nv_tileas.async.pipeline.consumer_read", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
+):
+    """Reads a full stage. The results are what the region yields."""
 
     token = operand(CONSUMER)
     iter = operand(ITERATOR)
@@ -295,10 +327,14 @@ class ConsumerRead(_Region, name="nv_tileas.async.pipeline.consumer_read", trait
         if not isinstance(self.token.defining_op, ConsumerWait):
             raise self.error("reads a stage that no consumer_wait has waited for")
         if not self.res.has_uses:
-            raise self.error("gives a stage that is read, but not released")
+            raise self.error("reads a stage that is never released")
 
 
-class ConsumerRelease(Op, name="nv_tileas.async.pipeline.consumer_release", traits=(READ_WRITE,)):
+class ConsumerRelease(
+    Op,
+    name="nv_tileas.async.pipeline.consumer_release",
+    traits=(MemoryEffects(arrive(Completion.MBARRIER, "token", phase=EMPTY)),),
+):
     """The stage is empty when every consumer has released it: one arrival a warp."""
 
     token = operand(CONSUMER)
@@ -322,12 +358,17 @@ def _verify_once(op: Op, token: Value, by: tuple[type[Op], ...], found: str) -> 
 class AgentSwitch(
     Op,
     name="nv_tileas.async.pipeline.agent_switch",
-    traits=(SINGLE_BLOCK, OWNS_CONSTANTS, REGIONS_RUN_TOGETHER, READ_WRITE),
+    traits=(
+        SINGLE_BLOCK,
+        OWNS_CONSTANTS,
+        REGIONS_RUN_TOGETHER,
+        MemoryEffects(arrive(), wait(), recursive=True),
+    ),
 ):
-    """Runs each region in warps of its own, at the same time: region i in `num_warps[i]` warps from `warp_id[i]` on.
+    """Runs the regions concurrently, each in its own warps: region i in `num_warps[i]` warps starting at `warp_id[i]`.
 
-    `registers`, where given, is what each agent's threads have (setmaxnreg); 0 leaves them as they are.  All threads of
-    the CTA wait for each other before it.
+    `registers`, if given, is the number of registers of each agent's threads (setmaxnreg); 0 leaves it unchanged.  All
+    threads of the CTA synchronize first.
     """
 
     num_warps = attribute(I64_ARRAY)

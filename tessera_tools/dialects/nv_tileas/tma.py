@@ -5,28 +5,38 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tessera_tools.dialects.atoms import PRODUCT_EMITTERS, MmaAtom, check_emitter, signless
+from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
 from tessera_tools.dialects.cute_nvgpu import TmaAtom, TmaLoadAtomAttr, TmaStoreAtomAttr
-from tessera_tools.dialects.nv_tileaa import VIEW
+from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
 from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
-from tessera_tools.dialects.nv_tileas.pipelines import ITERATOR, ProducerWrite, pipeline_of
+from tessera_tools.dialects.nv_tileas.pipelines import FULL, ITERATOR, ProducerWrite, pipeline_of
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, RankedTensorType, ShapedType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I32_ATTR,
     I64_ARRAY,
+    IN_ORDER,
     PURE,
-    READ_WRITE,
-    WRITE,
+    UNIT_ATTR,
+    Completion,
+    MemoryEffects,
     Op,
+    Resource,
+    arrive,
     attribute,
     exactly,
     of,
     of_class,
     operand,
+    optional_operand,
+    optional_result,
+    read,
     result,
     same_as,
     variadic_operand,
+    wait,
+    write,
 )
 
 MOST_EXTENT = 256
@@ -58,7 +68,7 @@ FACTOR = of(SmemType, RankedTensorType, summary="nv_tileas.smem of one stage, or
 
 
 class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,)):
-    """What TMA must know of a view to copy boxes of it.  Who launches the kernel makes it, from its parameters."""
+    """The TMA descriptor of a view, for copies of boxes.  The launcher creates it from the kernel's parameters."""
 
     view = operand(VIEW)
     box = attribute(I64_ARRAY)
@@ -90,9 +100,18 @@ class _BoxCopy(Op):
             raise self.error(f"copies boxes {list(desc.shape)} of a tile {list(tile)}; expected whole boxes")
 
 
-class TiledTmaLoad(_BoxCopy, name="nv_tileas.async.tiled_tma_load", traits=(WRITE,)):
+class TiledTmaLoad(
+    _BoxCopy,
+    name="nv_tileas.async.tiled_tma_load",
+    traits=(
+        MemoryEffects(
+            read("desc", Resource.GLOBAL),
+            write("buffer", by=Completion.MBARRIER, through="iter", phase=FULL),
+        ),
+    ),
+):
     """Starts to copy the boxes of a tile to the iterator's stage of a buffer; what is outside of the tensor arrives as
-    zero.  In a producer_write, whose stage is full when all of it has landed."""
+    zero.  In a producer_write, whose stage is full when all of it is complete."""
 
     desc = operand(DESC)
     indices = variadic_operand(exactly(I32))
@@ -109,39 +128,67 @@ class TiledTmaLoad(_BoxCopy, name="nv_tileas.async.tiled_tma_load", traits=(WRIT
         pipeline = pipeline_of(self.iter)
         if pipeline is not None and pipeline.stages.value != self.buffer.type.stages:
             raise self.error(
-                f"fills {self.buffer.type.stages} stages by a pipeline of {pipeline.stages.value}"
+                f"has a buffer of {self.buffer.type.stages} stages, but its pipeline has {pipeline.stages.value}"
             )
         made = self.desc.defining_op
         if isinstance(made, MakeTiledTmaDesc) and not isinstance(made.atom, TmaLoadAtomAttr):
-            raise self.error(f"loads by a descriptor made for {made.atom}")
+            raise self.error(f"loads through a descriptor created for {made.atom}")
 
 
-class TiledTmaStore(_BoxCopy, name="nv_tileas.async.tiled_tma_store", traits=(READ_WRITE,)):
-    """Starts to copy the boxes of a stage of a buffer to global memory, by one thread of the unit; what is outside of
-    the tensor is left out."""
+class TiledTmaStore(
+    _BoxCopy,
+    name="nv_tileas.async.tiled_tma_store",
+    traits=(
+        MemoryEffects(
+            read("buffer", by=Completion.BULK_READ),
+            write("desc", Resource.GLOBAL, by=Completion.BULK),
+            arrive(Completion.BULK_READ),
+            arrive(Completion.BULK),
+        ),
+    ),
+):
+    """Starts to copy the boxes of a stage of a buffer to global memory, by one thread of the unit, and commits them as
+    one group; elements outside the tensor are skipped.  It comes after the accesses that `token` stands for, and
+    `out_token` stands for it too."""
 
     desc = operand(DESC)
     indices = variadic_operand(exactly(I32))
     buffer = operand(SMEM)
     stage = operand(exactly(I32))
-    assembly = "$desc `[` $indices `]` `,` $buffer `[` $stage `]` attr-dict `:` type($desc) `,` type($buffer)"
+    token = optional_operand(TOKEN)
+    out_token = optional_result(TOKEN)
+    assembly = (
+        "$desc `[` $indices `]` `,` $buffer `[` $stage `]` (`after` $token^)? attr-dict `:` type($desc) `,` "
+        "type($buffer) (`->` type($out_token)^)?"
+    )
 
     def verify_op(self) -> None:
         self.verify_copy(self.desc.type, self.buffer.type, len(self.indices))
         made = self.desc.defining_op
         if isinstance(made, MakeTiledTmaDesc) and not isinstance(made.atom, TmaStoreAtomAttr):
-            raise self.error(f"stores by a descriptor made for {made.atom}")
+            raise self.error(f"stores through a descriptor created for {made.atom}")
 
 
-class AsyncStoreWait(Op, name="nv_tileas.async.store_wait", traits=(READ_WRITE,)):
-    """Waits until at most `pending` of the latest box stores have still to read shared memory."""
+class AsyncStoreWait(
+    Op,
+    name="nv_tileas.async.store_wait",
+    traits=(MemoryEffects(wait(Completion.BULK_READ), wait(Completion.BULK)),),
+):
+    """Waits until at most `pending` of the latest box stores are incomplete; with `read`, until at most so many have
+    still to read shared memory."""
 
     pending = attribute(I32_ATTR)
-    assembly = "$pending attr-dict"
+    read = attribute(UNIT_ATTR, optional=True)
+    assembly = "$pending (`read` $read^)? attr-dict"
+
+    def effects(self) -> MemoryEffects:
+        pending = self.pending.value
+        done = () if self.read is not None else (wait(Completion.BULK, pending=pending),)
+        return MemoryEffects(wait(Completion.BULK_READ, pending=pending), *done)
 
 
-class FenceProxy(Op, name="nv_tileas.fence_proxy", traits=(READ_WRITE,)):
-    """What a thread has written to shared memory is seen by TMA and wgmma behind it (PTX ISA, "fence.proxy")."""
+class FenceProxy(Op, name="nv_tileas.fence_proxy", traits=(IN_ORDER,)):
+    """What a thread has written to shared memory is seen by TMA and wgmma after it (PTX ISA, "fence.proxy")."""
 
     assembly = "attr-dict"
 
@@ -161,8 +208,19 @@ class View(Op, name="nv_tileas.view", traits=(PURE,)):
             raise self.error(f"gives {new} for one stage of {old}")
 
 
-class AsyncDot(Op, name="nv_tileas.async.dot", traits=(READ_WRITE,)):
-    """a · b + c by wgmma, under way until an async.dot_wait gives the sum; b, and a unless it is a tensor, lie in
+class AsyncDot(
+    Op,
+    name="nv_tileas.async.dot",
+    traits=(
+        MemoryEffects(
+            read("a", by=Completion.WGMMA),
+            read("b", by=Completion.WGMMA),
+            write("res", Resource.REGISTERS, by=Completion.WGMMA),
+            arrive(Completion.WGMMA),
+        ),
+    ),
+):
+    """a · b + c by wgmma, in flight until an async.dot_wait gives the sum; b, and a unless it is a tensor, lie in
     shared memory, in one of the hardware's swizzles."""
 
     a = operand(FACTOR)
@@ -174,7 +232,7 @@ class AsyncDot(Op, name="nv_tileas.async.dot", traits=(READ_WRITE,)):
     assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)"
 
     def verify_op(self) -> None:
-        check_emitter(self, PRODUCT_EMITTERS[self.atom.primitive], self.atom)
+        check_emitter(self, self.atom.row.emitters, self.atom)
         c = self.c.type
         a, b = (t.tile if isinstance(t, SmemType) else t.shape for t in (self.a.type, self.b.type))
         if any(isinstance(t, SmemType) and t.stages != 1 for t in (self.a.type, self.b.type)):
@@ -198,10 +256,35 @@ class AsyncDot(Op, name="nv_tileas.async.dot", traits=(READ_WRITE,)):
             )
 
 
-class AsyncDotWait(Op, name="nv_tileas.async.dot_wait", traits=(READ_WRITE,)):
-    """The sums of a product, when at most `pending` later products are still under way."""
+class AsyncDotWait(Op, name="nv_tileas.async.dot_wait", traits=(MemoryEffects(wait(Completion.WGMMA)),)):
+    """The sums of a product, when at most `pending` later products are still in flight.  Without sums it only waits:
+    for products whose sums later products take over, and whose factors may be released."""
+
+    source = optional_operand(ANY_RANKED_TENSOR)
+    pending = attribute(I32_ATTR)
+    res = optional_result(ANY_RANKED_TENSOR)
+    assembly = "($source^ `,`)? $pending attr-dict (`:` type($res)^)?"
+
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(wait(Completion.WGMMA, pending=self.pending.value))
+
+    def verify_op(self) -> None:
+        if [v.type for v in self.operands] != self.result_types:
+            given, expected = (", ".join(map(str, t)) for t in (self.result_types, self.operand_types))
+            raise self.error(f"gives ({given}) for sums of type ({expected})")
+
+
+class AsyncDotResult(Op, name="nv_tileas.async.dot_result", traits=(MemoryEffects(wait(Completion.WGMMA)),)):
+    """Sums that an async.dot_wait without sums has waited for: nothing that reads them moves before this op."""
 
     source = operand(ANY_RANKED_TENSOR)
-    pending = attribute(I32_ATTR)
     res = result(same_as("source"))
-    assembly = "$source `,` $pending attr-dict `:` type($res)"
+    assembly = "$source attr-dict `:` type($res)"
+
+
+def storage_of(value: Value) -> Operation | None:
+    """The op that allocates what a buffer, a stage of one, or a pipeline's iterator or token is of; None if no op in
+    the function does, or several may."""
+    while isinstance(made := value.defining_op, View):
+        value = made.buffer
+    return made if isinstance(value.type, SmemType) else pipeline_of(value)

@@ -10,7 +10,16 @@ Each op is a call of an intrinsic where LLVM has one, and inline PTX otherwise (
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nvvm import attributes, copies, mbarriers, misc, mma, registers, sync
+from tessera_tools.dialects.nvvm import (
+    attribute_rules,
+    attributes,
+    copies,
+    mbarriers,
+    misc,
+    mma,
+    registers,
+    sync,
+)
 from tessera_tools.dialects.nvvm.attributes import (
     CacheEvictionPriorityAttr,
     CTAGroupAttr,
@@ -185,6 +194,8 @@ DIALECT = Dialect(
     "NVIDIA's instructions as LLVM intrinsics",
     ops_of(registers, sync, mbarriers, copies, mma, misc),
     attributes=by_word(*_ATTRIBUTES),
+    op_attributes=attribute_rules.OP_ATTRIBUTES,
+    parameter_attributes=attribute_rules.PARAMETER_ATTRIBUTES,
 )
 
 __all__ = [

@@ -17,7 +17,7 @@ class _Bare(EnumAttr):
 
     @classmethod
     def parse_inside(cls, scanner: Any) -> Attribute:
-        """From what stands behind the word in `#nvvm<shfl_kind bfly>`."""
+        """From what stands after the word in `#nvvm<shfl_kind bfly>`."""
         return cls(scanner.word())
 
 

@@ -122,7 +122,7 @@ class CpAsyncCommitGroup(
 class CpAsyncWaitGroup(
     NVVMOp, name="nvvm.cp.async.wait.group", traits=(MemoryEffects(wait(Completion.GROUP)),)
 ):
-    """Wait until at most `n` groups are under way."""
+    """Wait until at most `n` groups are in flight."""
 
     intrinsic = "llvm.nvvm.cp.async.wait.group"
     n = attribute(I32_ATTR)
@@ -161,7 +161,7 @@ class CpAsyncBulkCommitGroup(
 class CpAsyncBulkWaitGroup(
     NVVMOp, name="nvvm.cp.async.bulk.wait_group", traits=(MemoryEffects(wait(Completion.BULK)),)
 ):
-    """Wait until at most `group` bulk groups are under way (`read`: have yet to read their source)."""
+    """Wait until at most `group` bulk groups are in flight (`read`: have yet to read their source)."""
 
     group = attribute(I32_ATTR)
     read = attribute(UNIT_ATTR, optional=True)

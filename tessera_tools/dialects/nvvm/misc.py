@@ -125,6 +125,23 @@ class ConvertF32x2ToF8x2(NVVMOp, name="nvvm.convert.f32x2.to.f8x2", traits=(PURE
             raise self.error(
                 f"Only 'f8E4M3FN', 'f8E5M2' and 'f8E8M0FNU' types are supported, but got '{kind}'"
             )
+        if kind.keyword == "f8E8M0FNU":
+            if self.rnd.value not in ("rp", "rz"):
+                raise self.error(
+                    f"Only RP and RZ rounding modes are supported for conversions from f32x2 to '{kind}'"
+                )
+            if flag(self, "relu"):
+                raise self.error(f"relu not supported for conversions to '{kind}'")
+            return
+        if self.rnd.value != "rn":
+            raise self.error(
+                "Only RN rounding mode is supported for conversions from f32x2 to 'f8E4M3FN' and 'f8E5M2' types"
+            )
+        if self.sat.value != "satfinite":
+            raise self.error(
+                "Only SATFINITE saturation mode is supported for conversions from f32x2 to 'f8E4M3FN' and 'f8E5M2' "
+                "types"
+            )
 
 
 class _ConvertF32x2(NVVMOp):

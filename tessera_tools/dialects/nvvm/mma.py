@@ -21,7 +21,7 @@ from tessera_tools.dialects.nvvm.attributes import (
 from tessera_tools.dialects.nvvm.base import I32_TYPE, I64_TYPE, SHARED, NVVMOp, register_constraint
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import F16, F32, F64, FloatType, IntegerType, VectorType
+from tessera_tools.ir.types import F16, F32, F64, I32, FloatType, IntegerType, VectorType
 from tessera_tools.opdef import (
     ANY_TYPE,
     I32_ATTR,
@@ -204,7 +204,67 @@ class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(IN_ORDER,)):
     def verify_op(self) -> None:
         if not (self.operand_a and self.operand_b and self.operand_c):
             raise self.error("needs operands for A, B and C")
-        self.ptx_types()
+        a, b, c, d = self.ptx_types()
+        m, n, k = self.shape.m, self.shape.n, self.shape.k
+        bits = _MULTIPLICAND_BITS.get(a)
+        if bits is None:
+            return
+        if (m, n, k) not in _mma_shapes(a, bits):
+            raise self.error(f"unimplemented variant for MMA shape <{m}, {n}, {k}>")
+        if a == "b1" and self.b1_op is None:
+            raise self.error("op requires b1Op attribute")
+        # The four quads of m8n8k4 multiply four matrices of f16 at once.
+        together = 4 if (a, k) == ("f16", 4) else 1
+        register = _REGISTERS.get(a, I32)
+        for letter, type, values, size in (("A", a, self.operand_a, m * k), ("B", b, self.operand_b, n * k)):
+            count = together * size * bits // 32 // (64 if type == "f64" else 32)
+            if [value.type for value in values] != [register] * count:
+                found = ", ".join(str(value.type) for value in values)
+                raise self.error(
+                    f"Could not match types for the {letter} operands; expected one of {count}x{register} "
+                    f"but got {found}"
+                )
+        fragments = [
+            [type] * (together * m * n // 32 // (2 if isinstance(type, VectorType) else 1))
+            for type in _ACCUMULATORS.get(a, (F32,))
+        ]
+        found = [value.type for value in self.operand_c]
+        if found not in fragments:
+            wanted = ", ".join(f"{len(types)}x{types[0]}" for types in fragments)
+            raise self.error(
+                f"Could not match types for the C operands; expected one of {wanted} "
+                f"but got {', '.join(map(str, found))}"
+            )
+        result = self.results[0].type
+        structs = [StructType(tuple(types)) for types in fragments]
+        if result not in structs:
+            raise self.error(
+                f"Could not match allowed types for the result; expected one of "
+                f"{', '.join(map(str, structs))} but got {result}"
+            )
+        if together == 1 and c != d:
+            raise self.error("ctype does not match dtype")
+
+
+_MULTIPLICAND_BITS = {
+    "f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1,
+}  # fmt: skip
+_HALVES = VectorType((2,), F16)
+_REGISTERS: dict[str, Type] = {"f16": _HALVES, "f64": F64}
+_ACCUMULATORS: dict[str, tuple[Type, ...]] = {
+    "f16": (_HALVES, F32), "f64": (F64,), **dict.fromkeys(("s8", "u8", "s4", "u4", "b1"), (I32,)),
+}  # fmt: skip
+"""The register types of each multiplicand and of the accumulators that go with it."""
+
+
+def _mma_shapes(type: str, bits: int) -> list[tuple[int, int, int]]:
+    """The shapes (m, n, k) of `mma.sync` for a type of multiplicand (PTX ISA, "Matrix Shape")."""
+    if type == "f16":
+        return [(8, 8, 4), (16, 8, 8), (16, 8, 16)]
+    if type == "f64":
+        return [(8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16)]
+    wide = [(16, 8, 128 // bits), (16, 8, 256 // bits)]
+    return wide if type in ("bf16", "tf32") else [(8, 8, 128 // bits), *wide]
 
 
 class WgmmaFenceAligned(
@@ -228,7 +288,7 @@ class WgmmaGroupSyncAligned(
 class WgmmaWaitGroupSync(
     NVVMOp, name="nvvm.wgmma.wait.group.sync.aligned", traits=(MemoryEffects(wait(Completion.WGMMA)),)
 ):
-    """Wait until at most `group` wgmma groups are under way."""
+    """Wait until at most `group` wgmma groups are in flight."""
 
     intrinsic = "llvm.nvvm.wgmma.wait_group.sync.aligned"
     group = attribute(I64_ATTR)
@@ -268,7 +328,7 @@ class WgmmaMmaAsync(
         ),
     ),
 ):
-    """D = A * B (+ D) of one warpgroup, A and B in shared memory behind descriptors, D in a struct of registers."""
+    """D = A * B (+ D) of one warpgroup, A and B in shared memory through descriptors, D in a struct of registers."""
 
     inouts = operand(STRUCT)
     descriptor_a = operand(I64_TYPE)

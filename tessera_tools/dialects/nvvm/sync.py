@@ -373,6 +373,10 @@ class Mapa(NVVMOp, name="nvvm.mapa", traits=(PURE,)):
     res = result(GENERIC | CLUSTER)
     assembly = "$a `,` $b attr-dict `:` type($a) `->` type($res)"
 
+    def verify_op(self) -> None:
+        if (space(self.a) == 3) is not (space(self.results[0]) == 7):
+            raise self.error("failed to verify that Valid address-space check(or mapping) for mapa Op")
+
     def intrinsic_name(self) -> str:
         return "llvm.nvvm.mapa.shared.cluster" if space(self.a) == 3 else "llvm.nvvm.mapa"
 

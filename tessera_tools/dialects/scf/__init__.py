@@ -1,6 +1,6 @@
 """The `scf` dialect: structured control flow.
 
-Loops (`is_loop`) tell passes their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+Loops (`LoopLike`) give their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
 `inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).
 """
 
@@ -13,7 +13,6 @@ from tessera_tools.dialects.scf.ops import (
     For,
     If,
     IndexSwitch,
-    LoopLike,
     While,
     Yield,
 )
@@ -33,6 +32,6 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "DIALECT", "Condition", "ExecuteRegion", "For", "If", "IndexSwitch", "LoopLike", "Parallel", "Reduce",
+    "DIALECT", "Condition", "ExecuteRegion", "For", "If", "IndexSwitch", "Parallel", "Reduce",
     "ReduceReturn", "While", "Yield",
 ]  # fmt: skip

@@ -1,109 +1,44 @@
-"""Canonicalization patterns of `scf`: what runs never, once, or with a known condition loses its loop or branch."""
+"""Canonicalization patterns of `scf`: what runs never, once, or with a known condition loses its loop or branch.
+
+carried.py       carried values and results
+conditionals.py  scf.if, scf.index_switch
+parallel_patterns.py  scf.parallel
+this module      scf.for, scf.while, scf.execute_region
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
-from tessera_tools.dialects.arith.select import Select
-from tessera_tools.dialects.scf.ops import ExecuteRegion, For, If, IndexSwitch, Yield
-from tessera_tools.ir.builtin_attributes import IntegerAttr
-from tessera_tools.ir.core import Block, Operation, Region, Value
-from tessera_tools.ir.effects import is_pure
+from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
+from tessera_tools.dialects.arith.constant_op import Constant, replace_by_constant
+from tessera_tools.dialects.arith.constants import constant_of
+from tessera_tools.dialects.arith.integers import AddI, CmpI, defined_by
+from tessera_tools.dialects.cf.ops import Branch
+from tessera_tools.dialects.scf import carried, conditionals, parallel_patterns
+from tessera_tools.dialects.scf.conditionals import inline
+from tessera_tools.dialects.scf.ops import ExecuteRegion, For, While, Yield
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
+from tessera_tools.ir.core import Block, Operation
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
-def inline(op: Operation, region: Region, rewriter: Rewriter, arguments: list[Value]) -> bool:
-    """Put the only block of `region` in the place of `op`; its yield gives the results."""
-    block = region.block
-    last = block.last_op
-    if not isinstance(last, Yield):
-        return False
-    rewriter.inline_block_before(block, op, arguments)
-    values = last.operands
-    rewriter.erase_op(last)
-    rewriter.replace_op(op, values)
-    return True
-
-
-class IfWithConstantCondition(RewritePattern):
-    """A known condition leaves one region."""
-
-    # if true {a} else {b} = a;  if false {a} else {b} = b
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        truth = splat_of(constant_of(op.condition))
-        if truth is None:
-            return "the condition is not constant"
-        region = op.then if truth else op.otherwise
-        if region.blocks:
-            return inline(op, region, rewriter, [])
-        rewriter.erase_op(op)
-        return True
-
-
-class IfWithEmptyElse(RewritePattern):
-    """An else region without operations goes."""
-
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        if (
-            op.results
-            or not op.otherwise.blocks
-            or op.otherwise.entry.first_op is not op.otherwise.entry.last_op
-        ):
-            return "the else region has operations"
-        with rewriter.modify(op):
-            rewriter.erase_block(op.otherwise.entry)
-        return True
-
-
-class IfOfValuesFromOutside(RewritePattern):
-    """An `if` whose two regions only pass on values from outside selects among them."""
-
-    # if c {yield a} else {yield b} = select(c, a, b)
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        regions = (op.then, op.otherwise)
-        if not op.results or any(
-            len(r.blocks) != 1 or r.entry.first_op is not r.entry.last_op for r in regions
-        ):
-            return "a region has operations"
-        if any(r.type.name.endswith("token") for r in op.results):
-            return "a token cannot be an operand of a select"
-        pairs = list(zip(op.then.entry.first_op.operands, op.otherwise.entry.first_op.operands, strict=True))
-        values = [a if a is b else rewriter.insert(Select(op.condition, a, b)).result for a, b in pairs]
-        rewriter.replace_op(op, values)
-        return True
-
-
-class IfConditionIsKnownInside(RewritePattern):
-    """Inside its regions the condition of an `if` is a constant."""
-
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        from tessera_tools.dialects.arith.select import Constant
-        from tessera_tools.ir.builtin_attributes import FALSE, TRUE
-
-        changed = False
-        for region, value in ((op.then, TRUE), (op.otherwise, FALSE)):
-            inside = [
-                use
-                for use in op.condition.uses
-                if use.owner.parent is not None and region.is_ancestor_of(use.owner.parent.parent)
-            ]
-            if not inside:
-                continue
-            known = rewriter.insert(Constant(value)).result
-            for use in inside:
-                with rewriter.modify(use.owner):
-                    use.set(known)
-            changed = True
-        return changed or "the condition is not used inside"
+def trip_count(op: Any) -> int | None:
+    """How often a loop runs, if that is known: also where the upper bound is the lower one and a constant."""
+    if op.trip_count is not None:
+        return op.trip_count
+    # From x to x + c, which does not wrap: c steps of 1.
+    add, step = defined_by(op.upper, AddI), constant_of(op.step)
+    if add is None or not isinstance(step, IntegerAttr) or step.value <= 0:
+        return None
+    if ("nuw" if op.unsigned_cmp else "nsw") not in add.overflow_flags.flags:
+        return None
+    for one, other in ((add.lhs, add.rhs), (add.rhs, add.lhs)):
+        distance = constant_of(other)
+        if one is op.lower and isinstance(distance, IntegerAttr):
+            whole = distance.value if not op.unsigned_cmp else max(distance.value, 0)
+            return max(0, -(-whole // step.value)) if whole == distance.value else None
+    return None
 
 
 class LoopOfNoIteration(RewritePattern):
@@ -112,7 +47,7 @@ class LoopOfNoIteration(RewritePattern):
     op_class: ClassVar = For
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        if op.trip_count != 0:
+        if trip_count(op) != 0:
             return "the loop may run"
         rewriter.replace_op(op, op.inits)
         return True
@@ -124,73 +59,102 @@ class LoopOfOneIteration(RewritePattern):
     op_class: ClassVar = For
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        if op.trip_count != 1:
+        if trip_count(op) != 1:
             return "the loop does not run exactly once"
         return inline(op, op.body, rewriter, [op.lower, *op.inits])
 
 
-class LoopWithoutEffect(RewritePattern):
-    """A loop that only passes values from outside, and has no effect, gives the last of them."""
+class EmptyLoop(RewritePattern):
+    """A loop whose body has no operations, and that gives nothing, goes."""
 
     op_class: ClassVar = For
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         last = op.body.entry.last_op
-        if last is not op.body.entry.first_op or not isinstance(last, Yield):
-            return "the body has operations"
-        # An empty body that yields each argument unchanged, whatever the number of iterations.
-        if any(a is not b for a, b in zip(op.iter_args, last.operands, strict=True)):
-            return "the carried values change"
-        rewriter.replace_op(op, op.inits)
+        if last is not op.body.entry.first_op or not isinstance(last, Yield) or op.results:
+            return "the body has operations, or the loop gives values"
+        rewriter.erase_op(op)
         return True
 
 
-class InvariantCarriedValues(RewritePattern):
-    """A carried value that the body yields unchanged is its initial value throughout; so is one that is yielded as that
-    initial value.  One that nothing reads, inside or after, needs not be carried."""
+class WhileConditionIsKnownInside(RewritePattern):
+    """In the second region of `scf.while` the condition that was passed on is true."""
 
-    op_class: ClassVar = For
+    # while {… condition(c) c} do {^(a): … a …}: a = true
+    op_class: ClassVar = While
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        inits, arguments, yielded = op.inits, op.iter_args, op.yielded
-        kept: list[int] = []
-        for i, (init, argument, value, result) in enumerate(
-            zip(inits, arguments, yielded, op.results, strict=True)
-        ):
-            if value is argument or value is init:
-                rewriter.replace_all_uses(argument, init)
-                rewriter.replace_all_uses(result, init)
-            elif argument.has_uses or result.has_uses:
-                kept.append(i)
-        if len(kept) == len(inits):
-            return "every carried value changes and is read"
-        made = For(
-            op.lower,
-            op.upper,
-            op.step,
-            [inits[i] for i in kept],
-            results=[inits[i].type for i in kept],
-            body=Region([Block([op.lower.type])]),
-            attributes=dict(op.attributes),
+        condition = op.before.entry.last_op
+        changed = False
+        for value, argument in zip(condition.args, op.after.entry.arguments, strict=True):
+            if value is condition.condition and argument.has_uses:
+                changed |= replace_by_constant(list(argument.uses), TRUE, rewriter)
+        return changed or "the condition is not passed on, or not used"
+
+
+class WhileComparisonIsKnownInside(RewritePattern):
+    """A comparison that is the condition of `scf.while` is true in its second region, and its opposite false."""
+
+    # while {… c = x < y; condition(c) x} do {^(a): … a < y …}: a < y = true
+    op_class: ClassVar = While
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        condition = op.before.entry.last_op
+        compare = defined_by(condition.condition, CmpI)
+        if compare is None:
+            return "the condition is no comparison of integers"
+        passed = dict(zip(op.after.entry.arguments, condition.args, strict=True))
+        known = (compare.lhs, compare.rhs)
+        changed = False
+        for argument, value in passed.items():
+            if value not in known:
+                continue
+            for inner in list(argument.users):
+                if not isinstance(inner, CmpI) or not inner.result.has_uses:
+                    continue
+                if (passed.get(inner.lhs, inner.lhs), passed.get(inner.rhs, inner.rhs)) != known:
+                    continue
+                name = inner.predicate_name
+                if name in (compare.predicate_name, INVERSE_PREDICATE[compare.predicate_name]):
+                    truth = TRUE if name == compare.predicate_name else FALSE
+                    made = rewriter.insert(Constant(truth)).result
+                    rewriter.replace_all_uses(inner.result, made)
+                    changed = True
+        return changed or "no such comparison is made inside"
+
+
+class WhileArgumentsInOrder(RewritePattern):
+    """The condition passes the arguments of the first region on in their order."""
+
+    # while (a = x, b = y) {… condition(c) b, a} do {^(d, e)} = while (a = x, b = y) {… condition(c) a, b} do {^(e, d)}
+    op_class: ClassVar = While
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        condition, block = op.before.entry.last_op, op.after.entry
+        arguments, passed = op.iter_args, list(condition.args)
+        if len(passed) != len(arguments) or set(passed) != set(arguments) or passed == arguments:
+            return "the values passed on are no other order of the arguments"
+        order = [passed.index(argument) for argument in arguments]
+        with rewriter.modify(condition):
+            condition.set_operands([condition.condition, *arguments])
+        made = While.create(
+            op.operands,
+            [op.results[i].type for i in order],
+            dict(op.attributes),
+            [type(region)() for region in op.regions],
+            location=op.location,
         )
-        target = made.body.entry
-        for i in kept:
-            argument = target.add_argument(arguments[i].type, arguments[i].location)
-            argument.name_hint = arguments[i].name_hint
-        target.arguments[0].name_hint = op.induction[0].name_hint
         rewriter.insert(made)
-        places: list[Value] = list(inits)
-        for new, i in zip(target.arguments[1:], kept, strict=True):
-            places[i] = new
-        last = op.body.entry.last_op
-        with rewriter.modify(last):
-            last.set_operands([yielded[i] for i in kept])
-        rewriter.inline_block_at_end(op.body.entry, target, [target.arguments[0], *places])
-        results: list[Value] = list(inits)
-        for new, i in zip(made.results, kept, strict=True):
-            new.name_hint = op.results[i].name_hint
-            results[i] = new
-        rewriter.replace_op(op, results)
+        for old, new in zip(op.regions, made.regions, strict=True):
+            rewriter.inline_region_before(old, new)
+        old_arguments = list(block.arguments)
+        for i in order:
+            new = block.add_argument(old_arguments[i].type, old_arguments[i].location)
+            new.name_hint = old_arguments[i].name_hint
+            rewriter.replace_all_uses(old_arguments[i], new)
+        for _ in old_arguments:
+            block.erase_argument(0)
+        rewriter.replace_op(op, [made.results[order.index(i)] for i in range(len(order))])
         return True
 
 
@@ -205,35 +169,41 @@ class ExecuteOneBlock(RewritePattern):
         return inline(op, op.body, rewriter, []) or "the block does not end in a yield"
 
 
-class SwitchOnConstant(RewritePattern):
-    """A known index leaves one region."""
+class ExecuteBlocks(RewritePattern):
+    """The blocks of a region that is executed once become blocks of the function around it."""
 
-    op_class: ClassVar = IndexSwitch
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        number = constant_of(op.arg)
-        if not isinstance(number, IntegerAttr):
-            return "the index is not constant"
-        cases = op.cases.values
-        region = op.case_regions[cases.index(number.value)] if number.value in cases else op.default_region
-        return inline(op, region, rewriter, [])
-
-
-class EmptyIf(RewritePattern):
-    """An `if` without results whose regions have no effect goes."""
-
-    op_class: ClassVar = If
+    # a; execute_region {b; ^c: yield x}; d  =  a; b; ^c: br ^d(x); ^d(r): d
+    op_class: ClassVar = ExecuteRegion
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        if op.results or not is_pure(op):
-            return "it gives a value or has an effect"
-        rewriter.erase_op(op)
+        if op.no_inline is not None or op.parent.parent_op.name != "func.func":
+            return "it is not to be inlined, or the region around it has one block only"
+        if any(
+            not isinstance(block.last_op, Yield | Branch) and not block.successors for block in op.body.blocks
+        ):
+            return "a block ends neither in a yield nor in a branch"
+        before: Block = op.parent
+        region = before.parent
+        assert region is not None
+        after = before.split_before(op)
+        results = [after.add_argument(r.type, op.location) for r in op.results]
+        for block in list(op.body.blocks):
+            last: Operation = block.last_op
+            if isinstance(last, Yield):
+                with rewriter.saved_point():
+                    rewriter.set_before(last)
+                    rewriter.insert(Branch(last.operands, dest=after))
+                    rewriter.erase_op(last)
+        entry = op.body.entry
+        rewriter.inline_region_before(op.body, region, region.blocks.index(after))
+        rewriter.replace_op(op, results)
+        rewriter.inline_block_at_end(entry, before)
         return True
 
 
 canonicalizers = (
-    IfWithConstantCondition, IfWithEmptyElse, IfOfValuesFromOutside, IfConditionIsKnownInside, EmptyIf,
-    LoopOfNoIteration, LoopOfOneIteration, LoopWithoutEffect, InvariantCarriedValues, ExecuteOneBlock,
-    SwitchOnConstant,
+    *carried.patterns, *conditionals.patterns, LoopOfNoIteration, LoopOfOneIteration, EmptyLoop,
+    WhileConditionIsKnownInside, WhileComparisonIsKnownInside, WhileArgumentsInOrder, ExecuteOneBlock, ExecuteBlocks,
+    *parallel_patterns.patterns,
 )  # fmt: skip
 """The patterns of the dialect."""

@@ -1,6 +1,6 @@
 """Loops and conditionals of `scf`.
 
-Loops (`is_loop`) tell passes their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+Loops (`LoopLike`) give their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
 `inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).  Which values pass from
 where to where through loops and conditionals, `flow()` says (`tessera_tools.ir.flow`).
 """
@@ -8,13 +8,14 @@ where to where through loops and conditionals, `flow()` says (`tessera_tools.ir.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Region, Value
 from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.interfaces import HasFlow, LoopLike
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64, INDEX, bit_width
@@ -90,32 +91,6 @@ class Condition(Op, name="scf.condition", traits=(TERMINATOR, PURE, HasParent("s
     assembly = "`(` $condition `)` attr-dict ($args^ `:` type($args))?"
 
 
-class LoopLike(Op):
-    """The base of loops; see the module's docstring."""
-
-    is_loop: ClassVar[bool] = True
-
-    @property
-    def loop_body(self) -> Region:
-        """The region that is repeated."""
-        return self.regions[0]
-
-    @property
-    def induction(self) -> list[BlockArgument]:
-        """The induction variables."""
-        return []
-
-    @property
-    def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
-        return []
-
-    @property
-    def yielded(self) -> list[Value]:
-        """The carried values at the end of an iteration."""
-        return []
-
-
 class ForSyntax(CustomDirective, name="For"):
     """`unsigned %i = %lo to %hi step %st iter_args(%x = %a) -> (f32) : i32 {…}`"""
 
@@ -167,7 +142,7 @@ def write_assignments(p: Any, word: str, names: Sequence[Value], values: Sequenc
     p.write(f"{word}({', '.join(f'{p.name(a)} = {p.name(v)}' for a, v in zip(names, values, strict=True))})")
 
 
-class For(LoopLike, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class For(LoopLike, HasFlow, Op, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
     """Counts from a lower bound to below an upper one by a positive step, and carries values along.
 
     The body's arguments are the induction variable and the carried values.
@@ -324,7 +299,7 @@ class WhileSyntax(CustomDirective, name="While"):
         p.region(op.after)
 
 
-class While(LoopLike, name="scf.while", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class While(LoopLike, HasFlow, Op, name="scf.while", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
     """Runs `before`, which ends in a condition, and while that holds `after`, whose values go to `before` again."""
 
     inits = variadic_operand()
@@ -396,7 +371,7 @@ class IfSyntax(CustomDirective, name="If"):
             p.region(op.otherwise, arguments=False, terminator=bool(op.results))
 
 
-class If(Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
+class If(HasFlow, Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
     """Runs one region if an i1 is true and the other, if there is one, if it is false."""
 
     condition = operand(exactly(I1))
@@ -448,13 +423,18 @@ custom_inline: "no_inline" -> present | -> absent
         p.region(op.body)
 
 
-class ExecuteRegion(Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFECTS,)):
+class ExecuteRegion(HasFlow, Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFECTS,)):
     """Runs a region of any blocks once; its yields give the results."""
 
     no_inline = attribute(UNIT_ATTR, optional=True)
     results_ = variadic_result()
     body = region()
     assembly = "custom<ExecuteRegion>($results, $no_inline) attr-dict"
+
+    def flow(self) -> Flow:
+        """A result is what one of the yields gives."""
+        ends = [block.last_op for block in self.body.blocks if isinstance(block.last_op, Yield)]
+        return [(r, [end.operands[i] for end in ends]) for i, r in enumerate(self.results)]
 
     def verify_op(self) -> None:
         if not self.body.blocks:
@@ -501,7 +481,7 @@ custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
 
 
 class IndexSwitch(
-    Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)
+    HasFlow, Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)
 ):
     """Runs the region of the case that an index equals, or the default one."""
 

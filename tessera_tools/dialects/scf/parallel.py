@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.scf.ops import RESULT_TYPES, LoopLike, end_with, output_types, write_outputs
+from tessera_tools.dialects.scf.ops import RESULT_TYPES, end_with, output_types, write_outputs
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Region
 from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import INDEX, IndexType
 from tessera_tools.opdef import (
@@ -123,7 +124,7 @@ custom_init: "init" "(" values ")" custom_outputs
         p.region(op.body, arguments=False)
 
 
-class Parallel(LoopLike, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class Parallel(LoopLike, Op, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
     """A nest of loops whose iterations may run in any order; results are combined by `scf.reduce`."""
 
     lower = variadic_operand(ANY_INDEX)

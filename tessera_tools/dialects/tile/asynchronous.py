@@ -1,4 +1,4 @@
-"""Copies from global to shared memory that go on while the threads compute."""
+"""Asynchronous copies from global to shared memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRIORITIES = ("low", "normal", "high")
 
 
 class CopyLike(Op, traits=(MemoryEffects(read("source"), write("dest", by=Completion.GROUP)),)):
-    """The base of copies of a matrix; what lies beyond the source arrives as zero."""
+    """The base of copies of a matrix. Elements beyond the source become zero."""
 
     source = operand(GLOBAL_BUFFER)
     dest = operand(SHARED_BUFFER)
@@ -42,7 +42,7 @@ class CopyLike(Op, traits=(MemoryEffects(read("source"), write("dest", by=Comple
             raise self.error(f"copies {source} to {dest}: ranks and element types must match")
         for axis, (have, room) in enumerate(zip(source.shape, dest.shape, strict=True)):
             if have != DYNAMIC and have > room:
-                raise self.error(f"copies {have} elements along axis {axis} into {room}")
+                raise self.error(f"copies {have} elements along axis {axis} into a destination with {room}")
         if self.priority is not None and self.priority.value not in PRIORITIES:
             words = ", ".join(f'"{word}"' for word in PRIORITIES)
             raise self.error(f'has priority "{self.priority.value}"; expected one of {words}')
@@ -51,11 +51,11 @@ class CopyLike(Op, traits=(MemoryEffects(read("source"), write("dest", by=Comple
 
 
 class CpAsync(CopyLike, name="tile.cp_async"):
-    """Start a copy; complete after the group that it is committed to has been waited for."""
+    """Starts a copy, which is complete when its group has been waited for."""
 
 
 class CpAsyncCg(CopyLike, name="tile.cp_async_cg"):
-    """As `tile.cp_async`, by cp.async.cg: 16 bytes at a time, around the L1 cache (`cache_level` is "L2")."""
+    """Like `tile.cp_async`, with cp.async.cg: 16 bytes at a time, bypassing the L1 cache (`cache_level` is "L2")."""
 
     cache_level = attribute(STRING_ATTR, optional=True)
 
@@ -66,7 +66,8 @@ class CpAsyncCg(CopyLike, name="tile.cp_async_cg"):
 
 
 class TmaLoad(CopyLike, name="tile.tma_load"):
-    """As `tile.cp_async`, by the Tensor Memory Accelerator, in boxes of `tile_size` elements (the whole unless given).
+    """Like `tile.cp_async`, with the Tensor Memory Accelerator, in boxes of `tile_size` elements (default: the whole
+    tile).
 
     PTX ISA, "cp.async.bulk.tensor": a box has at most 256 elements along an axis, and rows of a multiple of 16 bytes.
     """
@@ -89,7 +90,7 @@ class TmaLoad(CopyLike, name="tile.tma_load"):
 
 
 class CpCommitGroup(Op, name="tile.cp_commit_group", traits=(MemoryEffects(arrive(Completion.GROUP)),)):
-    """The copies started since the last commit are one group."""
+    """Commits the copies started since the last commit as one group."""
 
     assembly = "attr-dict"
 
@@ -109,11 +110,11 @@ class WaitLike(Op, traits=(MemoryEffects(wait(Completion.GROUP)),)):
 
 
 class CpWaitGroup(WaitLike, name="tile.cp_wait_group"):
-    """Wait until at most so many of this thread's latest groups are incomplete."""
+    """Waits until at most `pending` of this thread's latest groups are incomplete."""
 
 
 class WaitGroup(WaitLike, name="tile.wait_group"):
-    """As `tile.cp_wait_group`."""
+    """Like `tile.cp_wait_group`."""
 
 
 class AsyncWait(

@@ -28,9 +28,9 @@ from tessera_tools.opdef import (
 
 class FlashAttention(Op, name="tile.flash_attention", traits=(MAKES,)):
     """softmax(scale · Q Kᵀ) V, for tensors of [batch, heads, sequence, depth], [heads, sequence, depth] or
-    [sequence, depth]; V may have another depth than Q and K.  `scale` is 1/√depth unless given.
+    [sequence, depth]; V may have another depth than Q and K.  `scale` is 1/√depth by default.
 
-    `causal` hides the keys behind each query: those with a greater number, or, with `at`, a greater position.
+    `causal` hides the keys after each query: those with a greater number, or, with `at`, a greater position.
     With two more results, those are the maximum of each row's scores and the sum of exp(score - maximum), and the first
     is not divided by the sum.  On the host.
     """
@@ -95,8 +95,8 @@ def _check_sums(op: Any) -> None:
 
 
 class AttentionRescale(Op, name="tile.attention_rescale", traits=(MAKES,)):
-    """A part of attention, and the sums of its weights, for other maxima than its own: both times
-    exp(own - common).  On the host."""
+    """Rescales a part of attention and its sums of weights to other maxima: multiplies both by exp(own - common).  On
+    the host."""
 
     source = operand(ANY_BUFFER)
     sums = operand(ANY_BUFFER)
@@ -111,7 +111,7 @@ class AttentionRescale(Op, name="tile.attention_rescale", traits=(MAKES,)):
 
 
 class AttentionDivide(Op, name="tile.attention_divide", traits=(MAKES,)):
-    """Each row divided by its sum.  On the host."""
+    """Divides each row by its sum.  On the host."""
 
     source = operand(ANY_BUFFER)
     sums = operand(ANY_BUFFER)

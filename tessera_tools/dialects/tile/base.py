@@ -31,7 +31,7 @@ def space_of(type: Any) -> int:
 
 
 def _in_space(space: int, summary: str) -> TypeConstraint:
-    """Buffers of numbers; rows lie one behind the other, but in global memory, where strides are the caller's.  In
+    """Buffers of numbers; rows lie one after the other, but in global memory, where strides are the caller's.  In
     shared memory they may be a part of another buffer, with an offset."""
 
     def accepts(type: Any) -> bool:
@@ -49,7 +49,7 @@ def _in_space(space: int, summary: str) -> TypeConstraint:
 
 
 def _is_part(type: MemRefType) -> bool:
-    """Whether the elements of a type with a layout lie one behind the other."""
+    """Whether the elements of a type with a layout lie one after the other."""
     strides = [prod(type.shape[axis + 1 :]) for axis in range(type.rank)]
     return isinstance(type.layout, StridedLayoutAttr) and all(
         extent == 1 or stride == own

@@ -52,7 +52,7 @@ class Collective(Op):
     def verify_op(self) -> None:
         source, res = self.source.type, self.res.type
         if source.element is not res.element or source.rank != res.rank:
-            raise self.error(f"turns {source} into {res}: ranks and element types must match")
+            raise self.error(f"converts {source} to {res}: ranks and element types must match")
         kind = self.attributes.get("reduction_kind")
         if isinstance(kind, StringAttr) and kind.value not in REDUCTIONS:
             raise self.error(f'has reduction_kind "{kind.value}"; expected one of {", ".join(REDUCTIONS)}')
@@ -74,30 +74,34 @@ class Collective(Op):
             if dim not in changed:
                 if before != after:
                     raise self.error(
-                        f"turns {source} into {res}: dimension {dim} has {before} and {after} elements"
+                        f"converts {source} to {res}: dimension {dim} has {before} and {after} elements"
                     )
                 continue
             small, large = (before, after) if changed[dim] else (after, before)
             if large % small or (ranks is not None and large != small * ranks):
-                many = f"{ranks} ranks" if ranks is not None else "ranks"
-                raise self.error(f"turns {source} into {res}: dimension {dim} does not change by {many}")
+                many = (
+                    f"a factor of {ranks}, the number of ranks"
+                    if ranks is not None
+                    else "the number of ranks"
+                )
+                raise self.error(f"converts {source} to {res}: dimension {dim} does not change by {many}")
 
 
 class AllReduce(Collective, name="tile.allreduce", traits=(MAKES,)):
-    """The elements of all ranks combined, on every rank."""
+    """Combines the elements of all ranks; every rank receives the result."""
 
     reduction_kind = attribute(STRING_ATTR)
 
 
 class AllGather(Collective, name="tile.allgather", traits=(MAKES,)):
-    """The parts of all ranks one behind the other along dimension `dim`, on every rank."""
+    """Concatenates the parts of all ranks along dimension `dim`; every rank receives the result."""
 
     dim = attribute(I64_ATTR)
     factors = (("dim", True),)
 
 
 class ReduceScatter(Collective, name="tile.reduce_scatter", traits=(MAKES,)):
-    """The elements of all ranks combined; each rank has its part along dimension `dim`."""
+    """Combines the elements of all ranks; each rank receives its part along dimension `dim`."""
 
     dim = attribute(I64_ATTR)
     reduction_kind = attribute(STRING_ATTR)
@@ -105,7 +109,7 @@ class ReduceScatter(Collective, name="tile.reduce_scatter", traits=(MAKES,)):
 
 
 class AllToAll(Collective, name="tile.all_to_all", traits=(MAKES,)):
-    """What is cut along dimension `gather_dim` is then cut along `split_dim`."""
+    """Changes the sharded dimension from `gather_dim` to `split_dim`."""
 
     split_dim = attribute(I64_ATTR)
     gather_dim = attribute(I64_ATTR)
@@ -113,14 +117,14 @@ class AllToAll(Collective, name="tile.all_to_all", traits=(MAKES,)):
 
 
 class AllSlice(Collective, name="tile.all_slice", traits=(MAKES,)):
-    """Each rank keeps its part along dimension `dim` of what all of them have; nothing is exchanged."""
+    """Each rank keeps its part along dimension `dim` of a tensor that all of them hold; nothing is exchanged."""
 
     dim = attribute(I64_ATTR)
     factors = (("dim", False),)
 
 
 class Launch(Op, name="tile.launch", traits=(MAKES,)):
-    """A kernel runs on the rank's GPU; its last arguments are the results, new buffers of zeros.
+    """Runs a kernel on the rank's GPU. Its last arguments are the results, which are new buffers of zeros.
 
     An entry of `grid` is a number of blocks, or as many as there are tiles of a dimension that the kernel names:
     `"m / 128"`, rounded up.  `tile.dimensions` of the kernel's arguments names dimensions, for the grid and for

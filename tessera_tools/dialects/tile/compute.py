@@ -62,7 +62,7 @@ class Product(Op):
 
     Operands lie in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
     divide it: (M/m) · (N/n) threads hold fragments of m by n elements.  A result of M by N elements is the tile itself,
-    of which nobody has said yet how many threads hold it.
+    whose number of threads is not yet determined.
     """
 
     lhs = operand(ANY_BUFFER)
@@ -92,13 +92,16 @@ class Product(Op):
             raise self.error(f"multiplies {a} by {b} into {res}; expected matrices")
         if self.layout is not None and self.layout.value != "row_major":
             raise self.error(
-                f'has layout "{self.layout.value}"; expected "row_major" (transpose_a and transpose_b turn operands)'
+                f'has layout "{self.layout.value}"; expected "row_major" (use transpose_a and transpose_b to '
+                "transpose operands)"
             )
         if self.precision is not None and self.precision.value not in PRECISIONS:
             words = ", ".join(f'"{word}"' for word in PRECISIONS)
             raise self.error(f'has precision "{self.precision.value}"; expected one of {words}')
         if self.precision is not None and (self.precision.value == "mixed") is (a.element is res.element):
-            raise self.error(f'has precision "{self.precision.value}", but sums {a.element} in {res.element}')
+            raise self.error(
+                f'has precision "{self.precision.value}", but accumulates {a.element} in {res.element}'
+            )
         if self.acc is not None and self.accumulate is not None and not self.accumulate.value:
             raise self.error("has accumulate = false, and a third operand to add to")
         if any(space_of(t) != 0 and not t.is_static for t in (a, b, res)):
@@ -112,7 +115,7 @@ class Product(Op):
         if space_of(a) != REGISTERS and space_of(b) != REGISTERS:
             k, other = a.shape[0 if self.transposes_a else 1], b.shape[1 if self.transposes_b else 0]
             if DYNAMIC not in (k, other) and k != other:
-                raise self.error(f"multiplies {a} by {b}: {k} columns of the one, {other} rows of the other")
+                raise self.error(f"multiplies {a} by {b}: the first has {k} columns, the second {other} rows")
             m, n = a.shape[1 if self.transposes_a else 0], b.shape[0 if self.transposes_b else 1]
             if DYNAMIC in (m, n):
                 return
@@ -129,13 +132,13 @@ class Product(Op):
 
 
 class Mma(Product, name="tile.mma", traits=(MAKES,)):
-    """A matrix product by whatever the target has."""
+    """A matrix product with the best instruction of the target."""
 
 
 class Wgmma(Product, name="tile.wgmma", traits=(MAKES,)):
     """A matrix product by Hopper's warpgroup instruction, `intrinsic`: 128 threads make 64 rows at a time.
 
-    A tile of fewer rows is covered by one instruction, whose further rows nobody sees.
+    A tile of fewer rows uses one instruction, whose other rows are ignored.
     """
 
     intrinsic = attribute(STRING_ATTR)
@@ -181,11 +184,11 @@ class RowReduction(Op):
 
 
 class RowMax(RowReduction, name="tile.row_max", traits=(MAKES,)):
-    """The greatest element of each row."""
+    """The maximum of each row."""
 
 
 class RowMin(RowReduction, name="tile.row_min", traits=(MAKES,)):
-    """The least element of each row."""
+    """The minimum of each row."""
 
 
 class RowSum(RowReduction, name="tile.row_sum", traits=(MAKES,)):
@@ -223,11 +226,11 @@ class Elementwise(Op):
 
 
 class ElementMax(Elementwise, name="tile.element_max", traits=(MAKES,)):
-    """The greater of two elements."""
+    """The maximum of two elements."""
 
 
 class ElementMin(Elementwise, name="tile.element_min", traits=(MAKES,)):
-    """The lesser of two elements."""
+    """The minimum of two elements."""
 
 
 class ElementAdd(Elementwise, name="tile.add", traits=(MAKES,)):
@@ -277,7 +280,7 @@ class MulBroadcast(ByRow, name="tile.mul_broadcast", traits=(MAKES,)):
 
 
 class Broadcast(Op, name="tile.broadcast", traits=(MAKES,)):
-    """The number of each row in all columns of a fragment."""
+    """Broadcasts the number of each row to all columns of a fragment."""
 
     source = operand(FRAGMENT)
     res = result(FRAGMENT)
@@ -309,7 +312,7 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
         %r = tile.apply "math.rsqrt"(%x) : (memref<4xf32, 5>) -> memref<4xf32, 5>
         %m = tile.apply "arith.cmpf"(%x, %y) {predicate = 4 : i64} : (…, …) -> memref<4x8xi1, 5>
 
-    A number among the operands, on which all threads agree, is the same for every element.
+    A number among the operands must be the same in all threads; it is used for every element.
     """
 
     function = attribute(STRING_ATTR)
@@ -343,8 +346,8 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
 
 
 class Cast(Op, name="tile.cast", traits=(MAKES,)):
-    """The elements in another type: floats rounded to the nearest, on the way to integers towards zero; integers are
-    signed, and cut off."""
+    """Converts the elements to another type: floats are rounded to nearest, or toward zero if converted to integers;
+    integers are signed and are truncated."""
 
     source = operand(FRAGMENT)
     res = result(FRAGMENT)
@@ -394,8 +397,8 @@ class Accumulate(Op, name="tile.accumulate", traits=(CHANGES_DEST,)):
 
 
 class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES_DEST,)):
-    """Elements of which the row's number is less than the column's become a number, in place: row i of the tile has
-    number `row` + i, column j `column` + j."""
+    """Replaces the elements whose row number is less than their column number, in place: row i of the tile has number
+    `row` + i, column j `column` + j."""
 
     dest = operand(FRAGMENT)
     row = operand(derived("index", lambda type: _index(), "dest"))
@@ -408,7 +411,8 @@ class CausalMask(Op, name="tile.causal_mask", traits=(CHANGES_DEST,)):
 
 
 class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES_DEST,)):
-    """Elements in columns from `count` on become a number, in place: column j of the tile has number `column` + j."""
+    """Replaces the elements in columns from `count` on by a number, in place: column j of the tile has number `column`
+    + j."""
 
     dest = operand(FRAGMENT)
     column = operand(derived("index", lambda type: _index(), "dest"))

@@ -13,6 +13,7 @@ from tessera_tools.dialects.tile.base import (
     SHARED_BUFFER,
     STORES,
 )
+from tessera_tools.ir.interfaces import MemoryAccess
 from tessera_tools.ir.types import DYNAMIC, INDEX, MemRefType, VectorType, stored_bits
 from tessera_tools.opdef import (
     ALLOCATE,
@@ -54,7 +55,7 @@ def _vector(type: Any, width: Any) -> Any:
 class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
     """A buffer in shared memory, for the whole block.
 
-    `swizzle` is `none` or `xor`, of rows of `swizzle_size` bytes (32, 64 or 128; 128 unless given): 16-byte piece c of
+    `swizzle` is `none` or `xor`, on rows of `swizzle_size` bytes (32, 64 or 128; default 128): 16-byte piece c of
     row r lies where piece c xor (r mod 8) would.  `size` (bytes) and `alignment` must agree with the type.
     """
 
@@ -110,7 +111,7 @@ class AllocRegister(Op, name="tile.alloc_register", traits=(ALLOCATE,)):
 
 
 class Fill(Op, name="tile.fill", traits=(MemoryEffects(write("dest")),)):
-    """Every element of a fragment becomes a number."""
+    """Sets every element of a fragment to a number."""
 
     dest = operand(FRAGMENT)
     value = operand(derived("element type", _element, "dest"))
@@ -118,7 +119,7 @@ class Fill(Op, name="tile.fill", traits=(MemoryEffects(write("dest")),)):
 
 
 class MaskFill(Op, name="tile.mask_fill", traits=(MemoryEffects(write("dest")),)):
-    """Every element of this thread's fragment becomes a number; is under a thread-dependent condition."""
+    """Sets every element of this thread's fragment to a number, under a thread-dependent condition."""
 
     dest = operand(FRAGMENT)
     value = operand(NUMBER)
@@ -130,7 +131,7 @@ class MaskFill(Op, name="tile.mask_fill", traits=(MemoryEffects(write("dest")),)
 
 
 class Copy(Op, name="tile.copy", traits=(MemoryEffects(read("source"), write("dest")),)):
-    """The elements of one buffer into another.  `%dest = %source : memref<8xf32, 5>` is the same."""
+    """Copies the elements of one buffer to another.  `%dest = %source : memref<8xf32, 5>` is the same."""
 
     source = operand(same_as("dest"))
     dest = operand(ANY_BUFFER)
@@ -164,7 +165,7 @@ class ComputeTensorSlice(Op, name="tile.compute_tensor_slice", traits=(PURE,)):
             raise self.error(f"gives {res}, whose columns are not those of {source}")
 
 
-class _Indexed(Op):
+class _Indexed(MemoryAccess, Op):
     """The base of accesses to single elements (or vectors of neighbors) by indices.  Indices outside the buffer are
     undefined: nothing is checked."""
 
@@ -175,7 +176,7 @@ class _Indexed(Op):
 
 
 class LoadShared(_Indexed, name="tile.load_shared", traits=(LOADS,)):
-    """One element of a buffer in shared memory, chosen by each thread; undefined where an index is outside."""
+    """Each thread loads one element of a buffer in shared memory; an index outside the buffer is undefined behavior."""
 
     buffer = operand(SHARED_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -187,8 +188,8 @@ class LoadShared(_Indexed, name="tile.load_shared", traits=(LOADS,)):
 
 
 class StoreShared(_Indexed, name="tile.store_shared", traits=(STORES,)):
-    """One element to a buffer in shared memory, chosen by each thread; undefined where an index is outside.  Of
-    threads that choose one place, one wins."""
+    """Each thread stores one element to a buffer in shared memory; an index outside the buffer is undefined behavior.
+    If several threads store to the same element, one of the values is stored."""
 
     value = operand(derived("element type", _element, "buffer"))
     buffer = operand(SHARED_BUFFER)
@@ -200,7 +201,7 @@ class StoreShared(_Indexed, name="tile.store_shared", traits=(STORES,)):
 
 
 class LoadGlobal(_Indexed, name="tile.load_global", traits=(LOADS,)):
-    """One element of global memory, chosen by each thread; undefined where an index is outside the tensor: nothing is
+    """Each thread loads one element of global memory; an index outside the tensor is undefined behavior: nothing is
     checked."""
 
     buffer = operand(GLOBAL_BUFFER)
@@ -216,7 +217,7 @@ class LoadGlobal(_Indexed, name="tile.load_global", traits=(LOADS,)):
 
 
 class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(STORES,)):
-    """One element to global memory, chosen by each thread; undefined where an index is outside the tensor: nothing is
+    """Each thread stores one element to global memory; an index outside the tensor is undefined behavior: nothing is
     checked."""
 
     value = operand(derived("element type", _element, "buffer"))
@@ -232,7 +233,7 @@ class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(STO
 
 
 class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("value"), write("dest")),)):
-    """All threads' fragments of a tile, to a matrix in global memory; rows and columns beyond it are not written.
+    """Stores the fragments of all threads to a matrix in global memory; rows and columns beyond it are not written.
     Fragments of rank 1, which have one number a row, go to a vector."""
 
     value = operand(FRAGMENT)
@@ -251,7 +252,7 @@ class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("valu
 class LoadGlobalTile(
     Op, name="tile.load_global_tile", traits=(MemoryEffects(read("source"), write("dest")),)
 ):
-    """A matrix in global memory into all threads' fragments of a tile; zeros beyond it.
+    """Loads a matrix in global memory into the fragments of all threads; elements beyond it become zero.
 
     A vector becomes one number a row in fragments of rank 1, and every row of the tile in fragments of rank 2.
     """
@@ -275,25 +276,35 @@ class _Vector(_Indexed):
     """The base of accesses to neighbors along the last dimension, whose address is a multiple of their size: what
     other addresses do is undefined."""
 
+    vector_width: Any
+
+    @property
+    def width(self) -> int:
+        """The neighbors."""
+        return self.vector_width.value
+
     def verify_op(self) -> None:
-        self.check(self, self.buffer.type)  # type: ignore[attr-defined]
-        if not self.buffer.type.rank:  # type: ignore[attr-defined]
-            raise self.error("moves neighbors of a buffer of one element")
+        self.check(self, self.buffer.type)
+        if not self.buffer.type.rank:
+            raise self.error("accesses vectors of a buffer with one element")
         if "cache_policy" in self.attributes:
             check_cache_policy(self)
-        width = self.vector_width.value  # type: ignore[attr-defined]
-        bits = width * stored_bits(self.buffer.type.element)  # type: ignore[attr-defined]
+        width = self.width
+        bits = width * stored_bits(self.buffer.type.element)
         if width < 2 or width & (width - 1) or bits > 128:
             raise self.error(
-                f"moves {bits} bits at a time; expected 2 or more elements, a power of two, up to 128 bits"
+                f"accesses {bits} bits at a time; expected a power of two of elements, at least 2, and at most 128 bits"
             )
-        row = self.buffer.type.shape[-1]  # type: ignore[attr-defined]
+        row = self.buffer.type.shape[-1]
         if row != DYNAMIC and row % width:
-            raise self.error(f"moves {width} neighbors, which do not divide rows of {row} elements")
+            raise self.error(
+                f"accesses {width} elements at a time, which does not divide the row length of {row} elements"
+            )
 
 
 class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(LOADS,)):
-    """`vector_width` neighbors of a buffer in shared memory; the first is at a multiple of them."""
+    """Loads `vector_width` contiguous elements of a buffer in shared memory; the index of the first must be a multiple
+    of that."""
 
     buffer = operand(SHARED_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -303,7 +314,8 @@ class LoadSharedVector(_Vector, name="tile.load_shared_vector", traits=(LOADS,))
 
 
 class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(STORES,)):
-    """`vector_width` neighbors to a buffer in shared memory; the first is at a multiple of them."""
+    """Stores `vector_width` contiguous elements to a buffer in shared memory; the index of the first must be a multiple
+    of that."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
     buffer = operand(SHARED_BUFFER)
@@ -313,7 +325,7 @@ class StoreSharedVector(_Vector, name="tile.store_shared_vector", traits=(STORES
 
 
 class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(LOADS,)):
-    """`vector_width` neighbors of global memory; the address is a multiple of their size."""
+    """Loads `vector_width` contiguous elements of global memory; the address must be a multiple of their size."""
 
     buffer = operand(GLOBAL_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -325,7 +337,7 @@ class LoadGlobalVector(_Vector, name="tile.load_global_vector", traits=(LOADS,))
 
 
 class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(STORES,)):
-    """`vector_width` neighbors to global memory; the address is a multiple of their size."""
+    """Stores `vector_width` contiguous elements to global memory; the address must be a multiple of their size."""
 
     value = operand(derived("vector", _vector, "buffer", "vector_width"))
     buffer = operand(GLOBAL_BUFFER)
@@ -337,7 +349,7 @@ class StoreGlobalVector(_Vector, name="tile.store_global_vector", traits=(STORES
 
 
 class Prefetch(_Indexed, name="tile.prefetch", traits=(IN_ORDER,)):
-    """Bring what lies at a place of global memory nearer: into the L2 cache."""
+    """Prefetches an element of global memory into the L2 cache."""
 
     buffer = operand(GLOBAL_BUFFER)
     indices = variadic_operand(exactly(INDEX))
@@ -359,12 +371,13 @@ class _Slot(Op):
             or slot.num_elements % fragment.num_elements
         ):
             raise op.error(
-                f"keeps {fragment} in {slot}; expected a row of {fragment.element}, some threads' fragments long"
+                f"has the slot {slot} for {fragment}; expected a rank-1 buffer of {fragment.element} whose length is a "
+                "multiple of the fragment's"
             )
 
 
 class Spill(_Slot, name="tile.spill", traits=(MemoryEffects(read("value"), write("slot", reach=Reach.OWN)),)):
-    """A fragment to a slot in shared memory, where each thread has places of its own."""
+    """Spills a fragment to a slot in shared memory, in which each thread has its own part."""
 
     value = operand(FRAGMENT)
     slot = operand(SHARED_BUFFER)
@@ -375,7 +388,7 @@ class Spill(_Slot, name="tile.spill", traits=(MemoryEffects(read("value"), write
 
 
 class Reload(_Slot, name="tile.reload", traits=(MemoryEffects(allocate(), read("slot", reach=Reach.OWN)),)):
-    """The fragment that this thread has spilled to a slot last."""
+    """Reloads the fragment that this thread last spilled to a slot."""
 
     slot = operand(SHARED_BUFFER)
     res = result(FRAGMENT)
@@ -386,7 +399,8 @@ class Reload(_Slot, name="tile.reload", traits=(MemoryEffects(allocate(), read("
 
 
 class ProfileMarker(Op, name="tile.profile_marker", traits=(IN_ORDER,)):
-    """A point of interest: `function_entry`, `function_exit`, `compute_start`, `compute_end`, and of what."""
+    """Marks a point for profiling: `function_entry`, `function_exit`, `compute_start` or `compute_end`, and its
+    subject."""
 
     kind = attribute(STRING_ATTR)
     subject = attribute(STRING_ATTR)

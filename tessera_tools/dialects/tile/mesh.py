@@ -32,12 +32,12 @@ class MeshAttr(Attribute, name="tile.mesh"):
 
     def verify(self) -> None:
         if not self.names or len(self.names) != len(self.extents):
-            raise ValueError("a mesh has one or more axes, each with its extent")
+            raise ValueError("expected a mesh with one or more axes, each with an extent")
         for name, extent in zip(self.names, self.extents, strict=True):
             if extent < 1:
                 raise ValueError(f"the axis '{name}' of a mesh has an extent of {extent}; expected 1 or more")
             if self.names.count(name) > 1:
-                raise ValueError(f"a mesh has two axes '{name}'")
+                raise ValueError(f"a mesh has two axes named '{name}'")
 
     @classmethod
     def parse(cls, s: Any) -> MeshAttr:

@@ -1,4 +1,4 @@
-"""Who runs: threads, warps, blocks."""
+"""Queries of threads, warps and blocks."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class _Coordinate(Op):
 
 
 class ThreadId(_Number, name="tile.thread_id", traits=(PURE,)):
-    """The number of this thread in its block."""
+    """The index of this thread in its block."""
 
 
 class WarpId(_Number, name="tile.warp_id", traits=(PURE,)):
-    """The number of this thread's warp in its block."""
+    """The index of this thread's warp in its block."""
 
 
 class LaneId(_Number, name="tile.lane_id", traits=(PURE,)):
-    """The number of this thread in its warp, 0 to 31."""
+    """The index of this thread in its warp, 0 to 31."""
 
 
 class BlockId(_Coordinate, name="tile.block_id", traits=(PURE,)):
-    """The number of this block along an axis of the grid (0 unless given)."""
+    """The index of this block along an axis of the grid (default: 0)."""
 
 
 class NumThreads(_Number, name="tile.num_threads", traits=(PURE,)):
-    """How many threads a block has."""
+    """The number of threads in a block."""
 
 
 class NumBlocks(_Coordinate, name="tile.num_blocks", traits=(PURE,)):
-    """How many blocks the grid has along an axis (0 unless given)."""
+    """The number of blocks of the grid along an axis (default: 0)."""

@@ -187,6 +187,14 @@ class Contract(Op, name="vector.contract", traits=(PURE,)):
                 raise self.error(f"expected indexing map {i} to have {count} number of inputs")
             if len(entry.map.results) != rank:
                 raise self.error(f"expected indexing map {i} to have {rank} number of outputs")
+        used = {
+            result.value
+            for entry in self.indexing_maps.elements[:2]
+            for result in entry.map.results
+            if result.kind == "dim"
+        }
+        if used != set(range(count)):
+            raise self.error("expected all dimensions to be either a LHS or a RHS dimension")
         element = self.lhs.type.element
         if isinstance(element, IntegerType) and element.signedness != "signless":
             raise self.error("only supports signless integer types")

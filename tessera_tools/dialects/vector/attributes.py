@@ -37,7 +37,7 @@ class IteratorTypeAttr(EnumAttr, name="vector.iterator_type"):
 
 
 class PunctuationAttr(EnumAttr, name="vector.punctuation"):
-    """`#vector.punctuation<newline>`: what is printed behind a value."""
+    """`#vector.punctuation<newline>`: what is printed after a value."""
 
     cases = ("no_punctuation", "newline", "comma", "open", "close", "str")
 

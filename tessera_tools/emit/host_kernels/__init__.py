@@ -18,7 +18,7 @@ from tessera_tools.emit.host_kernels.kernel import HostKernel
 from tessera_tools.emit.host_kernels.products import product
 from tessera_tools.ir.builtin_attributes import ArrayAttr, SymbolRefAttr, i64
 from tessera_tools.ir.core import Builder, Operation
-from tessera_tools.passes.tile.host_values import as_values, replace_behind
+from tessera_tools.passes.tile.host_values import as_values, replace_after
 
 __all__ = ["launch_ops"]
 
@@ -69,7 +69,7 @@ def _launch_fill(module: Operation, op: tile.Fill, made: dict[str, str]) -> None
         launch = _call(op, kernel, [op.dest.type])
         Builder.before(op).insert(launch)
         launch.results[0].name_hint = op.dest.name_hint
-        replace_behind(op, op.dest, launch.results[0])
+        replace_after(op, op.dest, launch.results[0])
     op.erase()
 
 

@@ -71,7 +71,7 @@ def attention(op: Any) -> HostKernel:
   %rows = tile.broadcast %pq : memref<4xi32, 5> -> memref<4x8xi32, 5>
   %columns = tile.alloc_register : memref<4x8xi32, 5>"""
     elif op.causal is not None:
-        # Keys behind the last query of the block are hidden from all of it.
+        # Keys after the last query of the block are hidden from all of it.
         lines += """
   %last = arith.addi %row, %c64 : index
   %end = arith.minsi %last, %keys : index"""

@@ -220,7 +220,7 @@ class FunctionEmitter:
         return ", ".join(parts)
 
     def result_attributes(self, attributes: ArrayAttr | None) -> str:
-        """The attributes of a call's result, with a space behind."""
+        """The attributes of a call's result, followed by a space."""
         entry = attributes.elements[0] if attributes is not None and attributes.elements else None
         text = attributes_text(entry, self.shared.types) if isinstance(entry, DictionaryAttr) else ""
         return f"{text} " if text else ""
@@ -247,7 +247,7 @@ def leading_type(text: str) -> str:
 
 
 def block_order(region: Region) -> list[Block]:
-    """The blocks, each before those it dominates: reverse post-order from the entry, unreachable ones behind."""
+    """The blocks, each before those it dominates: reverse post-order from the entry, unreachable ones after."""
     order: list[Block] = []
     seen: set[Block] = set()
     for root in region.blocks:

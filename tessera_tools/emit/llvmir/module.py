@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal
 from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
-from tessera_tools.dialects.llvm.attributes import FLAG_BEHAVIORS, ModuleFlagAttr
+from tessera_tools.dialects.llvm.attributes import (
+    FLAG_BEHAVIORS,
+    ModuleFlagAttr,
+    PoisonAttr,
+    UndefAttr,
+    ZeroAttr,
+)
+from tessera_tools.dialects.llvm.constants import mismatch
 from tessera_tools.dialects.llvm.module_ops import (
     UNNAMED,
     VISIBILITIES,
@@ -16,6 +23,7 @@ from tessera_tools.dialects.llvm.module_ops import (
     LLVMFunc,
     ModuleFlags,
 )
+from tessera_tools.dialects.llvm.types import StructType
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text
 from tessera_tools.emit.llvmir.debug import DebugInfo
@@ -23,7 +31,14 @@ from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_trans
 from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.parameters import attributes_text, function_attributes
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr
+from tessera_tools.ir.builtin_attributes import (
+    DenseElementsAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+)
 from tessera_tools.ir.core import Operation
 
 DebugLevel = Literal["none", "directives", "lines", "full"]
@@ -169,6 +184,13 @@ class ModuleEmitter:
     def _initial_value(self, op: Global) -> str | None:
         """The initial value; None for a declaration."""
         if op.value is not None:
+            if isinstance(op.value, IntegerAttr | FloatAttr | DenseElementsAttr) or isinstance(
+                op.global_type.value, StructType
+            ):
+                # MLIR lets a global have a value of another type; LLVM does not.
+                problem = mismatch(op.value, op.global_type.value)
+                if problem is not None and not isinstance(op.value, UndefAttr | PoisonAttr | ZeroAttr):
+                    raise op.error(problem)
             return constant_text(self.shared.types, op.value, op.global_type.value)
         if op.initializer.blocks:
             return ConstantRegion(self.shared).value(op)

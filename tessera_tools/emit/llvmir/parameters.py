@@ -89,7 +89,7 @@ _NVVM_COUNTS = {
 
 
 def function_attributes(op: Any) -> str:
-    """The attributes behind a function's header, each with a space before it."""
+    """The attributes after a function's header, each with a space before it."""
     parts: list[str] = []
     strings: list[str] = []
     for key, value in op.attributes.items():

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.greedy import apply_greedily
 from tessera_tools.ir.rewriter import RewritePattern
+from tessera_tools.opdef.dialect import constant_for
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.liveness import erase_dead, erase_unreachable_blocks
 
@@ -47,7 +48,12 @@ class Canonicalize(Pass):
         changed = False
         while True:
             result = apply_greedily(
-                op, patterns, top_down=self.top_down, max_iterations=max(1, sweeps), max_rewrites=rewrites
+                op,
+                patterns,
+                make_constant=constant_for,
+                top_down=self.top_down,
+                max_iterations=max(1, sweeps),
+                max_rewrites=rewrites,
             )
             changed |= result.changed
             context.count("num-rewrites", result.rewrites.total())
@@ -74,24 +80,23 @@ _known: tuple[frozenset[str], list[RewritePattern]] = (frozenset(), [])
 
 
 def canonicalization_patterns() -> Sequence[RewritePattern]:
-    """The patterns of all dialects that are in use, and the hooks through which folding makes their constants.
+    """The patterns of all dialects that are in use.
 
     A dialect that nobody imported has no op in any module.
     """
     global _known
-    from tessera_tools.ir.folding import register_materializer
+    from tessera_tools.dialects.arith.rules import Rules
     from tessera_tools.opdef.dialect import find_dialect
     from tessera_tools.opdef.registry import DIALECT_MODULES
 
     names = frozenset(name for name, module in DIALECT_MODULES.items() if module in sys.modules)
     if names == _known[0]:
         return _known[1]
-    patterns: list[RewritePattern] = []
+    patterns: list[RewritePattern] = [Rules()]
     for name in DIALECT_MODULES:
         dialect = find_dialect(name) if name in names else None
         if dialect is None:
             continue
-        register_materializer(name, _materializer(name))
         for pattern in _canonicalizers(DIALECT_MODULES[name], dialect):
             patterns.append(pattern() if isinstance(pattern, type) else pattern)
     _known = (names, patterns)
@@ -105,19 +110,3 @@ def _canonicalizers(module: str, dialect: Any) -> Sequence[Any]:
     if found is None:
         found = getattr(sys.modules[module], "canonicalizers", ())
     return found
-
-
-def _materializer(name: str) -> Any:
-    """Constants through the dialect's own hook, and arith's where it has none."""
-
-    def make(attribute: Any, type: Any, builder: Any) -> Operation | None:
-        from tessera_tools.opdef.dialect import materialize_constant
-
-        # The builder must not put the constant in twice: hooks differ in whether they insert.
-        value = materialize_constant(builder, attribute, type, name)
-        op = value.defining_op if value is not None else None
-        if op is not None and op.parent is None:
-            builder.insert(op)
-        return op
-
-    return make

@@ -49,7 +49,7 @@ class CSE(Pass):
 
 
 class _Known:
-    """Known ops, those of the scopes under way: one dictionary, and what each scope put over older entries."""
+    """Known ops, those of the open scopes: one dictionary, and what each scope put over older entries."""
 
     __slots__ = ("_entries", "_scopes")
 

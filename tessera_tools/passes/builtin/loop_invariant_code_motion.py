@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.ir.core import Operation, Region, Value
 from tessera_tools.ir.effects import ends
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
@@ -34,24 +35,15 @@ class LoopInvariantCodeMotion(Pass):
     statistics: ClassVar[Mapping[str, str]] = {"num-hoisted": "Number of operations moved out of a loop"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
-        loops = [inner for inner in op.walk(post_order=True) if _is_loop(inner)]
+        loops = [inner for inner in op.walk(post_order=True) if isinstance(inner, LoopLike)]
         moved = sum(_hoist(loop) for loop in loops if loop.parent is not None)
         context.count("num-hoisted", moved)
         return moved > 0
 
 
-def _regions(loop: Any) -> list[Region]:
-    """The regions that run again and again."""
-    body: Any = getattr(loop, "loop_body", None)
-    body = body() if callable(body) else body
-    if isinstance(body, Region):
-        return [body]
-    return list(body) if body is not None else list(loop.regions)
-
-
 def _hoist(loop: Operation) -> int:
     moved = 0
-    for region in _regions(loop):
+    for region in [loop.loop_body] if isinstance(loop, LoopLike) else []:
         # A worklist: moving one op may make its users invariant.
         work = [op for block in region.blocks for op in block.operations]
         work.reverse()
@@ -92,7 +84,7 @@ def _is_harmless(op: Operation) -> bool:
     for count, current in enumerate(work):
         if count > _LARGEST:
             return False
-        if not current.is_speculatable() or _is_loop(current):
+        if not current.is_speculatable() or isinstance(current, LoopLike):
             return False
         for region in current.regions:
             for block in region.blocks:
@@ -102,10 +94,6 @@ def _is_harmless(op: Operation) -> bool:
                     elif inner.successors or ends(inner, op):
                         return False
     return True
-
-
-def _is_loop(op: Operation) -> bool:
-    return getattr(op, "is_loop", False)
 
 
 def _is_outside(value: Value, region: Region) -> bool:

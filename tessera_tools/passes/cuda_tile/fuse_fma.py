@@ -17,6 +17,7 @@ from tessera_tools.dialects.cuda_tile.float_ops import AddF, Fma, MulF, NegF, Su
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.greedy import apply_greedily
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+from tessera_tools.opdef.dialect import constant_for
 from tessera_tools.passes.base import Pass, PassContext
 
 __all__ = ["FuseFMA"]
@@ -84,6 +85,6 @@ class FuseFMA(Pass):
     statistics: ClassVar[Mapping[str, str]] = {"num-fused": "Number of operations fused"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
-        result = apply_greedily(op, [ProductFirst(), FuseAdd(), FuseSub()])
+        result = apply_greedily(op, [ProductFirst(), FuseAdd(), FuseSub()], make_constant=constant_for)
         context.count("num-fused", result.rewrites[FuseAdd.name] + result.rewrites[FuseSub.name])
         return result.changed

@@ -126,8 +126,8 @@ def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
     if rows and view.tile[rows[-1]] * size < SECTOR_BYTES:
         yield Finding(
             "short-rows",
-            f"a tile takes {int(view.tile[rows[-1]] * size)} bytes of each row, memory is read {SECTOR_BYTES} at a "
-            "time",
+            f"a tile takes {int(view.tile[rows[-1]] * size)} bytes of each row, but memory is read {SECTOR_BYTES} "
+            "bytes at a time",
             "use a tile that is longer along the dimension of stride 1",
         )
     ragged = any(
@@ -159,7 +159,7 @@ def pointer_access(op: Any, scope: Scope) -> Iterator[Finding]:
                 "pointer-tile",
                 f"{pointers.type.num_elements} elements are moved through a pointer each, from a base that is not "
                 "known to be aligned",
-                f"use a partition view where the elements are a tile of a tensor, or assume div_by<{COPY_BYTES}>",
+                f"use a partition view if the elements are a tile of a tensor, or assume div_by<{COPY_BYTES}>",
             )
 
 
@@ -171,7 +171,7 @@ def order(op: Any, scope: Scope) -> Iterator[Finding]:
         yield Finding(
             "unordered-access",
             "the kernel also writes through this pointer, and no token orders the accesses",
-            "pass the token of the one to the other",
+            "pass the token of one access to the other",
         )
 
 

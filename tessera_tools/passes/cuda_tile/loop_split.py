@@ -114,9 +114,9 @@ def _find(loop: Any, branch: Any, threshold: int) -> _Split | str:
     if compare.signedness.value != _signedness(loop).value:
         return "the comparison and the loop differ in signedness"
     predicate = compare.comparison_predicate.value
-    if compare.lhs is loop.induction:
+    if compare.lhs is loop.induction[0]:
         point = compare.rhs
-    elif compare.rhs is loop.induction:
+    elif compare.rhs is loop.induction[0]:
         predicate, point = _MIRRORED.get(predicate, ""), compare.lhs
     else:
         return "the comparison is not with the loop's counter"

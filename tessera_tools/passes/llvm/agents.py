@@ -7,7 +7,7 @@
     consumer_wait       mbarrier.try_wait.parity full[stage], parity
     consumer_release    one thread of each warp: mbarrier.arrive empty[stage]
 
-A pipeline's barriers lie behind each other: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
+A pipeline's barriers lie after each other: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ _BYTES = 8
 def _pipeline(op: Any, iterator: Value) -> nv_tileas.CreatePipeline:
     found = nv_tileas.pipeline_of(iterator)
     if found is None:
-        raise op.error(
-            "has an iterator without a unique pipeline: it must derive from a single create_iterator on every path"
-        )
+        raise op.error(nv_tileas.NO_PIPELINE)
     return found
 
 
@@ -66,7 +64,7 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     e = low.e
     if not low.target.has(Feature.MBARRIER_TRY_WAIT):
         raise op.error(
-            f"waits by mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
+            f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
     stages = op.stages.value
 
@@ -91,7 +89,7 @@ def create_iterator(low: Lowering, op: nv_tileas.CreateIterator) -> None:
 
 @lowers("nv_tileas.async.pipeline.inc_iter")
 def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
-    """stage + 1; behind the last stage 0, with the other parity."""
+    """stage + 1; after the last stage 0, with the other parity."""
     e = low.e
     stages = _pipeline(op, op.iter).stages.value
     stage, parity = low.stage(op.iter)
@@ -190,7 +188,7 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
 
 @lowers("nv_tileas.async.pipeline.agent_switch")
 def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
-    """A chain of branches, agents by their first warp; warps of no agent go on behind."""
+    """A chain of branches, agents by their first warp; warps of no agent go on after."""
     e = low.e
     e.barrier()
     warp = e.uniform_warp
@@ -226,8 +224,8 @@ def _agent(low: Lowering, unit: ExecutionUnit, block: Block, after: Block, end: 
         if unit.registers is not None:
             if unit.first_warp % WARPS_OF_WARPGROUP or end % WARPS_OF_WARPGROUP:
                 raise Refusal(
-                    f"an agent of warps {unit.first_warp} to {end - 1} asks for registers; setmaxnreg is for whole "
-                    f"groups of {WARPS_OF_WARPGROUP} warps"
+                    f"an agent of warps {unit.first_warp} to {end - 1} requests registers; setmaxnreg applies to "
+                    f"whole groups of {WARPS_OF_WARPGROUP} warps"
                 )
             launched = 65536 // (32 * low.unit_of_kernel.warps) // 8 * 8
             action = "increase" if unit.registers > launched else "decrease"

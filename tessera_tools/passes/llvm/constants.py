@@ -78,7 +78,7 @@ def _elements(low: Lowering, op: Operation, value: DenseElementsAttr, type: Rank
     loaded: dict[int, Value] = {}
     for place in places.constants:
         if place not in loaded:
-            crossing, apart = place & places.base_bits, place & ~places.base_bits
+            crossing, apart = places.split(place)
             pointer = e.gep(base, e.mul(e.xor(thread, crossing), scale))
             pointer = e.gep(pointer, apart * scale)
             # The array never changes, so that reading it is as good as arithmetic: shared, and hoisted out of loops.

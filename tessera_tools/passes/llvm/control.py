@@ -31,7 +31,7 @@ def branch_if(
 
 @lowers("scf.for")
 def for_loop(low: Lowering, op: scf.For) -> None:
-    """One loop, or as its hint says (`unrolling.py`): several iterations behind one test, and the rest.
+    """One loop, or as its hint says (`unrolling.py`): several iterations per test, and the rest.
 
     n = trips known    body … body
     known              loop of n bodies; the rest, body … body
@@ -69,7 +69,7 @@ def _body(low: Lowering, op: scf.For, induction: Value, carried: Sequence[Value]
 
 
 def _ends(low: Lowering, op: scf.For, copies: int) -> tuple[Value, Value]:
-    """The numbers behind the last whole group of so many iterations, and behind the last iteration.
+    """The numbers after the last whole group of so many iterations, and after the last iteration.
 
     Numbers wrap here; those of different iterations are different all the same.
     """
@@ -81,11 +81,11 @@ def _ends(low: Lowering, op: scf.For, copies: int) -> tuple[Value, Value]:
     rest = instructions.place(e, llvm.URem, [trips, e.constant(copies, type)], type)
     runs = e.icmp("ult" if op.unsigned_cmp else "slt", lower, upper, type)
 
-    def behind(count: Value) -> Value:
+    def after_iterations(count: Value) -> Value:
         reached = e.select(runs, e.mul(count, step, type), 0, type)
         return e.constant(e.add(lower, reached, type), type)
 
-    return behind(e.sub(trips, rest, type)), behind(trips)
+    return after_iterations(e.sub(trips, rest, type)), after_iterations(trips)
 
 
 def _loop(
@@ -100,7 +100,7 @@ def _loop(
 ) -> tuple[Value, list[Value]]:
     """br header(lower, inits); header: iv < upper ? body : exit; body: …; br header(iv + step, yielded).
 
-    `copies` iterations a round, until the number is `end`.  The number and the values behind the loop.  Without `end`,
+    `copies` iterations a round, until the number is `end`.  The number and the values after the loop.  Without `end`,
     where iv + step may wrap, the header is told whether there is a next number: step < upper - iv, unsigned.
     """
     e = low.e

@@ -135,8 +135,8 @@ def kernel_attributes(function: Any, spec: nv_tileaa.KernelSpecAttr, target: Tar
         )
         if not registers:
             raise function.error(
-                f"asks for an occupancy of {occupancy.value} CTAs of {threads} threads on a multiprocessor, which "
-                f"{target.name} cannot give"
+                f"requests an occupancy of {occupancy.value} CTAs of {threads} threads on a multiprocessor, which "
+                f"{target.name} cannot provide"
             )
         attributes["nvvm.maxnreg"] = i32(registers)
     return attributes

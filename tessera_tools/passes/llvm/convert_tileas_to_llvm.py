@@ -41,6 +41,7 @@ from tessera_tools.passes.llvm import (
     wgmma,
 )
 from tessera_tools.passes.llvm.emitter import SHARED_POINTER, Emitter
+from tessera_tools.passes.llvm.explain import explain_conversions
 from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
@@ -99,6 +100,8 @@ class ConvertTileASToLLVM(Pass):
         shared = 0
         symbols = Symbols(op)
         for function in functions:
+            if context.explains:
+                explain_conversions(function, target, context)
             shared = max(shared, _lower(function, target, symbols))
             context.count("kernels")
         for inner in op.walk():

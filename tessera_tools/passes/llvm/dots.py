@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.llvm.types import struct
@@ -40,7 +41,7 @@ from tessera_tools.passes.llvm.float_formats import widened
 from tessera_tools.passes.llvm.half_pairs import HALF_PAIR, half_pairs
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.tiles import Tile
-from tessera_tools.planning.dot_layouts import fragments, grid_of, register_bits
+from tessera_tools.planning.dot_layouts import fragments, grid_of
 from tessera_tools.planning.mma_atoms import has_lowering
 
 Place = tuple[int, ...]
@@ -58,7 +59,7 @@ def slice_(low: Lowering, op: nv_tileas.Slice) -> None:
     for place in _places(nv_tileas.layout_of(op.res.type)):
         at = source.get(tuple(c ^ o for c, o in zip(place, op.offsets.values, strict=True)))
         if at is None:
-            raise op.error("takes elements that other threads hold")
+            raise op.error("needs elements that other threads hold")
         taken.append(values[at])
     low.define(op.res, Tile(op.res.type, taken))
 
@@ -70,7 +71,7 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
         raise op.error(f"has no lowering for {op.atom}; convert-tileaa-to-tileas chooses atoms that have one")
     if op.atom.is_fma:
         if op.scales:
-            raise op.error("has scales, which fma does not support; use a tensor core atom")
+            raise op.error("has scales, which fma does not support; use an atom of the tensor cores")
         elements = _multiply_add(low, op)
     else:
         product = _Product(low, op)
@@ -192,7 +193,7 @@ class _Product:
 
     def operand(self, value: Value, whole: LinearLayout, axis: int, size: int) -> dict[Place, list[Value]]:
         """The instruction's registers of each fragment (`size` elements a thread), by the coordinates of its first."""
-        e, bits = self.low.e, register_bits(self.atom.a)
+        e, bits = self.low.e, padded_bits(self.atom.a)
         words = self.without_beyond(value, whole, axis)
         per = max(1, 32 // bits)
         converted = bits == 8 and self.atom.mnk[2] == 16
@@ -219,7 +220,7 @@ class _Product:
         expression = as_xor_expression(whole, out=f"dim{axis}")
         lanes = sum(1 << term.bit for term in expression.terms if term.dim == "lane" and term.value >= extent)
         within = e.no_bit_set({"lane": lanes})
-        bits = register_bits(self.atom.a)
+        bits = padded_bits(self.atom.a)
         per, zero = max(1, 32 // bits), e.constant(0, type)
         kept = []
         for i, word in enumerate(words):

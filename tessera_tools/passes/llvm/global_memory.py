@@ -3,7 +3,7 @@
 A thread's element at register r lies at  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  What the thread
 and the register contribute does not change in a loop and is hoisted as a pointer; the indices add one offset an
 iteration.  Addresses are computed in 64 bits.  An element lies in the view if, on every axis, its coordinate in the
-tile is less than what the extent leaves behind the index.
+tile is less than what the extent leaves after the index.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import LoadCacheModifierAttr
 from tessera_tools.ir.builtin_attributes import element_attribute, i32
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, I64, IntegerType, RankedTensorType, VectorType
-from tessera_tools.layout import LinearLayout, as_xor_expression, vector_access
+from tessera_tools.ir.types import I32, I64, IntegerType, VectorType
+from tessera_tools.layout import LinearLayout, as_xor_expression, coalesced, vector_access
 from tessera_tools.passes.llvm.cache import load, store
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Emitter, Int
@@ -37,7 +37,6 @@ from tessera_tools.passes.llvm.tiles import (
     stored,
 )
 from tessera_tools.planning.accesses import access_vector, layout_axis
-from tessera_tools.planning.layout_rules import coalesced
 
 
 @dataclass(slots=True)
@@ -105,8 +104,7 @@ class _Access:
 
     def coordinate(self, d: int, constant: int) -> Int:
         """The thread's coordinate along an axis for a register's constant, without the index."""
-        base_bits = self.expressions[d].base_bits
-        crossing, apart = constant & base_bits, constant & ~base_bits
+        crossing, apart = self.expressions[d].split(constant)
         return self.e.add(self.e.xor(self.thread[d], crossing), apart)
 
     def address(self, group: Group) -> Value:
@@ -117,9 +115,7 @@ class _Access:
         terms: list[Int] = []
         for d in range(self.rank):
             stride = view.strides[d]
-            base_bits = self.expressions[d].base_bits
-            constant = group.constants[d]
-            crossing, apart = constant & base_bits, constant & ~base_bits
+            crossing, apart = self.expressions[d].split(group.constants[d])
             scale = self._bytes_of(stride)
             terms.append(e.mul(e.zext(e.xor(self.thread[d], crossing)), scale, I64))
             if isinstance(scale, int):
@@ -294,7 +290,7 @@ def tiled_prefetch(low: Lowering, op: nv_tileas.TiledPrefetch) -> None:
     shape, element = tuple(op.shape.values), op.view.type.element
     vector = max(1, _LINE // element_bytes(element))
     axis = layout_axis(op.view.defining_op, op)
-    layout = coalesced(RankedTensorType(shape, element), vector, low.unit.warps, axis)
+    layout = coalesced(shape, vector, low.unit.warps, axis)
     access = _Access(low, op, layout, shape, op.indices)
     owner = access.owner()
     for group in access.groups(min(vector, shape[axis])):
@@ -311,9 +307,9 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     bits = 8 * element_bytes(element)
     vector = op.atom.bits // bits
     tile = op.buffer.type.tile
-    layout = coalesced(
-        RankedTensorType(tile, element), vector, low.unit.warps, layout_axis(op.view.defining_op, op)
-    )
+    threads = op.atom.row.threads
+    assert threads is not None
+    layout = threads(tile, vector, low.unit.warps, layout_axis(op.view.defining_op, op))
     plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
     if plan.elements != vector or op.atom.bits not in (32, 64, 128):
         raise op.error(

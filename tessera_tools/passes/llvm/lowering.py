@@ -67,7 +67,7 @@ class Lowering:
         self.reached: set[Block] = set()
         """Blocks that a branch leads to."""
         self.tensor_maps: list[TensorMap] = []
-        """What the launcher makes for the hidden parameters behind the declared ones."""
+        """What the launcher makes for the hidden parameters after the declared ones."""
         self.hidden: list[Value] = []
         self.reachable = True
         """Whether anything leads to the current point; what follows a branch that always leaves is not lowered."""
@@ -157,7 +157,7 @@ class Lowering:
             self.define(value, flat.pop(0))
 
     def flatten_all(self, values: Iterable[Value]) -> list[Value]:
-        """The llvm values of several source values, one behind the other."""
+        """The llvm values of several source values, one after the other."""
         return [v for value in values for v in self.flatten(value)]
 
     def define_all(self, values: Iterable[Value], flat: Sequence[Value]) -> None:

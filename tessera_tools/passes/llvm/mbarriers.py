@@ -53,6 +53,6 @@ def wait(low: Lowering, op: nv_tileas.MBarrierWait) -> None:
     e = low.e
     if not low.target.has(Feature.MBARRIER_TRY_WAIT):
         raise op.error(
-            f"waits by mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
+            f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
     e.nvvm("mbarrier.try_wait.parity", [_address(low, op), low.scalar(op.parity), e.constant(LONGEST_WAIT)])

@@ -95,7 +95,7 @@ def iota(low: Lowering, op: nv_tileaa.Iota) -> None:
     assert isinstance(element, IntegerType)
     values = []
     for constant in expression.constants:
-        crossing, apart = constant & expression.base_bits, constant & ~expression.base_bits
+        crossing, apart = expression.split(constant)
         place = e.constant(e.add(e.xor(thread, crossing), apart), I32)
         values.append(e.resized(place, element))
     low.define(op.res, Tile(op.res.type, values))

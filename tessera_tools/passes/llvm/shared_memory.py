@@ -55,8 +55,7 @@ def thread_pointer(
     e: Emitter, offset: int, address: XorExpression, index: int, scale: int, slice_offset: int = 0
 ) -> tuple[Value, int]:
     """(pointer of the thread for this access, immediate bytes) in `global_smem`."""
-    constant = address.constants[index] ^ slice_offset
-    crossing, apart = constant & address.base_bits, constant & ~address.base_bits
+    crossing, apart = address.split(address.constants[index] ^ slice_offset)
     thread = e.xor(e.thread_part(address, scale), crossing * scale)
     return e.gep(e.address_of(GLOBAL_SMEM), thread), offset + apart * scale
 

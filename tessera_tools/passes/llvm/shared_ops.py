@@ -16,7 +16,6 @@ from tessera_tools.layout import (
     RegisterMove,
     SharedRoundTrip,
     shape_of,
-    vector_access,
 )
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -32,7 +31,13 @@ from tessera_tools.passes.llvm.shared_memory import (
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
-from tessera_tools.planning.shared_memory import access_atom, conversion_plan, shared_load_plan
+from tessera_tools.planning.shared_memory import (
+    access_atom,
+    conversion_plan,
+    shared_load_plan,
+    shared_store_plan,
+    store_atom,
+)
 
 
 @lowers("nv_tileas.alloc_tensor")
@@ -82,21 +87,19 @@ def _unfitting(op: nv_tileas.Load | nv_tileas.Store, expected: CopyAtomAttr) -> 
 
 @lowers("nv_tileas.store")
 def store(low: Lowering, op: nv_tileas.Store) -> None:
-    """Vector stores; one thread stores what several hold."""
+    """stmatrix or vector stores, as the atom says; one thread stores what several hold."""
     e = low.e
-    layout = nv_tileas.layout_of(op.value.type)
+    plan = shared_store_plan(op)
+    if store_atom(plan, op.value.type.element) is not op.atom:
+        raise _unfitting(op, store_atom(plan, op.value.type.element))
     buffer = low.buffer(op.buffer)
-    bits = 8 * element_bytes(op.value.type.element)
-    plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
-    if plan.bits != op.atom.bits:
-        raise _unfitting(op, CopyAtomAttr.make(80, "sts", plan.bits, op.value.type.element))
     tile = memory_tile(e, low.tile(op.value), op.value.type)
 
     def body() -> list[Value]:
         store_tile(e, tile, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i))
         return []
 
-    guarded(low, e.no_bit_set(layout.free_variable_masks()), [], body)
+    guarded(low, e.no_bit_set(nv_tileas.layout_of(op.value.type).free_variable_masks()), [], body)
 
 
 @lowers("nv_tileas.convert_layout")
@@ -168,7 +171,7 @@ def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Ti
 
 
 def _parted_round_trip(low: Lowering, op: Any, plan: PartedRoundTrip, tile: Tile) -> Tile:
-    """A round trip for each part, each behind a barrier."""
+    """A round trip for each part, each after a barrier."""
     e = low.e
     element = memory_type(op.res.type).element
     part = RankedTensorType(shape_of(plan.source), element)

@@ -1,6 +1,6 @@
 """Hidden parameters: the tensor maps that who launches a kernel makes from its other parameters.
 
-    make_tiled_tma_desc %view  ─▶  a parameter behind the declared ones, !llvm.ptr {llvm.byval = !llvm.array<128 x i8>}
+    make_tiled_tma_desc %view  ─▶  a parameter after the declared ones, !llvm.ptr {llvm.byval = !llvm.array<128 x i8>}
                                    nv_tileaa.tensor_maps = [{parameter = 3, base = 0, shape = […], …}]
 
 Base, extents and strides of the view must follow from parameters: a parameter times a number plus a number
@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.analysis.tensor_maps import TensorMap, describe
+from tessera_tools.analysis.tensor_maps import TENSOR_MAPS, TensorMap, describe
 from tessera_tools.dialects.llvm.types import ArrayType, PointerType
 from tessera_tools.dialects.nv_tileas import MakeTiledTmaDesc, TiledTmaLoad
 from tessera_tools.ir.attributes import Attribute, Type
@@ -30,8 +30,6 @@ from tessera_tools.ir.types import I8
 if TYPE_CHECKING:
     from tessera_tools.passes.llvm.lowering import Lowering
 
-TENSOR_MAPS = "nv_tileaa.tensor_maps"
-"""Attribute of a kernel's llvm.func: what emit/kernels.py puts into the manifest."""
 _POINTER = PointerType(0)
 _BYTES = 128
 

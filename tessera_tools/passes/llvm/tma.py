@@ -13,12 +13,13 @@ from typing import Any
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects.cute_nvgpu import TmaAtom
 from tessera_tools.dialects.nvvm.attributes import ProxyKindAttr, SharedSpaceAttr
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.llvm.agents import full_barrier
 from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -41,28 +42,29 @@ def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
     low.define(op.res, low.add_hidden(op))
 
 
-def check_boxes(op: Any, buffer: Buffer, box: tuple[int, ...], swizzle: int) -> None:
+def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
     """Refusal unless the boxes of a tile lie in a buffer as TMA writes them."""
     bits = 8 * element_bytes(buffer.type.element)
     tile = buffer.type.tile
     rank = len(tile)
-    whole = swizzled(tile, bits, None, swizzle)
-    part = swizzled(box, bits, None, swizzle)
+    swizzle, memory = atom.swizzle, atom.row.memory
+    assert memory is not None, f"the table of atoms does not say how {atom} lays a tile in shared memory"
+    whole, part = memory(tile, bits, None, swizzle), memory(box, bits, None, swizzle)
     size = prod(box)
     if buffer.layout != whole or (swizzle and box[-1] * bits != 8 * swizzle):
         raise Refusal(
-            f"the buffer's layout is not the one of boxes {list(box)} with a swizzle of {swizzle} bytes"
+            f"the buffer's layout does not match boxes {list(box)} with a swizzle of {swizzle} bytes"
         )
     for corner in _corners(tile, box):
         start = memory_offset(whole, corner)
         if start % size or not _lies_as(whole, part, corner, start, rank):
             raise Refusal(
-                f"the box at {list(corner)} of the tile {list(tile)} does not lie in the buffer as one piece"
+                f"the box at {list(corner)} of the tile {list(tile)} is not contiguous in the buffer"
             )
     stage = prod(tile) * bits // 8
     alignment = SWIZZLE_ALIGNMENT[swizzle]
     if buffer.offset % alignment or (buffer.type.stages > 1 and stage % alignment):
-        raise Refusal(f"the buffer does not lie at multiples of {alignment} bytes, as its swizzle needs")
+        raise Refusal(f"the buffer is not aligned to {alignment} bytes, which its swizzle requires")
 
 
 def _lies_as(whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int) -> bool:
@@ -84,9 +86,11 @@ def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[t
     buffer = low.buffer(op.buffer)
     made = op.desc.defining_op
     if not isinstance(made, nv_tileas.MakeTiledTmaDesc):
-        raise op.error("copies by a descriptor that no nv_tileas.make_tiled_tma_desc in the kernel makes")
+        raise op.error(
+            "copies through a descriptor that no nv_tileas.make_tiled_tma_desc in the kernel creates"
+        )
     box = op.desc.type.shape
-    check_boxes(op, buffer, box, made.atom.swizzle)
+    check_boxes(made.atom, buffer, box)
     base = e.gep(e.address_of(GLOBAL_SMEM), e.mul(stage, buffer.stage_bytes))
     size = element_bytes(buffer.type.element)
     found: list[tuple[Value, list[Value]]] = []
@@ -131,12 +135,15 @@ def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
         return []
 
     guarded(low, e.is_first_thread, [], body)
+    if op.out_token is not None:
+        low.define(op.out_token, None)
 
 
 @lowers("nv_tileas.async.store_wait")
 def store_wait(low: Lowering, op: nv_tileas.AsyncStoreWait) -> None:
     """Of the threads, the one that stored has groups to wait for."""
-    low.e.nvvm("cp.async.bulk.wait_group", group=i32(op.pending.value), read=UNIT)
+    reads = {"read": UNIT} if op.read is not None else {}
+    low.e.nvvm("cp.async.bulk.wait_group", group=i32(op.pending.value), **reads)
 
 
 @lowers("nv_tileas.fence_proxy")

@@ -16,9 +16,9 @@ from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith, llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import struct
-from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, StringAttr
+from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, StringAttr, i64
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import F16, F32, I32, I64, FloatType, IntegerType, Type
+from tessera_tools.ir.types import F16, F32, I32, I64, FloatType, IntegerType, RankedTensorType, Type
 from tessera_tools.layout import LinearLayout, as_xor_expression
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.llvm.emitter import Emitter, Int
@@ -54,7 +54,7 @@ class Matrix:
                     continue
                 k_major = order[0] == k_axis
                 if not k_major and bits != 16:
-                    raise Refusal("wgmma reads elements of other than 16 bits along K only")
+                    raise Refusal("wgmma requires elements of other than 16 bits to be contiguous along K")
                 if buffer.offset % SWIZZLE_ALIGNMENT[swizzle]:
                     raise Refusal(
                         f"the buffer is not aligned to a multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes"
@@ -254,12 +254,26 @@ def _assembly(
 
 @lowers("nv_tileas.async.dot_wait")
 def dot_wait(low: Lowering, op: nv_tileas.AsyncDotWait) -> None:
-    """The sums pass through."""
-    e = low.e
-    accumulator = _Accumulator(op.source.type.element)
-    words = accumulator.packed(e, low.tile(op.source).elements(e))
+    """The sums pass through, where there are any."""
+    if op.source is None or op.res is None:
+        low.e.nvvm("wgmma.wait.group.sync.aligned", group=i64(op.pending.value))
+    else:
+        low.define(op.res, _passed(low, op.source, f"wgmma.wait_group.sync.aligned {op.pending.value};"))
+
+
+@lowers("nv_tileas.async.dot_result")
+def dot_result(low: Lowering, op: nv_tileas.AsyncDotResult) -> None:
+    """The sums pass through no instruction."""
+    low.define(op.res, _passed(low, op.source, ""))
+
+
+def _passed(low: Lowering, sums: Value, text: str) -> Tile:
+    """Sums behind inline assembly that ties them: what reads them stays behind it."""
+    e, type = low.e, sums.type
+    assert isinstance(type, RankedTensorType)
+    accumulator = _Accumulator(type.element)
+    words = accumulator.packed(e, low.tile(sums).elements(e))
     kind = "f" if accumulator.type is F32 else "r"
     constraints = [f"={kind}"] * len(words) + [str(i) for i in range(len(words))] + ["~{memory}"]
-    text = f"wgmma.wait_group.sync.aligned {op.pending.value};"
     made = _assembly(e, text, constraints, words, [accumulator.type] * len(words))
-    low.define(op.res, Tile(op.res.type, accumulator.unpacked(e, made)))
+    return Tile(type, accumulator.unpacked(e, made))

@@ -20,6 +20,7 @@ from tessera_tools.dialects import func, tile
 from tessera_tools.dialects.tile.asynchronous import WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Builder, Operation
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.printing import print_op
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
@@ -152,7 +153,7 @@ def _cost(function: Operation) -> int:
         if isinstance(op, tile.Barrier):
             weight, around = 1, op.parent_op
             while around is not None and around is not function:
-                weight *= _LOOP_WEIGHT if getattr(around, "is_loop", False) else 1
+                weight *= _LOOP_WEIGHT if isinstance(around, LoopLike) else 1
                 around = around.parent_op
             total += weight
     return total

@@ -35,6 +35,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, ArrayAttr, DictionaryAttr,
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, Operation, Value
 from tessera_tools.ir.effects import EffectsOf, Kind
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import DYNAMIC, MemRefType, bit_width
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
@@ -108,7 +109,7 @@ class CollectiveInsertion(Pass):
 
 
 def _specs(function: Func, arguments: bool) -> list[Attribute | None]:
-    """What is said about each argument, or each result."""
+    """What is declared about each argument, or each result."""
     if arguments:
         return [function.argument_attributes(i).get(SHARDING) for i in range(len(function.signature.inputs))]
     return [function.result_attributes(i).get(SHARDING) for i in range(len(function.signature.results))]
@@ -169,15 +170,15 @@ class Partition:
         for number, spec in enumerate(_specs(function, True)):
             type, argument = types[number], function.arguments[number] if function.arguments else None
             location = argument.location if argument is not None else function.location
-            said = self.said(
+            declared = self.declared_sharding(
                 spec, type, f"argument {number} of @{function.sym_name.value}", location, argument
             )
-            if said is None:
-                said = given[number] if given is not None else Sharding.whole(_rank(type))
-            cut.append(said)
+            if declared is None:
+                declared = given[number] if given is not None else Sharding.whole(_rank(type))
+            cut.append(declared)
             if argument is not None and isinstance(type, MemRefType):
                 self.shapes[argument] = type.shape
-                self.states[argument] = said
+                self.states[argument] = declared
         inputs = [
             self.local(function, type, state, f"argument {number} of @{function.sym_name.value}")
             for number, (type, state) in enumerate(zip(types, cut, strict=True))
@@ -185,7 +186,9 @@ class Partition:
         for argument, type in zip(function.arguments, inputs, strict=False):
             argument.type = type
         wanted = [
-            self.said(spec, type, f"result {number} of @{function.sym_name.value}", function.location, None)
+            self.declared_sharding(
+                spec, type, f"result {number} of @{function.sym_name.value}", function.location, None
+            )
             for number, (spec, type) in enumerate(
                 zip(_specs(function, False), function.signature.results, strict=True)
             )
@@ -220,7 +223,7 @@ class Partition:
         self.within.pop()
         return self.results[function]
 
-    def said(
+    def declared_sharding(
         self, spec: Attribute | None, type: Any, what: str, location: Any, argument: Value | None
     ) -> Sharding | None:
         """What a sharding attribute says of a tensor; None if there is none."""
@@ -323,7 +326,7 @@ class Partition:
         sharding.  What was made before a loop is not for its body, which may change the tensor."""
         around = [op.parent]
         outer = op.parent_op
-        while outer is not None and not getattr(outer, "is_loop", False):
+        while outer is not None and not isinstance(outer, LoopLike):
             around.append(outer.parent)
             outer = outer.parent_op
         made = [v for (source, _, block), v in self.made.items() if source is value and block in around]
@@ -433,7 +436,7 @@ class Partition:
             return
         attribute = place.attributes.get("value") if isinstance(place, arith.Constant) else None
         if not isinstance(attribute, IntegerAttr):
-            raise op.error("asks for an extent of a sharded tensor; expected a constant dimension")
+            raise op.error("takes an extent of a sharded tensor; expected a constant dimension")
         axis = state.axes[attribute.value] if 0 <= attribute.value < len(state.axes) else None
         if axis is None:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
+from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import arith, math, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
@@ -30,7 +31,6 @@ from tessera_tools.planning.mma_atoms import mma_atom
 from tessera_tools.planning.shared_memory import (
     access_atom,
     full_tile_registers,
-    memory_bits,
     slice_plan,
 )
 from tessera_tools.target import Target
@@ -148,7 +148,7 @@ def _operand(
     if turned:
         in_memory, source_shape, offsets = transpose(layout, (1, 0)), shape[::-1], offsets[::-1]
     whole = full_tile_registers(in_memory, buffer.tile)
-    plan = slice_plan(whole, buffer.layout.layout, memory_bits(buffer.element), low.target)
+    plan = slice_plan(whole, buffer.layout.layout, padded_bits(buffer.element), low.target)
     load = nv_tileas.Load(
         shared.buffer, shared.stage, DenseArrayAttr(I64, tuple(offsets)), access_atom(plan, buffer.element),
         res=nv_tileas.with_layout(RankedTensorType(source_shape, buffer.element), in_memory),

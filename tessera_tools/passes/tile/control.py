@@ -9,6 +9,7 @@ from tessera_tools.dialects import arith, cf, memref, nv_tileaa, nv_tileas, scf,
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, MemRefType
+from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
 
@@ -20,7 +21,7 @@ def for_loop(low: Lowering, op: Any) -> None:
         check_by_thread(op, "is in a loop with thread-dependent bounds")
     if any(isinstance(v.type, MemRefType) for v in op.inits):
         raise op.error("carries buffers; modify them in place instead")
-    # What holds nothing before the loop is written in each iteration before it is read, and nothing behind it.
+    # What holds nothing before the loop is written in each iteration before it is read, and nothing after it.
     changed = [v for v in low.written(op) if v in low.tiles]
     tokens: list[Any] = [low.token] if low.ordered(op) else []
     inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed] + tokens
@@ -86,7 +87,7 @@ def _branch(low: Lowering, op: Any, changed: list[Value], skipped: Sequence[str]
             values = [low.scalar(op, v) for v in (last.operands if last is not None else ())]
         blocks.append(block)
         ends.append((values, low.tiles, low.token))
-    # What only one side writes, and nothing before, holds nothing behind.
+    # What only one side writes, and nothing before, holds nothing after.
     changed = [v for v in changed if all(v in tiles for _, tiles, _ in ends)]
     for block, (values, tiles, last) in zip(blocks, ends, strict=True):
         tokens = [last] * ordered
@@ -234,6 +235,7 @@ def block_coordinate(low: Lowering, axis: int, own: bool = True) -> Value:
 def profile_marker(low: Lowering, op: tile.ProfileMarker) -> None:
     """A record; its number is the marker's in the order of the program."""
     assert low.profile is not None
+    remark_ignored(op)
     low.insert(nv_tileas.ProfileRecord(*low.profile, i32(low.markers)))
     low.markers += 1
 
@@ -244,10 +246,10 @@ def extent(low: Lowering, op: memref.Dim) -> None:
     tensor = low.tensors.get(op.source)
     axis: Any = op.index.defining_op
     if tensor is None or not isinstance(axis, arith.Constant):
-        raise op.error("asks for an extent; expected a kernel parameter and a constant dimension")
+        raise op.error("takes an extent; expected a kernel parameter and a constant dimension")
     number = axis.value.value
     if not 0 <= number < op.source.type.rank:
-        raise op.error(f"asks for dimension {number} of {op.source.type}")
+        raise op.error(f"takes dimension {number} of {op.source.type}")
     found = low.extent(op.source, number)
     low.values[op.result] = low.number(found) if isinstance(found, int) else low.index(found)
 

@@ -66,9 +66,9 @@ class ConvertTileToTileAS(Pass):
         """The target that the option names, or the functions do."""
         name = self.gpu_name
         for function in functions:
-            said = function.attributes.get(TARGET)
-            if not name and isinstance(said, StringAttr):
-                name = said.value
+            declared = function.attributes.get(TARGET)
+            if not name and isinstance(declared, StringAttr):
+                name = declared.value
         try:
             return lookup(name or "sm_80")
         except UnknownTargetError as problem:

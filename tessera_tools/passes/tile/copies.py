@@ -241,7 +241,7 @@ def wait(low: Lowering, op: Any) -> None:
 
 @handles("tile.async_wait")
 def wait_all(low: Lowering, op: Any) -> None:
-    """Commit what is under way, and wait for it."""
+    """Commit what is in flight, and wait for it."""
     low.insert(nv_tileas.AsyncCommitGroup())
     low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
 
@@ -256,6 +256,7 @@ def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
     """A tiled load; zeros outside.  A vector is loaded once, and is every row of a tile."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, PaddingAttr
 
+    remark_ignored(op)
     whole = low.tile_type(op.dest)
     type = RankedTensorType(whole.shape[-op.source.type.rank :], whole.element)
     matrix = _within(low, op, matrix_of(low, op, op.source), type.shape)

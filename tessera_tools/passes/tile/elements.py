@@ -51,7 +51,6 @@ def load_shared(low: Lowering, op: Any) -> None:
 @handles("tile.store_shared", "tile.store_shared_vector")
 def store_shared(low: Lowering, op: Any) -> None:
     """The inverse of a load."""
-    remark_ignored(op)
     _whole_bytes(op)
     low.insert(nv_tileas.StoreElement(low.scalar(op, op.value), *_shared_place(low, op)))
 
@@ -108,6 +107,7 @@ def load_global(low: Lowering, op: Any) -> None:
 @handles("tile.store_global_element", "tile.store_global_vector")
 def store_global(low: Lowering, op: Any) -> None:
     """The inverse of a load."""
+    remark_ignored(op)
     low.insert(nv_tileas.StoreGlobal(low.scalar(op, op.value), _place(low, op), store_operator(op)))
 
 

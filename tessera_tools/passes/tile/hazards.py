@@ -1,11 +1,11 @@
 """What the ops of `tile` do to memory that threads share, and the barriers and waits that follow from it.
 
-    tile.cp_async %g, %s; tile.cp_commit_group      a copy under way: %s is written when its group has been waited for
+    tile.cp_async %g, %s; tile.cp_commit_group      a copy in flight: %s is written when its group has been waited for
     tile.mma %s, …                                  reads all of %s, by every thread
     tile.store_shared %v, %s[%tid]                  writes bytes of %s; its own, if the index is the thread's number
 
-    under way, then used     ──▶  tile.cp_wait_group n before the use, with n groups that were committed later
-    landed or done, then used by other threads, and one of them writes     ──▶  tile.barrier
+    in flight, then used     ──▶  tile.cp_wait_group n before the use, with n groups that were committed later
+    complete, then used by other threads, and one of them writes         ──▶  tile.barrier
 
 How hazards are followed through loops and branches: analysis/hazards.py.  Buffers in shared memory are different ones
 if different ops allocate them.  Of global memory, accesses of one matrix by all threads together are ordered; between
@@ -35,6 +35,7 @@ from tessera_tools.dialects.tile.asynchronous import WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
+from tessera_tools.ir.interfaces import LoopLike, MemoryAccess
 from tessera_tools.ir.types import IndexType
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
@@ -61,7 +62,7 @@ class TileHazards(Hazards):
         self.before_barriers = False
         """Whether a missing wait may stand before a barrier that is there, if that makes another one unnecessary."""
         self.ending: dict[Operation, set[Value]] = {}
-        """The ops before which copies into a buffer must have landed, as the buffer is not used any more."""
+        """The ops before which copies into a buffer must be complete, as the buffer is not used any more."""
         super().__init__(function)
         self._find_ends()
 
@@ -95,7 +96,7 @@ class TileHazards(Hazards):
             low, high = self.facts.lower(index), self.facts.upper(index)
             first = first * extent + (low if low is not None and 0 <= low < extent else 0)
             last = last * extent + (high if high is not None and 0 <= high < extent else extent - 1)
-        width = op.vector_width.value if hasattr(op, "vector_width") else 1
+        width = op.width if isinstance(op, MemoryAccess) else 1
         return first * bits // 8, min(size, max(-(-(last + width) * bits // 8), 1))
 
     def conflict(self, earlier: Access, later: Access) -> bool:
@@ -126,10 +127,11 @@ class TileHazards(Hazards):
             return False
         if earlier.reach is not Reach.BY_THREAD:
             return earlier.reach is Reach.OWN
-        a: Any = earlier.op
-        b: Any = later.op
-        width = _width(a)
-        if width != _width(b) or len(a.indices) != len(b.indices):
+        a, b = earlier.op, later.op
+        if not isinstance(a, MemoryAccess) or not isinstance(b, MemoryAccess):
+            return False
+        width = a.width
+        if width != b.width or len(a.indices) != len(b.indices):
             return False
         last = len(a.indices) - 1
         shared = [
@@ -142,12 +144,12 @@ class TileHazards(Hazards):
     def _in_own_iterations(self, earlier: Access, later: Access) -> bool:
         """Whether single elements are accessed in iterations of a loop whose bounds differ by thread, and of none
         around it: no barrier may stand between them, and the program knows what its threads reach."""
-        if not hasattr(earlier.op, "indices") or not hasattr(later.op, "indices"):
+        if not isinstance(earlier.op, MemoryAccess) or not isinstance(later.op, MemoryAccess):
             return False
         return any(self.differs(loop) and not _is_around(loop, earlier.loops) for loop in earlier.loops)
 
     def _find_ends(self) -> None:
-        """Where copies must have landed because nobody uses their buffer any more: its bytes may become another's.
+        """Where copies must be complete because nobody uses their buffer any more: its bytes may become another's.
 
         Behind a loop the conversion waits for all copies.
         """
@@ -166,14 +168,14 @@ class TileHazards(Hazards):
                     if access.in_flight:
                         copied.add(access.buffer)
         for buffer, op in last.items():
-            behind = op.next_op
-            if buffer not in copied or getattr(op, "is_loop", False) or behind is None:
+            following = op.next_op
+            if buffer not in copied or isinstance(op, LoopLike) or following is None:
                 continue
-            while behind is not None and self.synchronizes(behind):
-                behind = behind.next_op
-            if behind is not None and behind.next_op is not None:
-                self.ending.setdefault(behind, set()).add(buffer)
-                self.effects.setdefault(behind, Step())
+            while following is not None and self.synchronizes(following):
+                following = following.next_op
+            if following is not None and following.next_op is not None:
+                self.ending.setdefault(following, set()).add(buffer)
+                self.effects.setdefault(following, Step())
 
     def synchronizes(self, op: Operation) -> bool:
         """Whether an op is a barrier, commits copies, or waits for them."""
@@ -229,18 +231,18 @@ class TileHazards(Hazards):
 
     # -- waits
 
-    def order_behind(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
+    def order_after(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
         if self.surveying:
             return pending
         late = [access for access in reasons if access.in_flight]
         if late:
             self._wait(op, late, len(late) < len(reasons))
-        super().order_behind(op, reasons, pending)
+        super().order_after(op, reasons, pending)
         # What is pending before the new barrier is asked for later.
         raise Restart
 
     def _wait(self, op: Operation, late: list[Access], needs_barrier: bool) -> None:
-        """Insert a wait for copies under way before an op, or let one that stands there leave fewer groups."""
+        """Insert a wait for copies in flight before an op, or let one that stands there leave fewer groups."""
         place = self.place(op, late)
         if place is op and self.before_barriers and not needs_barrier:
             place = self._barrier_between(op, late) or op
@@ -266,7 +268,7 @@ class TileHazards(Hazards):
         return min(found, default=0)
 
     def _barrier_between(self, op: Operation, late: list[Access]) -> Operation | None:
-        """The last barrier before an op, in its block, behind which all of some copies have been committed."""
+        """The last barrier before an op, in its block, after which all of some copies have been committed."""
         before = op.prev_op
         while before is not None and not isinstance(before, tile.Barrier):
             before = before.prev_op
@@ -302,10 +304,6 @@ def _is_around(op: Operation, loops: frozenset[Operation]) -> bool:
 
 def _is_allocated(buffer: Value) -> bool:
     return isinstance(buffer.defining_op, tile.AllocShared)
-
-
-def _width(op: Any) -> int:
-    return op.vector_width.value if hasattr(op, "vector_width") else 1
 
 
 def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:

@@ -15,7 +15,7 @@ from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import BlockArgument, Builder, Operation, Value
 from tessera_tools.ir.types import FloatType
 
-__all__ = ["CHANGES", "as_values", "replace_behind"]
+__all__ = ["CHANGES", "as_values", "replace_after"]
 
 
 CHANGES = (tile.Accumulate, tile.ScaleTensor, tile.BroadcastScale, tile.ScaleAccumulator, tile.Copy)
@@ -33,14 +33,14 @@ def as_values(function: func.Func) -> None:
         if isinstance(op.dest, BlockArgument):
             continue
         new = _new_value(op)
-        replace_behind(op, op.dest, new)
+        replace_after(op, op.dest, new)
         if new.name_hint is None:
             new.name_hint = op.dest.name_hint
         op.erase()
 
 
-def replace_behind(op: Operation, old: Value, new: Value) -> None:
-    """Let the ops behind one use a value for another."""
+def replace_after(op: Operation, old: Value, new: Value) -> None:
+    """Let the ops after one use a value for another."""
     old.replace_all_uses_with(new, lambda use: not op.is_before_in_block(use.owner))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from tessera_tools.diagnostics import Remark, emit
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
+from tessera_tools.dialects.tile.collectives import Collective
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE
 from tessera_tools.ir.core import Operation
@@ -25,14 +26,15 @@ _GLOBAL_BY_ELEMENT = (
 )
 
 
-def remark_ignored(op: Operation, **facts: Any) -> None:
-    """Remarks on the attributes of an op that change nothing.
+def remark_ignored(op: Operation, source: str = "convert-tile-to-tileas", **facts: Any) -> None:
+    """Emits a remark for each attribute of an op that changes nothing.
 
+    source: the pass that lowers the op.
     facts: what the lowering knows of it: `bits` of one piece of a copy, `instruction` of a product.
     """
     for name, why in _ignored(op, facts):
         remark = Remark("remark", op.location, f"{name} is ignored: {why}")
-        remark.source, remark.rule, remark.category = "convert-tile-to-tileas", "ignored-attribute", "missed"
+        remark.source, remark.rule, remark.kind = source, "ignored-attribute", "missed"
         emit(remark)
 
 
@@ -49,6 +51,11 @@ def _ignored(op: Any, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "coalesce", "tiles are copied along rows, with the widest access that their alignment allows"
     elif isinstance(op, _GLOBAL_BY_ELEMENT) and op.coalesce is FALSE:
         yield "coalesce = false", "the hardware coalesces the accesses of a warp"
+    elif isinstance(op, tile.ProfileMarker):
+        for name in ("kind", "subject"):
+            yield name, "records contain only the number of the marker in program order"
+    elif isinstance(op, Collective) and op.implementation is not None:
+        yield "implementation", "the transport is chosen when the ranks start (tessera-run --transport)"
 
 
 def _of_copy(op: Any, bits: int) -> Iterator[tuple[str, str]]:

@@ -128,7 +128,7 @@ def warpgroup_instruction(op: Any, fragments: Fragments) -> str | None:
 
     B lies in shared memory; A there, or in registers as it was computed.  Only 16-bit operands can be read the other
     way round.  Each warpgroup has 64 rows, or a multiple, of a tile whose threads are counted; one warpgroup takes a
-    tile that is still whole, and its 64 rows may go beyond it: those are made from whatever lies behind A, and hidden.
+    tile that is still whole, and its 64 rows may go beyond it: those are made from whatever lies after A, and hidden.
     """
     a, b, c = (v.type.element for v in (op.lhs, op.rhs, op.res))
     depth = _depth_of(a, b, c)

@@ -35,6 +35,26 @@ HANDLERS: Registry[Callable[[Lowering, Any], None]] = Registry("handler")
 handles = HANDLERS.of
 """Register the lowering of ops by name."""
 
+_ON_HOST = "it is executed on the host, and not in a kernel"
+REFUSALS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "tile.all_slice",
+            "tile.all_to_all",
+            "tile.allgather",
+            "tile.allreduce",
+            "tile.attention_divide",
+            "tile.attention_rescale",
+            "tile.flash_attention",
+            "tile.iota",
+            "tile.launch",
+            "tile.reduce_scatter",
+        ),
+        _ON_HOST,
+    ),
+}
+"""Op name → why an op of tile has no handler.  A test holds that each has one or the other."""
+
 
 @dataclass(slots=True)
 class Matrix:
@@ -161,7 +181,7 @@ class Lowering:
     def block(self, block: Block, skipped: Sequence[str] = ()) -> None:
         """Lower the operations of a block, but for its terminator and ops of some names."""
         last = block.last_op
-        # A view made in a region is not there behind it.
+        # A view made in a region is not there after it.
         matrices = dict(self.matrices)
         for op in block:
             if op.name not in skipped and (op is not last or not op.name.endswith(("yield", "return"))):
@@ -181,7 +201,8 @@ class Lowering:
             copy = self.insert(op.clone(mapping))
             self.values.update(zip(op.results, copy.results, strict=True))
         else:
-            raise op.error("is not supported by convert-tile-to-tileas")
+            why = REFUSALS.get(op.name)
+            raise op.error("is not supported by convert-tile-to-tileas" + (f": {why}" if why else ""))
 
     def ordered(self, region_owner: Operation) -> bool:
         """Whether an op with regions accesses tiles of global memory, so that what follows has to come after it."""

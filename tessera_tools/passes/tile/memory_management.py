@@ -107,9 +107,9 @@ class TileMemoryManagement(Pass):
             still = f"ptxas spills {left} bytes of each thread: " if left else ""
             context.remark(
                 place.location,
-                f"{still}fragments and operands take {peak} registers of each thread here, and {spiller.limit} are "
-                "left for them; no other fragment can be spilled to shared memory",
-                source=self.name, rule="registers", category="missed", function=name,
+                f"{still}fragments and operands take {peak} registers of each thread here, but only {spiller.limit} "
+                "are available; no other fragment can be spilled to shared memory",
+                source=self.name, rule="registers", kind="missed", function=name,
             )  # fmt: skip
 
     def shared_memory(self, function: Any, accesses: Accesses, context: PassContext) -> None:
@@ -124,7 +124,7 @@ class TileMemoryManagement(Pass):
                     alloc.location,
                     f"the bank conflicts of its accesses are not counted: {alloc.res.type} takes {size} bytes, and "
                     f"{accesses.target.name} has {accesses.target.max_shared_per_block} bytes of shared memory a CTA",
-                    source=self.name, rule="too-large", category="analysis", function=function.sym_name.value,
+                    source=self.name, rule="too-large", kind="missed", function=function.sym_name.value,
                 )  # fmt: skip
                 predictions |= dict.fromkeys(use.owner for use in alloc.res.uses)
                 continue
@@ -135,7 +135,7 @@ class TileMemoryManagement(Pass):
                 context.remark(
                     unknown.op.location,
                     f"the bank conflicts of this access are not known; keeping the swizzle of {alloc.res.type}",
-                    source=self.name, rule="unknown-access", category="analysis", function=function.sym_name.value,
+                    source=self.name, rule="unknown-access", kind="missed", function=function.sym_name.value,
                 )  # fmt: skip
             elif self.swizzle and found:
                 _choose(alloc, found, alignment_of(function), context)

@@ -1,6 +1,6 @@
 """tile-performance-annotation: what is hot, how it should be unrolled, and how memory is used.
 
-    innermost loop                     tessera.hot_path, tessera.unroll_hint = n       n bodies behind one test
+    innermost loop                     tessera.hot_path, tessera.unroll_hint = n       n bodies per test
     product, load of global memory     tessera.performance_critical
     load of global memory              tessera.cache_hint = "L1" | "L2" | "streaming"  ld.global, ld.global.cg, .cs
     load or copy in a loop             tessera.prefetch                                prefetch.global.L2, a step ahead

@@ -157,13 +157,13 @@ def _remove_one(function: Any, context: PassContext) -> bool:
 
 
 def _is_written_elsewhere(op: Operation, value: Value) -> bool:
-    """Whether loops and branches behind an op that write to a fragment still find one that was written before: the
+    """Whether loops and branches after an op that write to a fragment still find one that was written before: the
     conversion carries it around them, and needs something to begin with."""
     return all(user.parent is op.parent or not _follows(user, op) for user in value.users)
 
 
 def _follows(user: Operation, op: Operation) -> bool:
-    """Whether an op stands in a region of one behind another."""
+    """Whether an op stands in a region of one after another."""
     place: Operation | None = user
     while place is not None and place.parent is not op.parent:
         place = place.parent_op

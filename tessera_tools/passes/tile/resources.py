@@ -19,6 +19,7 @@ from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.passes.base import Measured
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.barrier_optimization import needed
@@ -77,7 +78,7 @@ class CopyUse:
     """`cp.async.bulk.tensor`, `cp.async.cg` or `cp.async.ca`."""
     in_loop: bool
     overlaps: bool
-    """Whether it is under way while the loop around it uses what another iteration has copied."""
+    """Whether it is in flight while the loop around it uses what another iteration has copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Resources:
     barriers: tuple[int, int]
     """In the kernel; in its loops."""
     barriers_needed: tuple[int, int]
-    """The same behind tile-barrier-optimization."""
+    """The same after tile-barrier-optimization."""
     waits: int
     occupancy: Occupancy
     swizzled_away: tuple[str, ...] = field(default=())
@@ -232,7 +233,7 @@ def _loops(op: Operation) -> list[Operation]:
     found: list[Operation] = []
     around = op.parent_op
     while around is not None:
-        if getattr(around, "is_loop", False):
+        if isinstance(around, LoopLike):
             found.append(around)
         around = around.parent_op
     return found
@@ -242,7 +243,9 @@ def _product(op: Any, fragments: Fragments, target: Target) -> ProductUse:
     m, n = fragments.shape(op.res)
     source, axis = (op.lhs, 0 if op.transposes_a else 1)
     k = (fragments.shape(source) if is_fragment(source) else source.type.shape)[axis]
-    instruction = op.intrinsic.value if isinstance(op, tile.Wgmma | tile.Wmma) else None
+    # Text that was lowered for a later GPU is compiled with the instructions of this one.
+    named = isinstance(op, tile.Wmma) or (isinstance(op, tile.Wgmma) and target.has(Feature.WGMMA))
+    instruction = op.intrinsic.value if named else None
     if instruction is None and target.has(Feature.WGMMA):
         instruction = warpgroup_instruction(op, fragments)
     if instruction is None:
@@ -270,7 +273,8 @@ def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...
         if not isinstance(op, CopyLike):
             continue
         bypasses = isinstance(op, tile.CpAsyncCg) or (op.bypass_l1 is not None and op.bypass_l1.value)
-        if isinstance(op, tile.TmaLoad) or (target.has(Feature.TMA) and box_of(op, alignment) is not None):
+        is_box = isinstance(op, tile.TmaLoad) or box_of(op, alignment) is not None
+        if is_box and target.has(Feature.TMA):
             instruction = "cp.async.bulk.tensor"
         elif bypasses and moves_sixteen_bytes(op, facts, alignment):
             instruction = "cp.async.cg"
@@ -283,18 +287,18 @@ def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...
 
 
 def _overlaps(op: Any, loops: list[Operation]) -> bool:
-    """Whether the loop around a copy computes while it is under way: something multiplies, or reads shared memory,
-    between it and the wait behind it, or before the next iteration waits."""
+    """Whether the loop around a copy computes while it is in flight: something multiplies, or reads shared memory,
+    between it and the wait after it, or before the next iteration waits."""
     if not loops:
         return False
     body: Any = loops[0]
-    behind: list[Operation] = []
+    following: list[Operation] = []
     seen = False
     for inner in body.walk():
         seen = seen or inner is op
         if seen:
-            behind.append(inner)
-    for inner in [*behind, *body.walk()]:
+            following.append(inner)
+    for inner in [*following, *body.walk()]:
         if isinstance(inner, WaitLike) and inner.pending.value == 0:
             return False
         if isinstance(inner, tile.AsyncWait):

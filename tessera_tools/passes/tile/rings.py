@@ -75,8 +75,10 @@ def _cut(view: memref.SubView) -> Ring:
     static = [n for n in sizes if isinstance(n, int)]
     if len(static) == len(sizes) and all(n == 1 for n in view.static_strides.values):
         axis = next((number for number, size in enumerate(static) if size != 1), len(static) - 1)
-        behind = range(axis + 1, len(static))
-        if shape[axis] % static[axis] == 0 and all(static[a] == shape[a] and offsets[a] == 0 for a in behind):
+        following = range(axis + 1, len(static))
+        if shape[axis] % static[axis] == 0 and all(
+            static[a] == shape[a] and offsets[a] == 0 for a in following
+        ):
             return Ring(shape, axis, tuple(static[axis:]))
     raise view.error(
         f"cuts {_text(tuple(sizes))} from {view.source.type}; expected a stage of it: one index, or a part that "

@@ -21,18 +21,18 @@ from tessera_tools.analysis.bank_conflicts import (
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import WARP, LaneValues
-from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.analysis.storage import padded_bits, storage_bits
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
     LayoutError,
     LinearLayout,
     MatrixAccess,
     VectorAccess,
+    coalesced,
     transpose,
     vector_access,
 )
@@ -40,8 +40,7 @@ from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom, wants_rows
 from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
-from tessera_tools.planning.layout_rules import coalesced
-from tessera_tools.planning.shared_memory import full_tile_registers, memory_bits, slice_plan
+from tessera_tools.planning.shared_memory import full_tile_registers, slice_plan
 from tessera_tools.target import Target
 
 BY_ELEMENT = (tile.LoadShared, tile.StoreShared, tile.LoadSharedVector, tile.StoreSharedVector)
@@ -99,17 +98,16 @@ class Accesses:
         type: Any = buffer.type
         if slices is None:
             return None
-        return _Slices(slices, memory_bits(type.element), self.fragments.threads // WARP, self.target)
+        return _Slices(slices, padded_bits(type.element), self.fragments.threads // WARP, self.target)
 
     def _copy(self, op: Any) -> Cost | None:
         """The pieces that the threads copy."""
-        bits = memory_bits(op.dest.type.element)
+        bits = padded_bits(op.dest.type.element)
         vector = self._copied_elements(op)
         if vector is None or vector * bits not in (32, 64, 128):
             return None
-        type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
         try:
-            layout = coalesced(type, vector, self.fragments.threads // WARP)
+            layout = coalesced(op.dest.type.shape, vector, self.fragments.threads // WARP)
         except LayoutError:
             return None
         return _Pieces(layout, bits, vector * bits, self.fragments.threads // WARP)

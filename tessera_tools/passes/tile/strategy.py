@@ -40,7 +40,7 @@ def _memory(r: Resources) -> list[Choice]:
             why = f"{r.target.name} has TMA, and each is a box of a tensor with 16-byte aligned rows"
             found.append(Choice(f"TMA for {copies}", why))
         elif instruction == "cp.async.cg":
-            why = "whole 16-byte pieces that bypass L1, as the program asks"
+            why = "whole 16-byte pieces that bypass L1, as the program requests"
             found.append(Choice(f"cp.async.cg for {copies}", _without_tma(r) + why))
         else:
             found.append(Choice(f"cp.async.ca for {copies}", _without_tma(r) + "through L1"))
@@ -52,18 +52,20 @@ def _memory(r: Resources) -> list[Choice]:
             found.append(
                 Choice(
                     f"double buffering of {names}",
-                    f"nothing is computed while they are copied in the loop; a second buffer each takes {room}",
+                    f"nothing is computed while the loop copies them; a second buffer for each takes {room}",
                 )
             )
         else:
-            found.append(Choice(f"one buffer for {names}", f"a second one each would take {room}"))
+            found.append(Choice(f"one buffer for {names}", f"a second one for each would take {room}"))
     elif any(c.in_loop for c in r.copies):
-        found.append(Choice("the buffers as they are", "copies in loops are under way while others are used"))
+        found.append(
+            Choice("the buffers as they are", "copies in loops overlap with the use of other stages")
+        )
     if r.swizzled_away:
         found.append(
             Choice(
                 f'swizzle = "xor" for {", ".join(r.swizzled_away)}',
-                "products read eight rows at once, which lie on the same banks without it",
+                "products read eight rows at once, which are in the same banks without it",
             )
         )
     if not r.copies:
@@ -123,16 +125,16 @@ def _synchronization(r: Resources) -> list[Choice]:
     if all_needed < all_now or needed < looping:
         found.append(Choice("--tile-barrier-optimization", f"{now}; {wanted} are enough"))
     elif all_needed > all_now:
-        found.append(Choice("--tile-barrier-optimization", f"{now}, which leaves races; {wanted} are needed"))
+        found.append(Choice("--tile-barrier-optimization", f"{now}, which allows races; {wanted} are needed"))
     elif all_now:
-        found.append(Choice("the barriers as they are", f"{now}; none can be left out"))
+        found.append(Choice("the barriers as they are", f"{now}; none can be removed"))
     else:
-        found.append(Choice("no barrier", "no two threads meet in shared memory"))
+        found.append(Choice("no barrier", "no two threads access the same shared memory"))
     if r.can_use_tma and r.target.has(Feature.MBARRIER_TRY_WAIT):
         found.append(
             Choice(
                 "mbarriers that count the bytes of each copy",
-                "TMA arrives at them by itself; threads wait for their data and not for each other",
+                "TMA signals them when a copy is complete; threads wait for their data, not for each other",
             )
         )
     elif r.copies:
@@ -145,7 +147,7 @@ def _registers(r: Resources) -> list[Choice]:
     rest = r.registers - r.fragment_registers
     estimate = f"{r.fragment_registers} for fragments (line {r.peak_line}) and {rest} for the rest"
     if not r.fragment_registers:
-        found.append(Choice("registers for numbers alone", "the kernel has no fragments"))
+        found.append(Choice("registers for scalars only", "the kernel has no fragments"))
     elif r.measured is not None and r.measured.spilled:
         found.append(
             Choice(

@@ -31,7 +31,7 @@ WIDEST = 128
 
 @dataclass
 class _Run:
-    """Accesses of one kind to one row, from one place in a block on: constant behind the common index → the op."""
+    """Accesses of one kind to one row, from one place in a block on: constant after the common index → the op."""
 
     base: Value | None
     members: dict[int, Any] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def _add(runs: dict[Any, _Run], found: list[_Run], op: Any) -> None:
     base, constant = _split(op.indices[-1])
     run = runs.setdefault(key, _Run(base))
     if constant in run.members:
-        # The same place again: a store must stay behind the one before.
+        # The same place again: a store must stay after the one before.
         found.append(run)
         run = runs[key] = _Run(base)
     run.members[constant] = op

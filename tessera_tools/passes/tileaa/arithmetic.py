@@ -16,7 +16,7 @@ from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDIC
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.passes.tileaa.constants import splat
-from tessera_tools.passes.tileaa.lowering import Handler, Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Handler, Lowering, handles
 
 _OVERFLOW = {"no_signed_wrap": "nsw", "no_unsigned_wrap": "nuw", "no_wrap": "nsw, nuw"}
 _WORDS = {
@@ -27,60 +27,6 @@ _WORDS = {
     "greater_than": "gt",
     "greater_than_or_equal": "ge",
 }
-
-
-def populate_arithmetic(handlers: Handlers) -> None:
-    """Add the handlers of elementwise ops."""
-    handlers.update(
-        {
-            ct.AddF: _rounded("arith.addf"),
-            ct.SubF: _rounded("arith.subf"),
-            ct.MulF: _rounded("arith.mulf"),
-            ct.DivF: _rounded("arith.divf"),
-            ct.Fma: _rounded("math.fma"),
-            ct.Sqrt: _rounded("math.sqrt"),
-            ct.Exp: _rounded("math.exp", "full"),
-            ct.TanH: _rounded("math.tanh", "full"),
-            ct.Exp2: _rounded("math.exp2"),
-            ct.Rsqrt: _rounded("math.rsqrt"),
-            ct.RemF: _plain("arith.remf"),
-            ct.MaxF: _extremum("arith.maxnumf", "arith.maximumf", "nv_tileaa.maxf"),
-            ct.MinF: _extremum("arith.minnumf", "arith.minimumf", "nv_tileaa.minf"),
-            ct.NegF: _plain("arith.negf"),
-            ct.AbsF: _plain("math.absf"),
-            ct.Ceil: _plain("math.ceil"),
-            ct.Floor: _plain("math.floor"),
-            ct.Sin: _plain("math.sin"),
-            ct.Cos: _plain("math.cos"),
-            ct.Tan: _plain("math.tan"),
-            ct.SinH: _plain("math.sinh"),
-            ct.CosH: _plain("math.cosh"),
-            ct.Log: _plain("math.log"),
-            ct.Log2: _plain("math.log2"),
-            ct.FPowF: _plain("math.powf"),
-            ct.Pow: _plain("math.powf"),
-            ct.FPowI: _plain("math.fpowi"),
-            ct.Atan2: _plain("math.atan2"),
-            ct.CmpF: _compare_floats,
-            ct.AddI: _wrapping(arith.AddI),
-            ct.SubI: _wrapping(arith.SubI),
-            ct.MulI: _wrapping(arith.MulI),
-            ct.ShLI: _wrapping(arith.ShLI),
-            ct.NegI: _negate,
-            ct.AbsI: _plain("math.absi"),
-            ct.MulhiI: _high_product,
-            ct.DivI: _divide,
-            ct.RemI: _signed("arith.rem"),
-            ct.ShRI: _signed("arith.shr"),
-            ct.MaxI: _signed("arith.max"),
-            ct.MinI: _signed("arith.min"),
-            ct.AndI: _plain("arith.andi"),
-            ct.OrI: _plain("arith.ori"),
-            ct.XOrI: _plain("arith.xori"),
-            ct.CmpI: _compare_integers,
-            ct.Select: _plain("arith.select"),
-        }
-    )
 
 
 # -- handlers of several ops
@@ -152,29 +98,80 @@ def _signed(stem: str) -> Handler:
 # -- single ops
 
 
+@handles(ct.DivI)
 def _divide(op: ct.DivI, to: Lowering) -> None:
     stem = {"zero": "div", "negative_inf": "floordiv", "positive_inf": "ceildiv"}[op.rounding.value]
     _signed(f"arith.{stem}")(op, to)
 
 
+@handles(ct.NegI)
 def _negate(op: ct.NegI, to: Lowering) -> None:
     value = to[op.source]
     zero = splat([0], value.type, to)
     to.replace(op, to.emit(arith.SubI(zero, value, overflow_flags=overflow_flags(op))).result)
 
 
+@handles(ct.MulhiI)
 def _high_product(op: ct.MulhiI, to: Lowering) -> None:
     to.replace(op, to.emit(arith.MulUIExtended(to[op.x], to[op.y])).results[1])
 
 
+@handles(ct.CmpF)
 def _compare_floats(op: ct.CmpF, to: Lowering) -> None:
     letter = "o" if op.comparison_ordering.value == "ordered" else "u"
     predicate = CMPF_PREDICATES.index(letter + _WORDS[op.comparison_predicate.value])
     to.replace(op, to.emit(arith.CmpF(i64(predicate), to[op.lhs], to[op.rhs])).result)
 
 
+@handles(ct.CmpI)
 def _compare_integers(op: ct.CmpI, to: Lowering) -> None:
     word = _WORDS[op.comparison_predicate.value]
     if word not in ("eq", "ne"):
         word = ("s" if is_signed(op) else "u") + word
     to.replace(op, to.emit(arith.CmpI(i64(CMPI_PREDICATES.index(word)), to[op.lhs], to[op.rhs])).result)
+
+
+for _kind, _handler in {
+    ct.AddF: _rounded("arith.addf"),
+    ct.SubF: _rounded("arith.subf"),
+    ct.MulF: _rounded("arith.mulf"),
+    ct.DivF: _rounded("arith.divf"),
+    ct.Fma: _rounded("math.fma"),
+    ct.Sqrt: _rounded("math.sqrt"),
+    ct.Exp: _rounded("math.exp", "full"),
+    ct.TanH: _rounded("math.tanh", "full"),
+    ct.Exp2: _rounded("math.exp2"),
+    ct.Rsqrt: _rounded("math.rsqrt"),
+    ct.RemF: _plain("arith.remf"),
+    ct.MaxF: _extremum("arith.maxnumf", "arith.maximumf", "nv_tileaa.maxf"),
+    ct.MinF: _extremum("arith.minnumf", "arith.minimumf", "nv_tileaa.minf"),
+    ct.NegF: _plain("arith.negf"),
+    ct.AbsF: _plain("math.absf"),
+    ct.Ceil: _plain("math.ceil"),
+    ct.Floor: _plain("math.floor"),
+    ct.Sin: _plain("math.sin"),
+    ct.Cos: _plain("math.cos"),
+    ct.Tan: _plain("math.tan"),
+    ct.SinH: _plain("math.sinh"),
+    ct.CosH: _plain("math.cosh"),
+    ct.Log: _plain("math.log"),
+    ct.Log2: _plain("math.log2"),
+    ct.FPowF: _plain("math.powf"),
+    ct.Pow: _plain("math.powf"),
+    ct.FPowI: _plain("math.fpowi"),
+    ct.Atan2: _plain("math.atan2"),
+    ct.AddI: _wrapping(arith.AddI),
+    ct.SubI: _wrapping(arith.SubI),
+    ct.MulI: _wrapping(arith.MulI),
+    ct.ShLI: _wrapping(arith.ShLI),
+    ct.AbsI: _plain("math.absi"),
+    ct.RemI: _signed("arith.rem"),
+    ct.ShRI: _signed("arith.shr"),
+    ct.MaxI: _signed("arith.max"),
+    ct.MinI: _signed("arith.min"),
+    ct.AndI: _plain("arith.andi"),
+    ct.OrI: _plain("arith.ori"),
+    ct.XOrI: _plain("arith.xori"),
+    ct.Select: _plain("arith.select"),
+}.items():
+    handles(_kind)(_handler)

@@ -14,28 +14,19 @@ from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import BF16, element_type
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 from tessera_tools.passes.tileaa.pointers import ordering_of, token_of
 from tessera_tools.passes.tileaa.views import pointers_of_view, view_of
 from tessera_tools.target import Feature
 
 
-def populate_atomics(handlers: Handlers) -> None:
-    """Add the handlers of atomic ops."""
-    handlers.update(
-        {
-            ct.AtomicRmwTko: _read_modify_write,
-            ct.AtomicCasTko: _compare_and_swap,
-            ct.AtomicRedViewTko: _reduce_into_view,
-        }
-    )
-
-
+@handles(ct.AtomicRmwTko)
 def _read_modify_write(op: ct.AtomicRmwTko, to: Lowering) -> None:
     mask = to[op.mask] if op.mask is not None else None
     to.replace(op, *_changed(op, to[op.pointers], to[op.arg], mask, to).results)
 
 
+@handles(ct.AtomicRedViewTko)
 def _reduce_into_view(op: ct.AtomicRedViewTko, to: Lowering) -> None:
     """Elements outside the view are left out."""
     pointers, mask = pointers_of_view(op, view_of(op, op.view, to), to)
@@ -53,6 +44,7 @@ def _changed(op: Any, pointers: Value, value: Value, mask: Value | None, to: Low
     return to.emit(aa.AtomicRmw(mode, ordering, scope, pointers, value, mask, token_of(op, to)))
 
 
+@handles(ct.AtomicCasTko)
 def _compare_and_swap(op: ct.AtomicCasTko, to: Lowering) -> None:
     mask = to[op.mask] if op.mask is not None else None
     ordering, scope = ordering_of(op)

@@ -26,7 +26,7 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.passes.tileaa.arithmetic import is_signed, overflow_flags
 from tessera_tools.passes.tileaa.constants import splat
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
 _MODES = {
     mode: IntegerAttr(ROUNDING_MODES.index(word), I32)
@@ -37,25 +37,6 @@ _MODES = {
         ("nearest_away", "to_nearest_away"),
     )
 }
-
-
-def populate_casts(handlers: Handlers) -> None:
-    """Add the handlers of casts."""
-    handlers.update(
-        {
-            ct.FToF: _float_to_float,
-            ct.FToI: _float_to_integer,
-            ct.IToF: _integer_to_float,
-            ct.ExtI: _extend,
-            ct.TruncI: _truncate,
-            ct.Bitcast: _bitcast,
-            ct.IntToPtr: _int_to_ptr,
-            ct.PtrToInt: _ptr_to_int,
-            ct.PtrToPtr: _ptr_to_ptr,
-            ct.Pack: _pack,
-            ct.Unpack: _unpack,
-        }
-    )
 
 
 # -- floats
@@ -74,6 +55,7 @@ def _check_signed(op: ct.FToF | ct.IToF, target: FloatType, to: Lowering) -> Non
         raise to.refuse(op, f"rounding to '{target}', which has no negative numbers; use another format")
 
 
+@handles(ct.FToF)
 def _float_to_float(op: ct.FToF, to: Lowering) -> None:
     value, target = to[op.from_], to.type_of(op.to.type, op)
     old, new = _format(value.type), _format(target)
@@ -93,6 +75,7 @@ def _float_to_float(op: ct.FToF, to: Lowering) -> None:
     to.replace(op, to.emit(arith.TruncF(value, mode, out=target)).out)
 
 
+@handles(ct.FToI)
 def _float_to_integer(op: ct.FToI, to: Lowering) -> None:
     """To the nearest number of the type where the value is outside it, and 0 for a NaN: arith's casts are poison there,
     and a select leaves the poison out.  This is what `saturating` says; without it any result will do there."""
@@ -118,6 +101,7 @@ def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: V
     return to.emit(arith.Select(outside, edge, otherwise)).result
 
 
+@handles(ct.IToF)
 def _integer_to_float(op: ct.IToF, to: Lowering) -> None:
     target = to.type_of(op.to.type, op)
     _check_signed(op, _format(target), to)
@@ -128,11 +112,13 @@ def _integer_to_float(op: ct.IToF, to: Lowering) -> None:
 # -- integers
 
 
+@handles(ct.ExtI)
 def _extend(op: ct.ExtI, to: Lowering) -> None:
     kind = arith.ExtSI if is_signed(op) else arith.ExtUI
     to.replace(op, to.emit(kind(to[op.from_], out=to.type_of(op.to.type, op))).out)
 
 
+@handles(ct.TruncI)
 def _truncate(op: ct.TruncI, to: Lowering) -> None:
     target = to.type_of(op.to.type, op)
     to.replace(op, to.emit(arith.TruncI(to[op.from_], overflow_flags=overflow_flags(op), out=target)).out)
@@ -141,27 +127,33 @@ def _truncate(op: ct.TruncI, to: Lowering) -> None:
 # -- bits
 
 
+@handles(ct.Bitcast)
 def _bitcast(op: ct.Bitcast, to: Lowering) -> None:
     value, target = to[op.source], to.type_of(op.result.type, op)
     to.replace(op, value if value.type is target else to.emit(arith.Bitcast(value, out=target)).out)
 
 
+@handles(ct.IntToPtr)
 def _int_to_ptr(op: ct.IntToPtr, to: Lowering) -> None:
     to.replace(op, to.emit(aa.IntToPtr(to[op.source], out=to.type_of(op.result.type, op))).out)
 
 
+@handles(ct.PtrToInt)
 def _ptr_to_int(op: ct.PtrToInt, to: Lowering) -> None:
     to.replace(op, to.emit(aa.PtrToInt(to[op.source], out=to.type_of(op.result.type, op))).out)
 
 
+@handles(ct.PtrToPtr)
 def _ptr_to_ptr(op: ct.PtrToPtr, to: Lowering) -> None:
     """Pointers do not know what they point to."""
     to.replace(op, to[op.source])
 
 
+@handles(ct.Pack)
 def _pack(op: ct.Pack, to: Lowering) -> None:
     to.replace(op, to.emit(aa.Pack(to[op.source], res=to.type_of(op.result.type, op))).res)
 
 
+@handles(ct.Unpack)
 def _unpack(op: ct.Unpack, to: Lowering) -> None:
     to.replace(op, to.emit(aa.Unpack(to[op.source], res=to.type_of(op.result.type, op))).res)

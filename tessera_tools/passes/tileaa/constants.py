@@ -9,14 +9,10 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, element_attribute
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import RankedTensorType
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
 
-def populate_constants(handlers: Handlers) -> None:
-    """Add the handler of constants."""
-    handlers.update({ct.Constant: _constant})
-
-
+@handles(ct.Constant)
 def _constant(op: ct.Constant, to: Lowering) -> None:
     to.replace(op, splat(op.value.bits(), to.type_of(op.result.type, op), to))
 

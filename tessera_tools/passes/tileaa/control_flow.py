@@ -19,7 +19,6 @@ Where %i + %s might wrap, %more is carried, too: the next number is there if %s 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.counting import may_wrap
@@ -30,145 +29,131 @@ from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I1
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Counter, Lowering, handles
 
 
-def populate_control_flow(handlers: Handlers) -> None:
-    """Add the handlers of structured control flow."""
-    control = _ControlFlow()
-    handlers.update({ct.For: control.lower_for, ct.If: control.lower_if, ct.Loop: control.lower_loop})
+def _is_left_early(op: Operation, to: Lowering) -> bool:
+    """Whether a terminator inside, not the op's own, ends the op's region."""
+    entry = op
+    while not isinstance(entry, ct.Entry) and entry.parent_op is not None:
+        entry = entry.parent_op
+    left = to.left_early.get(entry)
+    if left is None:
+        left = to.left_early[entry] = _left_early(entry)
+    return op in left
 
 
-@dataclass
-class _Counter:
-    """What a `for` that became an `nv_tileaa.loop` counts with: new values."""
-
-    induction: Value
-    upper: Value
-    step: Value
-    may_wrap: bool
+# -- ops
 
 
-class _ControlFlow:
-    def __init__(self) -> None:
-        # The ops of an entry that something inside leaves before their end.
-        self.left_early: dict[Operation, set[Operation]] = {}
-        # Loops being lowered that count by themselves.
-        self.counters: dict[Operation, _Counter] = {}
+@handles(ct.For)
+def _lower_for(op: ct.For, to: Lowering) -> None:
+    """A counted loop."""
+    if _is_left_early(op, to):
+        _lower_counting(op, to)
+        return
+    body = op.body.entry
+    lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
+    inits = to.values(op.initValues)
+    types = [lower.type, *(v.type for v in inits)]
+    region = to.region(body, types)
+    _fill(body, region.entry, to, structured=True)
+    unsigned = UNIT if op.unsignedCmp is not None else None
+    loop = scf.For(lower, upper, step, inits, unsigned, results=types[1:], body=region, location=op.location)
+    loop.attributes.update(op.discardable_attributes)
+    to.replace(op, *to.emit(loop).results)
 
-    def is_left_early(self, op: Operation) -> bool:
-        """Whether a terminator inside, not the op's own, ends the op's region."""
-        entry = op
-        while not isinstance(entry, ct.Entry) and entry.parent_op is not None:
-            entry = entry.parent_op
-        left = self.left_early.get(entry)
-        if left is None:
-            left = self.left_early[entry] = _left_early(entry)
-        return op in left
 
-    # -- ops
+@handles(ct.If)
+def _lower_if(op: ct.If, to: Lowering) -> None:
+    """A branch."""
+    structured = not _is_left_early(op, to)
+    regions: list[Region] = []
+    for old in (op.thenRegion, op.elseRegion):
+        region = Region([Block()] if old.blocks else [])
+        if old.blocks:
+            _fill(old.entry, region.entry, to, structured=structured)
+        regions.append(region)
+    types = [to.type_of(r.type, op) for r in op.results]
+    kind = scf.If if structured else aa.If
+    then, other = regions
+    branch = kind(to[op.condition], results=types, then=then, otherwise=other, location=op.location)
+    to.replace(op, *to.emit(branch).results)
 
-    def lower_for(self, op: ct.For, to: Lowering) -> None:
-        """A counted loop."""
-        if self.is_left_early(op):
-            self.lower_counting(op, to)
-            return
-        body = op.body.entry
-        lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
-        inits = to.values(op.initValues)
-        types = [lower.type, *(v.type for v in inits)]
-        region = to.region(body, types)
-        self.fill(body, region.entry, to, structured=True)
-        unsigned = UNIT if op.unsignedCmp is not None else None
-        loop = scf.For(
-            lower, upper, step, inits, unsigned, results=types[1:], body=region, location=op.location
-        )
-        loop.attributes.update(op.discardable_attributes)
-        to.replace(op, *to.emit(loop).results)
 
-    def lower_if(self, op: ct.If, to: Lowering) -> None:
-        """A branch."""
-        structured = not self.is_left_early(op)
-        regions: list[Region] = []
-        for old in (op.thenRegion, op.elseRegion):
-            region = Region([Block()] if old.blocks else [])
-            if old.blocks:
-                self.fill(old.entry, region.entry, to, structured=structured)
-            regions.append(region)
-        types = [to.type_of(r.type, op) for r in op.results]
-        kind = scf.If if structured else aa.If
-        then, other = regions
-        branch = kind(to[op.condition], results=types, then=then, otherwise=other, location=op.location)
-        to.replace(op, *to.emit(branch).results)
+@handles(ct.Loop)
+def _lower_loop(op: ct.Loop, to: Lowering) -> None:
+    """An endless loop."""
+    inits = to.values(op.initValues)
+    region = to.region(op.body.entry, [v.type for v in inits])
+    _fill(op.body.entry, region.entry, to)
+    types = [to.type_of(r.type, op) for r in op.results]
+    loop = aa.Loop(inits, results=types, body=region, location=op.location)
+    to.replace(op, *to.emit(loop).results)
 
-    def lower_loop(self, op: ct.Loop, to: Lowering) -> None:
-        """An endless loop."""
-        inits = to.values(op.initValues)
-        region = to.region(op.body.entry, [v.type for v in inits])
-        self.fill(op.body.entry, region.entry, to)
-        types = [to.type_of(r.type, op) for r in op.results]
-        loop = aa.Loop(inits, results=types, body=region, location=op.location)
-        to.replace(op, *to.emit(loop).results)
 
-    def lower_counting(self, op: ct.For, to: Lowering) -> None:
-        """A counted loop whose iterations end early."""
-        lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
-        unsigned = op.unsignedCmp is not None
-        wraps = may_wrap(upper, step, unsigned, to.facts)
-        less = "ult" if unsigned else "slt"
-        state = [lower]
-        if wraps:
-            state.append(to.emit(_compare(less, lower, upper)).result)
-        inits = to.values(op.initValues)
-        outside = [*state, *inits]
-        block = Block([v.type for v in outside], [op.location] * len(outside))
-        induction, *carried = block.arguments
-        builder = Builder.at_end(block, op.location)
-        more = carried.pop(0) if wraps else builder.insert(_compare(less, induction, upper)).result
-        then, other = Block(), Block()
-        then.append(aa.Yield(location=op.location))
-        other.append(aa.Break(carried, location=op.location))
-        builder.insert(aa.If(more, then=then, otherwise=other))
-        counted = _with_bounds(induction, lower, upper, unsigned, to, builder)
-        for old, new in zip(op.body.entry.arguments, [counted, *carried], strict=True):
-            to.define(old, new)
-        self.counters[op] = _Counter(induction, upper, step, wraps)
-        self.fill(op.body.entry, block, to)
-        del self.counters[op]
-        loop = aa.Loop(outside, results=[v.type for v in inits], body=block, location=op.location)
-        loop.attributes.update(op.discardable_attributes)
-        to.replace(op, *to.emit(loop).results)
+def _lower_counting(op: ct.For, to: Lowering) -> None:
+    """A counted loop whose iterations end early."""
+    lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
+    unsigned = op.unsignedCmp is not None
+    wraps = may_wrap(upper, step, unsigned, to.facts)
+    less = "ult" if unsigned else "slt"
+    state = [lower]
+    if wraps:
+        state.append(to.emit(_compare(less, lower, upper)).result)
+    inits = to.values(op.initValues)
+    outside = [*state, *inits]
+    block = Block([v.type for v in outside], [op.location] * len(outside))
+    induction, *carried = block.arguments
+    builder = Builder.at_end(block, op.location)
+    more = carried.pop(0) if wraps else builder.insert(_compare(less, induction, upper)).result
+    then, other = Block(), Block()
+    then.append(aa.Yield(location=op.location))
+    other.append(aa.Break(carried, location=op.location))
+    builder.insert(aa.If(more, then=then, otherwise=other))
+    counted = _with_bounds(induction, lower, upper, unsigned, to, builder)
+    for old, new in zip(op.body.entry.arguments, [counted, *carried], strict=True):
+        to.define(old, new)
+    to.counters[op] = Counter(induction, upper, step, wraps)
+    _fill(op.body.entry, block, to)
+    del to.counters[op]
+    loop = aa.Loop(outside, results=[v.type for v in inits], body=block, location=op.location)
+    loop.attributes.update(op.discardable_attributes)
+    to.replace(op, *to.emit(loop).results)
 
-    # -- regions
 
-    def fill(self, body: Block, block: Block, to: Lowering, *, structured: bool = False) -> None:
-        """Lower the ops of `body` at the end of a block; `structured`: of an scf op."""
-        *ops, last = body
-        to.lower_ops(ops, block)
-        saved = to.builder
-        to.builder = Builder.at_end(block, last.location)
-        try:
-            self.lower_end(last, to, structured)
-        finally:
-            to.builder = saved
+# -- regions
 
-    def lower_end(self, last: Any, to: Lowering, structured: bool) -> None:
-        """Lower a terminator."""
-        if isinstance(last, ct.Return):
-            to.emit(aa.Return())
-            return
-        if not isinstance(last, ct.Yield | ct.Continue | ct.Break):
-            raise to.refuse(last)
-        values = to.values(last.values)
-        if structured:
-            to.emit(scf.Yield(values))
-        elif isinstance(last, ct.Yield):
-            to.emit(aa.Yield(values))
-        elif isinstance(last, ct.Break):
-            to.emit(aa.Break(values))
-        else:
-            counter = self.counters.get(_loop_around(last))
-            to.emit(aa.Continue([*(_next(counter, to) if counter is not None else ()), *values]))
+
+def _fill(body: Block, block: Block, to: Lowering, *, structured: bool = False) -> None:
+    """Lower the ops of `body` at the end of a block; `structured`: of an scf op."""
+    *ops, last = body
+    to.lower_ops(ops, block)
+    saved = to.builder
+    to.builder = Builder.at_end(block, last.location)
+    try:
+        _lower_end(last, to, structured)
+    finally:
+        to.builder = saved
+
+
+def _lower_end(last: Any, to: Lowering, structured: bool) -> None:
+    """Lower a terminator."""
+    if isinstance(last, ct.Return):
+        to.emit(aa.Return())
+        return
+    if not isinstance(last, ct.Yield | ct.Continue | ct.Break):
+        raise to.refuse(last)
+    values = to.values(last.values)
+    if structured:
+        to.emit(scf.Yield(values))
+    elif isinstance(last, ct.Yield):
+        to.emit(aa.Yield(values))
+    elif isinstance(last, ct.Break):
+        to.emit(aa.Break(values))
+    else:
+        counter = to.counters.get(_loop_around(last))
+        to.emit(aa.Continue([*(_next(counter, to) if counter is not None else ()), *values]))
 
 
 def _loop_around(op: Operation) -> Operation:
@@ -188,7 +173,8 @@ def _left_early(entry: Operation) -> set[Operation]:
         parent = op.parent_op
         if isinstance(op, ct.Continue) and isinstance(parent, ct.If):
             found.add(_loop_around(op))
-        while isinstance(parent, ct.If):
+        ended = ct.If | ct.Loop if isinstance(op, ct.Return) else ct.If
+        while isinstance(parent, ended):
             found.add(parent)
             parent = parent.parent_op
     return found
@@ -209,7 +195,7 @@ def _with_bounds(
     return builder.insert(known).res
 
 
-def _next(counter: _Counter, to: Lowering) -> list[Value]:
+def _next(counter: Counter, to: Lowering) -> list[Value]:
     following = to.emit(arith.AddI(counter.induction, counter.step)).result
     if not counter.may_wrap:
         return [following]

@@ -19,26 +19,48 @@ from tessera_tools.ir.core import Block, Operation
 from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.types import FunctionType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
-from tessera_tools.passes.tileaa.arithmetic import populate_arithmetic
-from tessera_tools.passes.tileaa.atomics import populate_atomics
-from tessera_tools.passes.tileaa.casts import populate_casts
-from tessera_tools.passes.tileaa.constants import populate_constants
-from tessera_tools.passes.tileaa.control_flow import populate_control_flow
-from tessera_tools.passes.tileaa.dots import populate_dots
-from tessera_tools.passes.tileaa.effects import populate_effects
-from tessera_tools.passes.tileaa.globals import global_variable, populate_globals
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, refusal
-from tessera_tools.passes.tileaa.memory import choose_copy_atoms, populate_memory
-from tessera_tools.passes.tileaa.multimem import populate_multimem
-from tessera_tools.passes.tileaa.pointers import HINTS, hints_for, populate_pointers
-from tessera_tools.passes.tileaa.reductions import populate_reductions
+from tessera_tools.passes.tileaa import (
+    arithmetic,
+    atomics,
+    casts,
+    constants,
+    control_flow,
+    dots,
+    effects,
+    memory,
+    multimem,
+    pointers,
+    reductions,
+    tensors,
+    views,
+)
+from tessera_tools.passes.tileaa import globals as globals_
+from tessera_tools.passes.tileaa.globals import global_variable
+from tessera_tools.passes.tileaa.lowering import HANDLERS, Lowering, refusal
+from tessera_tools.passes.tileaa.memory import choose_copy_atoms
+from tessera_tools.passes.tileaa.pointers import HINTS, hints_for
 from tessera_tools.passes.tileaa.sub_byte import access_by_bytes
-from tessera_tools.passes.tileaa.tensors import populate_tensors
-from tessera_tools.passes.tileaa.views import populate_views
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 COMPUTE_CAPABILITY = "nv_tileaa.compute_capability"
 TARGET_SPEC = "nv_tileaa.target_spec"
+FAMILIES = (
+    arithmetic,
+    atomics,
+    casts,
+    constants,
+    control_flow,
+    dots,
+    effects,
+    globals_,
+    memory,
+    multimem,
+    pointers,
+    reductions,
+    tensors,
+    views,
+)
+"""The modules whose handlers are in HANDLERS."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +84,8 @@ class ConvertCudaTileToTileAA(Pass):
         ct.upgrade_legacy(op)
         members = list(_members(op))
         _check_names(op, members)
-        handlers: Handlers = {}
-        for populate in (
-            populate_arithmetic,
-            populate_atomics,
-            populate_casts,
-            populate_constants,
-            populate_control_flow,
-            populate_dots,
-            populate_effects,
-            populate_globals,
-            populate_memory,
-            populate_multimem,
-            populate_pointers,
-            populate_reductions,
-            populate_tensors,
-            populate_views,
-        ):
-            populate(handlers)
         made = [
-            global_variable(member) if isinstance(member, ct.Global) else _function(member, handlers, target)
+            global_variable(member) if isinstance(member, ct.Global) else _function(member, target)
             for member in members
         ]
         _replace(op, made)
@@ -128,11 +132,11 @@ def _check_names(module: Operation, members: list[ct.Entry | ct.Global]) -> None
             raise failure
 
 
-def _function(entry: ct.Entry, handlers: Handlers, target: Target) -> aa.Func:
+def _function(entry: ct.Entry, target: Target) -> aa.Func:
     """The function that an entry becomes, detached."""
     body = entry.body.entry
     block = Block()
-    to = Lowering(handlers, target, block)
+    to = Lowering(target, block)
     to.builder.location = entry.location
     for argument in body.arguments:
         to.define(argument, block.add_argument(to.type_of(argument.type, entry), argument.location))
@@ -172,3 +176,6 @@ def _replace(module: Operation, made: Sequence[Operation]) -> None:
     left = next((op for op in module.walk() if op.name.startswith("cuda_tile.")), None)
     if left is not None:
         raise AssertionError(f"'{left.name}' is left")
+
+
+__all__ = ["FAMILIES", "HANDLERS", "ConvertCudaTileToTileAA"]

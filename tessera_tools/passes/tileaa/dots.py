@@ -6,18 +6,13 @@ from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.builtin_attributes import UNIT, StringAttr
 from tessera_tools.ir.types import F32, TF32, element_type
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
-
-
-def populate_dots(handlers: Handlers) -> None:
-    """Add the handlers of matrix products."""
-    handlers.update({ct.MmaF: _mmaf, ct.MmaI: _mmai, ct.MmaFScaled: _mmaf_scaled})
-
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
 _PRECISION = {F32: "ieee", TF32: "tf32"}
 """How the inputs of a dot are read; for other types there is no choice."""
 
 
+@handles(ct.MmaF)
 def _mmaf(op: ct.MmaF, to: Lowering) -> None:
     # fast_acc allows fewer bits in the sum, and asks for nothing.
     word = _PRECISION.get(element_type(op.lhs.type))
@@ -25,12 +20,14 @@ def _mmaf(op: ct.MmaF, to: Lowering) -> None:
     to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], input_precision=precision)).res)
 
 
+@handles(ct.MmaI)
 def _mmai(op: ct.MmaI, to: Lowering) -> None:
     unsigned = [UNIT if sign.value == "unsigned" else None for sign in (op.signedness_lhs, op.signedness_rhs)]
     product = aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], unsigned_a=unsigned[0], unsigned_b=unsigned[1])
     to.replace(op, to.emit(product).res)
 
 
+@handles(ct.MmaFScaled)
 def _mmaf_scaled(op: ct.MmaFScaled, to: Lowering) -> None:
     scales = [to[op.lhs_scale], to[op.rhs_scale]]
     to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], scales)).res)

@@ -12,25 +12,12 @@ from tessera_tools.dialects.nv_tileaa.formats import pieces
 from tessera_tools.ir.builtin_attributes import StringAttr, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F32, F64, FloatType, element_type, with_element
-from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Lowering, handles
 from tessera_tools.passes.tileaa.pointers import token_of
 from tessera_tools.target import Feature
 
 
-def populate_effects(handlers: Handlers) -> None:
-    """Add the handlers of what a program does besides computing and accessing memory."""
-    handlers.update(
-        {
-            ct.Alloca: _alloca,
-            ct.Assert: _assert,
-            ct.PrintTko: _print,
-            ct.GdcWaitTko: _dependency(aa.GdcWait),
-            ct.GdcLaunchDependentsTko: _dependency(aa.GdcLaunchDependents),
-            ct.MemoryFenceAliasTko: _fence_alias,
-        }
-    )
-
-
+@handles(ct.Alloca)
 def _alloca(op: ct.Alloca, to: Lowering) -> None:
     """From the heap: pointers are addresses in global memory, of which a tile block has none of its own.  So other
     tile blocks may use the address too, whether `global` allows it or not."""
@@ -39,10 +26,12 @@ def _alloca(op: ct.Alloca, to: Lowering) -> None:
     to.replace(op, to.emit(aa.HeapAlloc(i64(size), op.alignment, res=GLOBAL_POINTER)).res)
 
 
+@handles(ct.Assert)
 def _assert(op: ct.Assert, to: Lowering) -> None:
     to.emit(aa.Assert(to[op.condition], op.message))
 
 
+@handles(ct.PrintTko)
 def _print(op: ct.PrintTko, to: Lowering) -> None:
     """As in C, a format ends at its first NUL."""
     text = op.str_.value.partition("\0")[0]
@@ -52,7 +41,10 @@ def _print(op: ct.PrintTko, to: Lowering) -> None:
         raise to.refuse(op, str(problem)) from None
     for conversion, value in zip(conversions, op.args, strict=False):
         if conversion.kind == "s" and to[value].type is not GLOBAL_POINTER:
-            raise to.refuse(op, f"prints {to[value].type} with '%s', which expects the address of a string")
+            raise to.refuse(
+                op,
+                f"prints a value of type {to[value].type} with '%s', which expects the address of a string",
+            )
     arguments = [_printable(to[value], to) for value in op.args[: len(conversions)]]
     to.replace(op, to.emit(aa.Print(StringAttr(text), arguments, token_of(op, to))).out_token)
 
@@ -75,5 +67,13 @@ def _dependency(kind: Any) -> Any:
     return handler
 
 
+@handles(ct.MemoryFenceAliasTko)
 def _fence_alias(op: ct.MemoryFenceAliasTko, to: Lowering) -> None:
     to.replace(op, to.emit(aa.FenceAlias(token_of(op, to))).out_token)
+
+
+for _kind, _handler in {
+    ct.GdcWaitTko: _dependency(aa.GdcWait),
+    ct.GdcLaunchDependentsTko: _dependency(aa.GdcLaunchDependents),
+}.items():
+    handles(_kind)(_handler)

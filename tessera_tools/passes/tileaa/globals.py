@@ -13,14 +13,10 @@ from tessera_tools.dialects.llvm.types import ArrayType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, SymbolRefAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Region
 from tessera_tools.ir.types import BF16, F16, F32, F64, FloatType, IntegerType, RankedTensorType, Type
-from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Lowering, handles
 
 
-def populate_globals(handlers: Handlers) -> None:
-    """Add the handler of addresses of globals."""
-    handlers.update({ct.GetGlobal: _get_global})
-
-
+@handles(ct.GetGlobal)
 def _get_global(op: ct.GetGlobal, to: Lowering) -> None:
     to.replace(op, to.emit(AddressOf(SymbolRefAttr(op.name_.root), res=GLOBAL_POINTER)).results[0])
 

@@ -8,6 +8,7 @@ Nothing of the old program is touched: a conversion that fails leaves it as it w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tessera_tools.analysis.facts import Facts
@@ -19,6 +20,7 @@ from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, Builder, Operation, OpT, Region, Value
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.target import Target
@@ -29,7 +31,42 @@ GLOBAL_POINTER = PointerType(1)
 """`!llvm.ptr<1>`: an address in global memory."""
 
 Handler = Callable[[Any, "Lowering"], None]
-Handlers = dict[type[Operation], Handler]
+HANDLERS: Registry[Handler] = Registry("handler")
+"""Op name → the function that lowers it."""
+
+_OLDER = "it is of an older spelling and stands where none is read"
+_AT_TOP = "it stands at the top of a module only"
+REFUSALS: dict[str, str] = {
+    **dict.fromkeys(("cuda_tile.module", "cuda_tile.entry", "cuda_tile.global"), _AT_TOP),
+    **dict.fromkeys(
+        (
+            "cuda_tile.tensor_view",
+            "cuda_tile.partition_view",
+            "cuda_tile.legacy_get_tile_block_id",
+            "cuda_tile.legacy_load_view_tko",
+            "cuda_tile.legacy_store_view_tko",
+            "cuda_tile.legacy_for",
+        ),
+        _OLDER,
+    ),
+    "cuda_tile.testing$func": "it is a function for tests, which nothing launches",
+}
+"""Op name → why an op of cuda_tile has no handler.  A test holds that each has one or the other."""
+
+
+def handles(*kinds: type[Operation]) -> Callable[[Handler], Handler]:
+    """Register the lowering of ops of these classes."""
+    return HANDLERS.of(*(kind.name for kind in kinds))
+
+
+@dataclass
+class Counter:
+    """What a `for` that became an `nv_tileaa.loop` counts with: new values."""
+
+    induction: Value
+    upper: Value
+    step: Value
+    may_wrap: bool
 
 
 class TileView(NamedTuple):
@@ -42,13 +79,16 @@ class TileView(NamedTuple):
 class Lowering:
     """One entry on its way."""
 
-    def __init__(self, handlers: Handlers, target: Target, entry: Block) -> None:
-        self.handlers = handlers
+    def __init__(self, target: Target, entry: Block) -> None:
         self.target = target
         self.entry = entry
         self.builder = Builder.at_end(entry)
         self.facts = Facts()
         self.views: dict[Value, TileView] = {}
+        self.left_early: dict[Operation, set[Operation]] = {}
+        """The ops of an entry that something inside leaves before their end."""
+        self.counters: dict[Operation, Counter] = {}
+        """Loops being lowered that count by themselves."""
         self._values: dict[Value, Value] = {}
         self._start: Value | None = None
 
@@ -135,11 +175,11 @@ class Lowering:
     def lower(self, op: Operation) -> None:
         """Lower one operation here."""
         self.builder.location = op.location
-        handler = self.handlers.get(type(op))
+        handler = HANDLERS.get(op.name)
         if handler is not None:
             handler(op, self)
         elif op.name.startswith("cuda_tile."):
-            raise self.refuse(op)
+            raise self.refuse(op, REFUSALS.get(op.name, ""))
         elif op.regions or any(isinstance(t, ct.CudaTileType) for t in (*op.operand_types, *op.result_types)):
             raise self.refuse(
                 op, "only cuda_tile ops and builtin-dialect ops without regions are allowed in an entry"

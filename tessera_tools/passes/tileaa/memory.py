@@ -16,27 +16,16 @@ from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I64, RankedTensorType, element_type
-from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Lowering, handles
 from tessera_tools.passes.tileaa.pointers import atom
 
 
-def populate_memory(handlers: Handlers) -> None:
-    """Add the handlers of tokens, the grid and assumptions."""
-    handlers.update(
-        {
-            ct.MakeToken: _make_token,
-            ct.JoinTokens: _join_tokens,
-            ct.Assume: _assume,
-            ct.GetTileBlockId: _grid(aa.GetProgramId),
-            ct.GetNumTileBlocks: _grid(aa.GetNumPrograms),
-        }
-    )
-
-
+@handles(ct.MakeToken)
 def _make_token(op: ct.MakeToken, to: Lowering) -> None:
     to.replace(op, to.emit(aa.CreateMemToken()).res)
 
 
+@handles(ct.JoinTokens)
 def _join_tokens(op: ct.JoinTokens, to: Lowering) -> None:
     to.replace(op, to.emit(aa.JoinMemTokens(to.values(op.tokens))).res)
 
@@ -52,6 +41,7 @@ def _grid(kind: Any) -> Any:
     return handler
 
 
+@handles(ct.Assume)
 def _assume(op: ct.Assume, to: Lowering) -> None:
     """Facts of scalars, tiles and pointers are kept, and so is the alignment of a view."""
     value, predicate = to[op.value], op.predicate
@@ -97,3 +87,10 @@ def choose_copy_atoms(function: Operation) -> None:
             continue
         primitive = "ldg" if isinstance(op, aa.TiledLoad | aa.Load) else "stg"
         op.attributes["copy_atom"] = atom(primitive, element_type(tile), count)
+
+
+for _kind, _handler in {
+    ct.GetTileBlockId: _grid(aa.GetProgramId),
+    ct.GetNumTileBlocks: _grid(aa.GetNumPrograms),
+}.items():
+    handles(_kind)(_handler)

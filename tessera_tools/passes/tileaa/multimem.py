@@ -9,21 +9,10 @@ from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import bit_width, element_type
 from tessera_tools.passes.tileaa.constants import splat
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 from tessera_tools.passes.tileaa.pointers import ordering_of, token_of
 from tessera_tools.passes.tileaa.views import padding_of, pointers_of_view, view_of
 from tessera_tools.target import Feature
-
-
-def populate_multimem(handlers: Handlers) -> None:
-    """Add the handlers of multicast memory."""
-    handlers.update(
-        {
-            ct.MultimemLoadReduceViewTko: _load_reduce,
-            ct.MultimemReduceViewTko: _reduce,
-            ct.MultimemStoreViewTko: _store,
-        }
-    )
 
 
 def _places(op: Any, to: Lowering) -> tuple[Value, Value | None]:
@@ -34,6 +23,7 @@ def _places(op: Any, to: Lowering) -> tuple[Value, Value | None]:
     return pointers_of_view(op, view_of(op, op.view, to), to)
 
 
+@handles(ct.MultimemLoadReduceViewTko)
 def _load_reduce(op: ct.MultimemLoadReduceViewTko, to: Lowering) -> None:
     pointers, mask = _places(op, to)
     result = to.type_of(op.reduced_values.type, op)
@@ -46,6 +36,7 @@ def _load_reduce(op: ct.MultimemLoadReduceViewTko, to: Lowering) -> None:
     to.replace(op, *to.emit(load).results)
 
 
+@handles(ct.MultimemReduceViewTko)
 def _reduce(op: ct.MultimemReduceViewTko, to: Lowering) -> None:
     pointers, mask = _places(op, to)
     mode, (ordering, scope) = aa.MultimemModeAttr(op.reduction.value), ordering_of(op)
@@ -54,6 +45,7 @@ def _reduce(op: ct.MultimemReduceViewTko, to: Lowering) -> None:
     to.replace(op, to.emit(reduce).out_token)
 
 
+@handles(ct.MultimemStoreViewTko)
 def _store(op: ct.MultimemStoreViewTko, to: Lowering) -> None:
     element = op.tile.type.element
     if bit_width(element) == 16:

@@ -17,7 +17,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DictionaryAttr, TypeAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import with_element
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 from tessera_tools.target import Target
 
 HINTS = "nv_tileaa.hints"
@@ -26,17 +26,7 @@ SCOPES = {"tl_blk": "cta", "device": "gpu", "sys": "sys"}
 """cuda_tile's word for a scope → nv_tileaa's."""
 
 
-def populate_pointers(handlers: Handlers) -> None:
-    """Add the handlers of pointers, and of loads and stores through them."""
-    handlers.update(
-        {
-            ct.Offset: _offset,
-            ct.LoadPtrTko: _load,
-            ct.StorePtrTko: _store,
-        }
-    )
-
-
+@handles(ct.Offset)
 def _offset(op: ct.Offset, to: Lowering) -> None:
     pointee = TypeAttr(op.ptr.type.element.pointee)
     to.replace(op, to.emit(aa.Offset(to[op.ptr], to[op.offset], pointee)).res)
@@ -81,7 +71,7 @@ def atom(primitive: str, element: Type, count: int) -> CopyAtomAttr:
 def load_elements(
     op: Any, pointers: Value, mask: Value | None, padding: Value | None, to: Lowering
 ) -> tuple[Value, Value]:
-    """Load the elements of a load of cuda_tile from pointers; (the elements, the token behind)."""
+    """Load the elements of a load of cuda_tile from pointers; (the elements, the token after)."""
     element = _whole_bytes(op, to)
     result = with_element(pointers.type, element)
     ordering, scope = ordering_of(op)
@@ -97,7 +87,7 @@ def load_elements(
 
 
 def store_elements(op: Any, pointers: Value, value: Value, mask: Value | None, to: Lowering) -> Value:
-    """Store the elements of a store of cuda_tile to pointers; the token behind."""
+    """Store the elements of a store of cuda_tile to pointers; the token after."""
     element = _whole_bytes(op, to)
     ordering, scope = ordering_of(op)
     token, attributes = token_of(op, to), hint_attributes(op, to)
@@ -122,12 +112,14 @@ def _whole_bytes(op: Operation, to: Lowering) -> Type:
     return moved.element
 
 
+@handles(ct.LoadPtrTko)
 def _load(op: ct.LoadPtrTko, to: Lowering) -> None:
     mask = to[op.mask] if op.mask is not None else None
     padding = to[op.paddingValue] if op.paddingValue is not None else None
     to.replace(op, *load_elements(op, to[op.source], mask, padding, to))
 
 
+@handles(ct.StorePtrTko)
 def _store(op: ct.StorePtrTko, to: Lowering) -> None:
     mask = to[op.mask] if op.mask is not None else None
     to.replace(op, store_elements(op, to[op.destination], to[op.value], mask, to))

@@ -10,14 +10,10 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, ArrayAttr, FloatAttr
 from tessera_tools.ir.core import Operation, Region
 from tessera_tools.ir.types import FloatType, element_type
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
 
-def populate_reductions(handlers: Handlers) -> None:
-    """Add the handlers of reductions and scans."""
-    handlers.update({ct.Reduce: _reduce, ct.Scan: _scan})
-
-
+@handles(ct.Reduce)
 def _reduce(op: ct.Reduce, to: Lowering) -> None:
     types = [to.type_of(result.type, op) for result in op.results]
     made = aa.Reduce(
@@ -31,6 +27,7 @@ def _reduce(op: ct.Reduce, to: Lowering) -> None:
     to.replace(op, *to.emit(made).results)
 
 
+@handles(ct.Scan)
 def _scan(op: ct.Scan, to: Lowering) -> None:
     types = [to.type_of(result.type, op) for result in op.results]
     made = aa.Scan(

@@ -10,28 +10,15 @@ from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I64, RankedTensorType
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering
+from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
 
-def populate_tensors(handlers: Handlers) -> None:
-    """Add the handlers of ops on whole tiles."""
-    handlers.update(
-        {
-            ct.Iota: _iota,
-            ct.Permute: _permute,
-            ct.Reshape: _reshape,
-            ct.Broadcast: _broadcast,
-            ct.Cat: _cat,
-            ct.Extract: _extract,
-            ct.Insert: _insert,
-        }
-    )
-
-
+@handles(ct.Iota)
 def _iota(op: ct.Iota, to: Lowering) -> None:
     to.replace(op, to.emit(aa.Iota(res=to.type_of(op.result.type, op))).res)
 
 
+@handles(ct.Permute)
 def _permute(op: ct.Permute, to: Lowering) -> None:
     value = to[op.source]
     if not isinstance(value.type, RankedTensorType):
@@ -58,6 +45,7 @@ def _same_elements(op: Any, value: Value, to: Lowering) -> Value | None:
     return None
 
 
+@handles(ct.Reshape)
 def _reshape(op: ct.Reshape, to: Lowering) -> None:
     value = to[op.source]
     found = _same_elements(op, value, to)
@@ -66,6 +54,7 @@ def _reshape(op: ct.Reshape, to: Lowering) -> None:
     to.replace(op, found)
 
 
+@handles(ct.Broadcast)
 def _broadcast(op: ct.Broadcast, to: Lowering) -> None:
     value = to[op.source]
     found = _same_elements(op, value, to)
@@ -74,11 +63,13 @@ def _broadcast(op: ct.Broadcast, to: Lowering) -> None:
     to.replace(op, found)
 
 
+@handles(ct.Cat)
 def _cat(op: ct.Cat, to: Lowering) -> None:
     joined = aa.Cat(to[op.lhs], to[op.rhs], i64(op.dim.value), res=to.type_of(op.result.type, op))
     to.replace(op, to.emit(joined).res)
 
 
+@handles(ct.Extract)
 def _extract(op: ct.Extract, to: Lowering) -> None:
     value, target = to[op.source], to.type_of(op.result.type, op)
     if value.type is target:
@@ -87,6 +78,7 @@ def _extract(op: ct.Extract, to: Lowering) -> None:
     to.replace(op, to.emit(aa.Extract(value, to.values(op.indices), res=target)).res)
 
 
+@handles(ct.Insert)
 def _insert(op: ct.Insert, to: Lowering) -> None:
     part, whole = to[op.source], to[op.destination]
     if part.type is whole.type:

@@ -42,7 +42,7 @@ from tessera_tools.passes.tileaa.indexing import (
     signed_type,
     times,
 )
-from tessera_tools.passes.tileaa.lowering import Handlers, Lowering, TileView
+from tessera_tools.passes.tileaa.lowering import Lowering, TileView, handles
 from tessera_tools.passes.tileaa.pointers import (
     atom,
     hint_attributes,
@@ -54,22 +54,6 @@ from tessera_tools.passes.tileaa.pointers import (
 
 UNBOUNDED = (1 << 63) - 1
 """The extent of an axis along which an access is promised to lie inside."""
-
-
-def populate_views(handlers: Handlers) -> None:
-    """Add the handlers of views, and of loads and stores through them."""
-    handlers.update(
-        {
-            ct.MakeTensorView: _tensor_view,
-            ct.MakePartitionView: _tile_view,
-            ct.MakeStridedView: _tile_view,
-            ct.MakeGatherScatterView: _tile_view,
-            ct.GetTensorShape: _tensor_shape,
-            ct.GetIndexSpaceShape: _index_space_shape,
-            ct.LoadViewTko: _load,
-            ct.StoreViewTko: _store,
-        }
-    )
 
 
 # -- making views
@@ -105,6 +89,7 @@ def _static(items: Sequence[Int]) -> DenseArrayAttr:
     return DenseArrayAttr(I64, tuple(aa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items))
 
 
+@handles(ct.MakeTensorView)
 def _tensor_view(op: ct.MakeTensorView, to: Lowering) -> None:
     view = op.result.type
     shape = _mixed(view.shape, to.values(op.dynamicShape), to)
@@ -112,6 +97,7 @@ def _tensor_view(op: ct.MakeTensorView, to: Lowering) -> None:
     to.replace(op, make_memref(to[op.base], shape, strides, view.element, to.builder))
 
 
+@handles(ct.MakePartitionView, ct.MakeStridedView, ct.MakeGatherScatterView)
 def _tile_view(op: Any, to: Lowering) -> None:
     """Nothing but the memref, its axes put into the order of the tile's."""
     memref, view = to[op.tensor_view], op.result.type
@@ -160,6 +146,7 @@ def view_of(op: Operation, value: Value, to: Lowering) -> TileView:
 # -- queries
 
 
+@handles(ct.GetTensorShape)
 def _tensor_shape(op: ct.GetTensorShape, to: Lowering) -> None:
     if not op.results:
         return
@@ -168,6 +155,7 @@ def _tensor_shape(op: ct.GetTensorShape, to: Lowering) -> None:
             to.define(old, as_value(extent, to.type_of(old.type, op), to))
 
 
+@handles(ct.GetIndexSpaceShape)
 def _index_space_shape(op: ct.GetIndexSpaceShape, to: Lowering) -> None:
     view = view_of(op, op.src, to)
     extents = _source(op, view.memref, to).extents()
@@ -345,6 +333,7 @@ def padding_of(op: Any, view: TileView, element: Type, to: Lowering) -> tuple[aa
     return attribute, bits
 
 
+@handles(ct.LoadViewTko)
 def _load(op: ct.LoadViewTko, to: Lowering) -> None:
     view = view_of(op, op.view, to)
     result = to.type_of(op.tile.type, op)
@@ -367,6 +356,7 @@ def _load(op: ct.LoadViewTko, to: Lowering) -> None:
     to.replace(op, *load_elements(op, pointers, mask, filler, to))
 
 
+@handles(ct.StoreViewTko)
 def _store(op: ct.StoreViewTko, to: Lowering) -> None:
     view = view_of(op, op.view, to)
     value = to[op.tile]

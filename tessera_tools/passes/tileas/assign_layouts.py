@@ -10,7 +10,6 @@ ties, prefers and demands is in layout_rules.py.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,16 +17,17 @@ from tessera_tools.diagnostics import error
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Block, Builder, Operation, OpOperand, OpResult, Value
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout, classify
 from tessera_tools.layout.conversion import register_move
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.planning.kernel import check_tiles, kernels, unit_of
+from tessera_tools.passes.tileas.explain import explain_layouts, explain_products
+from tessera_tools.planning.kernel import check_tiles, kernels, known_target, unit_of
 from tessera_tools.planning.layout_rules import (
     ANCHORS,
     DEMANDS,
     Copy,
-    coalesced,
     copies,
     default_layout,
     is_known,
@@ -35,6 +35,7 @@ from tessera_tools.planning.layout_rules import (
     narrow_atom,
     ties,
 )
+from tessera_tools.planning.shared_memory import fit_access
 from tessera_tools.target import ExecutionUnit
 
 MOST_ELEMENTS = 1024
@@ -42,14 +43,6 @@ MOST_ELEMENTS = 1024
 
 _COST = {"identity": 0, "registers": 0, "select": 1, "shuffle": 4, "shared": 8}
 """What a conversion costs an element, by kind (layout.classify); only the order counts."""
-_WAYS = {
-    "identity": "nothing",
-    "registers": "other names for registers",
-    "select": "selects between registers",
-    "shuffle": "shuffles between the lanes of a warp",
-    "shared": "a round trip through shared memory",
-}
-"""What a conversion takes, by kind."""
 _ROUND_TRIP = 64
 """What the barriers of a conversion through shared memory cost, in the same unit."""
 
@@ -68,10 +61,19 @@ class AssignLayouts(Pass):
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
             check_tiles(function)
+            accesses = [
+                access
+                for access in function.walk()
+                if isinstance(access, nv_tileas.Store | nv_tileas.Load)
+                and _waits_for_layout(access.value if isinstance(access, nv_tileas.Store) else access.res)
+            ]
             assignment = Assignment(function)
             context.count("conversions", assignment.run())
+            for access in accesses:
+                fit_access(access, known_target(op))
             if context.explains:
-                assignment.explain(context)
+                explain_layouts(assignment, context)
+                explain_products(function, context)
 
 
 class Reason(NamedTuple):
@@ -80,15 +82,6 @@ class Reason(NamedTuple):
     op: Operation | None
     """None for the default layout, which is for tiles that no op asks anything of."""
     copies: int = 0
-
-    def text(self) -> str:
-        """`from nv_tileas.dot at gemm.mlir:12:8, through 2 copies`."""
-        if self.op is None:
-            return "the default one"
-        start = self.op.location.start()
-        place = f" at {start[0]}:{start[1]}:{start[2]}" if start is not None else ""
-        through = f", through {self.copies} cop{'y' if self.copies == 1 else 'ies'}" if self.copies else ""
-        return f"from {self.op.name}{place}{through}"
 
 
 def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
@@ -112,37 +105,12 @@ class Assignment:
         self.tiles: list[Value] = []
         self.reasons: dict[Value, Reason] = {}
         """By class."""
+        self.tying: list[tuple[Operation, Value]] = []
+        """(an op that ties tiles, one of these)."""
         self.overruled: list[tuple[Operation, Value]] = []
         """(an op that asked for a layout, the class that has another)."""
         self.made: list[tuple[nv_tileas.ConvertLayout, Operation, Value]] = []
-        """(a conversion, the op that needs it, the tile before or behind it whose layout was chosen)."""
-
-    def explain(self, context: PassContext) -> None:
-        """A remark for each layout that was chosen, for each op that was overruled, and for each conversion."""
-        sizes = Counter(self.find(value) for value in self.tiles)
-
-        def tell(op: Operation | None, root: Value, message: str, rule: str, category: str) -> None:
-            location = root.location if op is None else op.location
-            context.remark(location, message, source=AssignLayouts.name, rule=rule, category=category)
-
-        for root, reason in self.reasons.items():
-            tiles = f"{sizes[root]} tile{'s' if sizes[root] != 1 else ''} of type {_plain_text(root)}"
-            tell(reason.op, root, f"layout of {tiles}: {reason.text()}", "layout", "passed")
-        for op, root in self.overruled:
-            message = (
-                f"'{op.name}' would have its tile of type {_plain_text(root)} in another layout than the tiles that it "
-                f"is tied to; theirs is {self.reasons[root].text()}"
-            )
-            tell(op, root, message, "layout", "missed")
-        for conversion, user, value in self.made:
-            old, new = (nv_tileas.layout_of(v.type) for v in (conversion.source, conversion.res))
-            reason = self.reasons.get(self.find(value))
-            has = f", which is {reason.text()}" if reason is not None else ""
-            message = (
-                f"'{user.name}' needs a tile of type {_plain_text(value)} in another layout than it has{has}; the "
-                f"conversion takes {_WAYS[classify(old, new)]}"
-            )
-            tell(user, value, message, "conversion", "missed")
+        """(a conversion, the op that needs it, the tile before or after it whose layout was chosen)."""
 
     def unit(self, op: Operation | None) -> ExecutionUnit:
         """Who runs an op; the function's whole CTA for None."""
@@ -179,6 +147,7 @@ class Assignment:
             if not is_known(op) and any(map(_waits_for_layout, (*op.operands, *op.results))):
                 raise op.error("carries tiles, and has no layout assignment in this version")
             for first, *rest in ties(op):
+                self.tying.append((op, first))
                 for other in rest:
                     self.tie(first, other)
             tiles += filter(is_tile, op.results)
@@ -270,7 +239,7 @@ class Assignment:
             raise error(
                 value.location,
                 f"a tile of type {type} puts {elements} elements in each of {threads} threads; at most "
-                f"{MOST_ELEMENTS} are compiled, since a thread has 255 registers: use a smaller tile, or more warps "
+                f"{MOST_ELEMENTS} are supported, because a thread has 255 registers: use a smaller tile, or more warps "
                 '(--convert-tileaa-to-tileas="num-warps=…")',
             )
         value.type = nv_tileas.with_layout(type, self.layouts[self.find(value)])
@@ -379,20 +348,11 @@ class Assignment:
         self.conversions += 1
 
 
-def _plain_text(value: Value) -> str:
-    """`64x64xf16`: a tile's type without its layout."""
-    type = value.type
-    assert isinstance(type, RankedTensorType)
-    return f"{type.dims_text()}{type.element}"
-
-
 def _outside_loops(use: OpOperand) -> Operation:
     """The op before which a conversion for a use is made: the outermost loop in which the value does not change."""
     place: Operation = use.owner
     home = use.value.owner_block
-    while (
-        (loop := place.parent_op) is not None and getattr(loop, "is_loop", False) and place.parent is not home
-    ):
+    while (loop := place.parent_op) is not None and isinstance(loop, LoopLike) and place.parent is not home:
         if home is not None and loop.is_ancestor_of(home.parent_op):
             break
         place = loop
@@ -428,4 +388,4 @@ def _output_layouts(made: list[Copy]) -> list[LinearLayout] | None:
         return None
 
 
-__all__ = ["AssignLayouts", "Assignment", "coalesced", "conversion_cost"]
+__all__ = ["AssignLayouts", "Assignment", "conversion_cost"]

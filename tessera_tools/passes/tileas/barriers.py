@@ -16,7 +16,7 @@ from tessera_tools.analysis.hazards import Access, Hazards, Step
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
+from tessera_tools.ir.effects import Completion, Effect, Kind, Reach, Resource, accesses
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_ordered
 from tessera_tools.planning.shared_memory import Allocation
 
@@ -48,8 +48,6 @@ class _Analysis(Hazards):
         return nv_tileas.Barrier(location=place.location)
 
     def accesses_of(self, op: Operation) -> list[Access]:
-        if isinstance(op, _BY_PIPELINES) or any(_is_stage(v) for v in op.operands):
-            return []
         found: dict[Any, Access] = {}
         for effect, value in accesses(op):
             access = self._access(op, effect, value)
@@ -68,16 +66,26 @@ class _Analysis(Hazards):
             # What only keeps its place is ordered by tokens, as a write is.
             if (value is None and not is_ordered(op)) or effect.reach is Reach.OWN:
                 return None
-            return Access(op, effect.kind if value is not None else Kind.WRITE, reach=effect.reach)
+            kind = effect.kind if value is not None else Kind.WRITE
+            by = Completion.BULK if effect.completion is Completion.BULK else Completion.AT_ONCE
+            return Access(op, kind, completion=by, reach=effect.reach)
         if effect.resource is Resource.REGISTERS:
             return None
-        buffer = value.defining_op
-        if buffer not in self.allocation.offsets:
-            raise op.error("uses shared memory that is not allocated by an nv_tileas.alloc_tensor")
-        assert buffer is not None
+        buffer = self._allocated(op, value)
         first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
-        barrier = getattr(op, effect.through).defining_op if effect.through is not None else None
+        barrier = self._allocated(op, getattr(op, effect.through)) if effect.through is not None else None
         return Access.of(op, effect, first, first + size, buffer, barrier)
+
+    def _allocated(self, op: Operation, value: Value) -> Operation:
+        """The op that allocates the bytes or barriers that a value stands for."""
+        found = nv_tileas.storage_of(value)
+        if found in self.allocation.offsets:
+            return found
+        raise op.error(
+            "uses shared memory that is not allocated by an nv_tileas.alloc_tensor"
+            if isinstance(value.type, nv_tileas.SmemType)
+            else nv_tileas.NO_PIPELINE
+        )
 
     def step_of(self, op: Operation) -> Step | None:
         if (
@@ -90,8 +98,8 @@ class _Analysis(Hazards):
         store, load = (Access(op, kind, first, first + size) for kind in (Kind.WRITE, Kind.READ))
         # What comes out of scratch was got from memory before.
         gives = any(result.type is not MEM_TOKEN for result in op.results)
-        behind = () if gives else tuple(accesses)
-        return Step((store, *accesses), own_barrier=True, behind=(*behind, load))
+        after = () if gives else tuple(accesses)
+        return Step((store, *accesses), own_barrier=True, after_barriers=(*after, load))
 
     def place(self, op: Operation, reasons: list[Access]) -> Operation:
         place = super().place(op, reasons)
@@ -124,7 +132,13 @@ class _Analysis(Hazards):
             self.unordered.add((earlier.op, later.op, earlier.loops))
             return False
         if earlier.is_global:
-            return self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
+            concerns = self.order.concerns_others(earlier.op, later.op, bool(earlier.loops))
+            if concerns and earlier.in_flight:
+                raise later.op.error(
+                    f"accesses memory that '{earlier.op.name}' may still write; insert an nv_tileas.async.store_wait "
+                    "before it"
+                )
+            return concerns
         if earlier.end <= later.first or later.end <= earlier.first:
             return False
         if self._only_by_thread(earlier, later):
@@ -140,22 +154,9 @@ class _Analysis(Hazards):
             return False
         raise later.op.error(
             "uses shared memory that a pending copy may still write; insert an nv_tileas.async.wait_group before it"
+            if earlier.writes
+            else f"writes shared memory that '{earlier.op.name}' may still read; wait for it before"
         )
-
-
-_BY_PIPELINES = (
-    nv_tileas.CreatePipeline,
-    nv_tileas.TiledTmaLoad,
-    nv_tileas.View,
-    nv_tileas.AsyncDot,
-    nv_tileas.ProducerWrite,
-    nv_tileas.ConsumerRead,
-)
-"""What the barriers of pipelines order."""
-
-
-def _is_stage(value: Value) -> bool:
-    return isinstance(value.defining_op, nv_tileas.View)
 
 
 def _has_one_stage(buffer: Operation | None) -> bool:

@@ -42,7 +42,14 @@ class ConvertTileAAToTileAS(Pass):
         for function in kernels(op):
             check_tiles(function)
             if function.kernel_spec is None:
-                warps = self.num_warps or choose_warps(function, target)
+                choice = choose_warps(function, target)
+                warps = self.num_warps or choice.number
+                why = "as num-warps says" if self.num_warps else choice.why
+                context.passed(
+                    function, f"{warps} warp{'s' if warps != 1 else ''}: {why}", "warps", "schedule"
+                )
+                if choice.unfollowed and not self.num_warps:
+                    context.missed(function, choice.unfollowed, "warps", "schedule")
                 try:
                     function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
                 except ValueError as problem:
@@ -50,24 +57,6 @@ class ConvertTileAAToTileAS(Pass):
             apply_hints(function, target)
             convert(function, target)
             free_heap(function)
-            if context.explains:
-                _explain(function, context)
-
-
-def _explain(function: nv_tileaa.Func, context: PassContext) -> None:
-    """Remarks on what was chosen: the warps, the instruction of each product, the width of each access."""
-
-    def tell(op: Operation, message: str, rule: str) -> None:
-        context.remark(op.location, message, source=ConvertTileAAToTileAS.name, rule=rule, category="passed")
-
-    spec = function.kernel_spec
-    if spec is not None:
-        tell(function, f"{spec.num_warps} warp{'s' if spec.num_warps != 1 else ''}", "warps")
-    for op in function.walk():
-        if isinstance(op, nv_tileas.Dot):
-            tell(op, f"product by {op.atom}", "product")
-        elif isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
-            tell(op, f"access by {op.atom}: {op.atom.bits} bits at a time", "width")
 
 
 def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
@@ -127,7 +116,7 @@ def _product(op: nv_tileaa.Dot, chained: bool, warps: int, target: Target) -> nv
 
 
 def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:
-    """The whole view behind chains of addptr, and the sum of their offsets (zeros where there is none)."""
+    """The whole view after chains of addptr, and the sum of their offsets (zeros where there is none)."""
     offsets: list[Value] = []
     while isinstance(op := view.defining_op, nv_tileaa.AddPtr):
         if offsets:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
+from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -33,13 +34,12 @@ from tessera_tools.layout import (
     vector_access,
 )
 from tessera_tools.passes.tileas.memory_order import writes_memory
-from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts, register_bits
+from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts
 from tessera_tools.planning.kernel import unit_of
 from tessera_tools.planning.shared_memory import (
     access_atom,
     conversion_plan,
     full_tile_registers,
-    memory_bits,
     slice_plan,
     tile_text,
 )
@@ -85,7 +85,7 @@ class DotOperand:
         assert isinstance(type, RankedTensorType)
         self.type = type
         self.element = type.element
-        self.bits = memory_bits(type.element)
+        self.bits = padded_bits(type.element)
         self.tile_layout = nv_tileas.layout_of(type)
         widest = self.load.atom.bits if self.load is not None else 128
         write = Access(self.tile_layout, "vector", min(128, max(8, widest)))
@@ -450,7 +450,7 @@ def _depth(dot: Any, warps: int) -> int:
 def _words(type: Any, layout: LinearLayout | None = None) -> int:
     """32-bit registers that a tile takes in a thread."""
     found = layout if layout is not None else nv_tileas.layout_of(type)
-    return found.in_size("register") * register_bits(type.element) // 32
+    return found.in_size("register") * padded_bits(type.element) // 32
 
 
 def _sliced(

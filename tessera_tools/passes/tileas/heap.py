@@ -20,7 +20,7 @@ def free_heap(function: Operation) -> None:
 
 
 def _ends(alloc: Operation) -> list[Operation]:
-    """The terminators at which control leaves the block of an op behind it."""
+    """The terminators at which control leaves the block of an op after it."""
     found: list[Operation] = []
     op = alloc.next_op
     while op is not None:

@@ -13,12 +13,17 @@ from typing import ClassVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import UNIT
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.barriers import insert_barriers
+from tessera_tools.passes.tileas.explain import explain_stores
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import OFFSET, allocate, record
 from tessera_tools.target import Target
+
+INSERTED = "nv_tileaa.barriers_inserted"
+"""Attribute of a kernel: the pass has run, so its barriers are those that it needs."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class InsertBarriers(Pass):
             return
         target = target_of(op)
         for function in functions:
+            if context.explains:
+                explain_stores(function, context)
             self.run_on_kernel(function, target, context)
 
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
@@ -54,9 +61,13 @@ class InsertBarriers(Pass):
         record(allocation)
         inserted, removed = insert_barriers(function, allocation)
         before.compare(_Placed.of(function), context)
+        function.attributes[INSERTED] = UNIT
         context.count("inserted", inserted)
         context.count("removed", removed)
         context.count("bytes", allocation.total)
+        if allocation.total:
+            text = f"{allocation.total} of {target.max_shared_per_block} bytes of shared memory"
+            context.analyzed(function, text, "shared-memory", "memory")
 
 
 @dataclass(frozen=True)
@@ -64,8 +75,10 @@ class _Placed:
     """The barriers of a kernel, in order, and the places of its ops in shared memory."""
 
     barriers: dict[Operation, Operation | None]
-    """Barrier → the op behind it."""
+    """Barrier → the op after it."""
     offsets: dict[Operation, Attribute]
+    ran: bool
+    """Whether the pass has run on the kernel: its mark is there, or a place that the pass gave."""
 
     @classmethod
     def of(cls, function: Operation) -> _Placed:
@@ -73,11 +86,12 @@ class _Placed:
         return cls(
             {op: op.next_op for op in ops if isinstance(op, nv_tileas.Barrier)},
             {op: op.attributes[OFFSET] for op in ops if OFFSET in op.attributes},
+            INSERTED in function.attributes or any(OFFSET in op.attributes for op in ops),
         )
 
     def compare(self, now: _Placed, context: PassContext) -> None:
-        """Tell what the pass did otherwise than its input, where that had been placed before."""
-        if not self.offsets:
+        """Emits a remark for each difference from the input, if this pass has run on the input before."""
+        if not self.ran:
             return
         for op, offset in now.offsets.items():
             old = self.offsets.get(op)
@@ -86,9 +100,9 @@ class _Placed:
                 context.remark(
                     op.location, f"'{op.name}' gets {OFFSET} = {offset}, {was}", source=InsertBarriers.name
                 )
-        for barrier, behind in now.barriers.items():
+        for barrier, after in now.barriers.items():
             if barrier not in self.barriers:
-                place = (behind or barrier).location
+                place = (after or barrier).location
                 context.remark(place, "inserted a missing barrier", source=InsertBarriers.name)
         for barrier in self.barriers:
             if barrier not in now.barriers:

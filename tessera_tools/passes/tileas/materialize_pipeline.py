@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
@@ -28,6 +28,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, slice_dot
+from tessera_tools.passes.tileas.explain import explain_loads
 from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import allocate
@@ -58,9 +59,13 @@ class MaterializePipeline(Pass):
 
     def run(self, op: Operation, context: PassContext) -> None:
         if self.num_stages < 0:
-            raise op.error(f"cannot be given num-stages={self.num_stages}; expected a number of stages, or 0")
+            raise op.error(
+                f"option num-stages={self.num_stages} is invalid; expected a number of stages, or 0"
+            )
         target = target_of(op)
         for function in kernels(op):
+            if context.explains:
+                explain_loads(function, context)
             self.run_on_kernel(function, target, context)
 
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
@@ -71,9 +76,10 @@ class MaterializePipeline(Pass):
             backup = cast(nv_tileaa.Func, function.clone())
             sizes = [o.bytes for block in operands for o in block if o.load is not None and o.bytes < largest]
             pipelined = staged = 0
+            chosen: list[_Stages] = []
             try:
                 for same_block in operands:
-                    counts = self.materialize(same_block, target, most, largest)
+                    counts = self.materialize(same_block, target, most, largest, chosen)
                     pipelined, staged = pipelined + counts[0], staged + counts[1]
                 allocate(function, target)
             except DiagnosticError:
@@ -90,12 +96,14 @@ class MaterializePipeline(Pass):
                 continue
             context.count("pipelined", pipelined)
             context.count("staged", staged)
+            for stages in chosen:
+                stages.explain(context, function)
             return
 
     def materialize(
-        self, operands: list[DotOperand], target: Target, most: int, largest: int
+        self, operands: list[DotOperand], target: Target, most: int, largest: int, chosen: list[_Stages]
     ) -> tuple[int, int]:
-        """One block's dots; how many loads were pipelined, and how many staged through registers.
+        """One block's dots; how many loads were pipelined, and how many staged through registers. Adds to `chosen`.
 
         Tiles of `largest` bytes and more are read from global memory, fragment by fragment.
         """
@@ -117,7 +125,8 @@ class MaterializePipeline(Pass):
         staged = [o for o in owners.values() if o not in pipelined]
         if pipelined:
             assert isinstance(loop, scf.For)
-            _pipeline(loop, pipelined, self.stages(pipelined, staged, target, loop, most))
+            chosen.append(self.stages(pipelined, staged, target, loop, most))
+            _pipeline(loop, pipelined, chosen[-1].number)
         for operand in staged:
             operand.stage_through_registers()
         for operand in operands:
@@ -134,7 +143,7 @@ class MaterializePipeline(Pass):
         target: Target,
         loop: Operation,
         most: int,
-    ) -> int:
+    ) -> _Stages:
         """How many stages fit the target's shared memory, at most `most`; an error if not even one does."""
         each = sum(o.bytes for o in pipelined)
         room = target.max_shared_per_block - sum(o.bytes for o in staged)
@@ -148,10 +157,34 @@ class MaterializePipeline(Pass):
         if self.num_stages:
             if self.num_stages > fitting:
                 raise loop.error(
-                    f"has room for {fitting} stages on {target.name}, but num-stages={self.num_stages}"
+                    f"has shared memory for {fitting} stages on {target.name}, but num-stages={self.num_stages}"
                 )
-            return self.num_stages
-        return min(fitting, most, 3 if each > LARGE_STAGE else MOST_STAGES)
+            return _Stages(loop, self.num_stages, each, "as num-stages says")
+        usual = 3 if each > LARGE_STAGE else MOST_STAGES
+        if usual <= min(fitting, most):
+            larger = f" for stages of more than {LARGE_STAGE} bytes" if each > LARGE_STAGE else ""
+            return _Stages(loop, usual, each, f"{usual} are the most{larger}")
+        if fitting < most:
+            return _Stages(loop, fitting, each, f"one more does not fit in {room} bytes of shared memory")
+        why = "with one more, the buffers of the kernel do not fit in shared memory together"
+        return _Stages(loop, most, each, why)
+
+
+class _Stages(NamedTuple):
+    """The stages of a loop's copies."""
+
+    loop: Operation
+    number: int
+    bytes: int
+    """Of one stage."""
+    why: str
+    """Why there are no more."""
+
+    def explain(self, context: PassContext, function: Operation) -> None:
+        """The remark at the loop."""
+        plural = "s" if self.number != 1 else ""
+        text = f"{self.number} stage{plural} of {self.bytes} bytes by cp.async: {self.why}"
+        context.passed(self.loop, text, "stages", "schedule", function=function)
 
 
 def _prefetchable(operand: DotOperand, loop: scf.For) -> bool:

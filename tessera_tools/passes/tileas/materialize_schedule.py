@@ -15,27 +15,35 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
-from tessera_tools.ir.core import Block, BlockArgument, Builder, IRMapping, Operation, OpResult, Region, Value
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.boxes import Refusal, with_axes
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
-from tessera_tools.passes.tileas.products import AsyncProduct, BoxLoad, Choice, Refusal, choose
+from tessera_tools.passes.tileas.overlap import Schedules
+from tessera_tools.passes.tileas.producer_slice import Slice
+from tessera_tools.passes.tileas.products import (
+    WARPGROUP_REGISTERS,
+    AsyncProduct,
+    BoxLoad,
+    Choice,
+    choose,
+    staged_layout,
+)
 from tessera_tools.planning.kernel import kernels, target_of
-from tessera_tools.planning.shared_memory import ALIGN
+from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 MOST_STAGES = 4
-_SHARE = 4
-"""The part of shared memory, one in so many, that the stages of pipelines leave to everything else."""
-_REGISTERS = {1: None, 2: (40, 232), 4: (24, 112)}
-"""Registers of the producer's and the consumers' threads by consumer warpgroups: together no more than a
-multiprocessor has.  With one there are enough for all."""
+_PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
+"""Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
+there are enough for all."""
 _ITERATOR = nv_tileas.PipelineIterType
 _NAME = "nv_tileas.async.pipeline"
 
@@ -49,7 +57,7 @@ class MaterializeSchedule(Pass):
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
     ensures: ClassVar = (
-        "kernels whose products all map to wgmma are an agent_switch; other kernels are unchanged"
+        "kernels with products that wgmma can do are an agent_switch; other kernels are unchanged"
     )
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 
@@ -62,19 +70,40 @@ class MaterializeSchedule(Pass):
             return
         for function in functions:
             try:
-                _Kernel(function, choose(function), target).run()
+                kernel = _specialized(function, target)
+                kernel.run()
             except Refusal as refusal:
                 if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
-                    context.remark(
-                        refusal.op.location,
-                        f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}",
-                        source=self.name,
-                        rule="agents",
-                        category="missed",
-                        function=function.sym_name.value,
-                    )
+                    self.tell(context, function, refusal)
                 continue
+            for refusal in kernel.choice.refused:
+                self.tell(context, function, refusal)
             context.count("agents")
+            kernel.explain(context)
+
+    def tell(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+        """A remark that says why an op does not become asynchronous."""
+        context.remark(
+            refusal.op.location,
+            f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}",
+            rule="agents",
+            category="tensorcore",
+            kind="missed",
+            function=function.sym_name.value,
+        )
+
+
+def _specialized(function: nv_tileaa.Func, target: Target) -> _Kernel:
+    """The kernel with as many asynchronous products as there can be.  Refusal if there is none."""
+    banned: dict[Operation, Refusal] = {}
+    while True:
+        try:
+            return _Kernel(function, choose(function, banned), target)
+        except Refusal as refusal:
+            if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
+                raise
+            # A load that only the consumer can make.
+            banned[refusal.op] = refusal
 
 
 @dataclass(eq=False)
@@ -83,6 +112,8 @@ class _Pipeline:
 
     loads: list[BoxLoad]
     product: AsyncProduct
+    read: bool = False
+    """Whether the consumer reads the tile, which then need not stay."""
     stages: int = 1
     buffers: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
     descriptors: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
@@ -101,8 +132,8 @@ class _Pipeline:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the loads stand in the block of their product."""
-        return self.block is self.product.dot.parent
+        """Whether the product takes the loads as they stand in its own block."""
+        return not self.read and self.block is self.product.dot.parent
 
 
 class _Kernel:
@@ -114,8 +145,10 @@ class _Kernel:
         self.warps = WARPS_OF_WARPGROUP * choice.groups
         self.top = function.body.entry
         self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
-        self.slice = _Slice(function, self.pipelines)
+        self.slice = Slice([load.load for pipeline in self.pipelines for load in pipeline.loads])
         self.views: dict[BoxLoad, Value] = {}
+        self.staged: dict[tuple[AsyncProduct, int], Value] = {}
+        """The buffers of factors that the consumer computes."""
 
     def group(self) -> list[_Pipeline]:
         """The pipelines, and as many stages as there is room for."""
@@ -125,9 +158,10 @@ class _Kernel:
             if inside:
                 found.append(_Pipeline(inside, product))
             found += [_Pipeline([load], product) for load in product.loads if load not in inside]
+            known = {load.load for pipeline in found for load in pipeline.loads}
+            found += [_Pipeline([load], product, True) for load in product.read if load.load not in known]
         looped = [p for p in found if p.block is not self.function.body.entry]
-        room = self.target.max_shared_per_block * (_SHARE - 1) // _SHARE
-        room -= sum(p.bytes for p in found if p not in looped)
+        room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
         each = sum(p.bytes for p in looped)
         stages = min(MOST_STAGES, room // each) if each else 1
         if stages < 1 or (each and stages < 2):
@@ -135,7 +169,38 @@ class _Kernel:
             raise Refusal(dot, f"has stages of {each} bytes; two of them do not fit in shared memory")
         for pipeline in looped:
             pipeline.stages = stages
+        self.room = room
+        self.schedules = Schedules.read(self.choice)
+        depths = {p: self.schedules.depth(p.loads, p.product.dot) or p.stages for p in looped}
+        if sum(depths[p] * p.bytes for p in looped) > room:
+            self.schedules = Schedules()
+        else:
+            for pipeline in looped:
+                pipeline.stages = depths[pipeline]
         return found
+
+    def explain(self, context: PassContext) -> None:
+        """Remarks on the loads by TMA and the stages of each pipeline, once the kernel is rewritten."""
+        looped = [p for p in self.pipelines if p.stages > 1]
+        for pipeline in self.pipelines:
+            for load in pipeline.loads:
+                box = "x".join(map(str, load.boxes.box))
+                text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
+                context.passed(load.load, text, "tma", "memory", function=self.function)
+        if looped:
+            one_more = sum(p.bytes * (p.stages + 1) for p in looped)
+            why = (
+                "as many as the schedule has in flight"
+                if self.schedules.products
+                else f"{MOST_STAGES} are the most"
+                if looped[0].stages >= MOST_STAGES
+                else f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
+                if one_more > self.room
+                else "as many as are in flight"
+            )
+            for p in looped:
+                text = f"pipeline of {p.stages} stages of {p.bytes} bytes: {why}"
+                context.passed(p.product.dot, text, "stages", "schedule", function=self.function)
 
     def run(self) -> None:
         """Rewrite the kernel."""
@@ -153,7 +218,8 @@ class _Kernel:
         for op in own:
             op.detach()
             consumer.append(op)
-        registers = _REGISTERS[self.choice.groups]
+        own_registers = _PRODUCER_REGISTERS[self.choice.groups]
+        registers = own_registers and (own_registers, WARPGROUP_REGISTERS[self.choice.groups])
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
@@ -199,20 +265,20 @@ class _Kernel:
             source: Any = load.load.view.defining_op
             element = load.load.res.type.element
             view = load.load.view
-            if load.order != tuple(range(len(load.order))):
-                view = builder.insert(_with_axes(source, load.order)).results[0]
-            rank = len(load.box)
+            if load.boxes.order != tuple(range(len(load.boxes.order))):
+                view = builder.insert(with_axes(source, load.boxes.order)).results[0]
+            rank = len(load.boxes.box)
             desc = nv_tileas.MakeTiledTmaDesc(
                 view,
-                DenseArrayAttr(I64, load.box),
-                TmaLoadAtomAttr(rank, element, load.swizzle),
-                res=TmaDescType(load.box, element),
+                DenseArrayAttr(I64, load.boxes.box),
+                TmaLoadAtomAttr(rank, element, load.boxes.swizzle),
+                res=TmaDescType(load.boxes.box, element),
                 location=load.load.location,
             )
             pipeline.descriptors[load] = builder.insert(desc).res
-            type = SmemType((pipeline.stages, *load.tile), element, SharedAttr(load.layout))
+            type = SmemType((pipeline.stages, *load.boxes.tile), element, SharedAttr(load.boxes.layout))
             alloc = nv_tileas.AllocTensor(res=type, location=load.load.location)
-            alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[load.swizzle])
+            alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[load.boxes.swizzle])
             pipeline.buffers[load] = builder.insert(alloc).res
         made = nv_tileas.CreatePipeline(
             i32(pipeline.stages),
@@ -300,7 +366,7 @@ class _Kernel:
         inside.insert(write)
         copies = Builder.at_end(write.regions[0].entry, location)
         for load in pipeline.loads:
-            indices = [mapping.value(load.load.indices[axis]) for axis in load.order]
+            indices = [mapping.value(load.load.indices[axis]) for axis in load.boxes.order]
             copies.insert(
                 nv_tileas.TiledTmaLoad(
                     pipeline.descriptors[load],
@@ -328,6 +394,7 @@ class _Kernel:
                 step.erase()
             load.out_token.replace_all_uses_with(load.token)
             load.erase()
+        self.schedules.overlap()
 
     def rewrite(self, block: Block, state: dict[_Pipeline, Value]) -> None:
         """Replace the loads and products of a block and of the loops in it."""
@@ -338,13 +405,16 @@ class _Kernel:
             if found is not None:
                 pipeline, load = found
                 left[pipeline].remove(load)
-                if not left[pipeline] and not pipeline.is_inside:
+                if pipeline.read:
+                    self.read(pipeline, load, Builder.before(op), state)
+                elif not left[pipeline] and not pipeline.is_inside:
                     held.append((pipeline, self.wait(pipeline, Builder.before(op), state)))
             elif isinstance(op, scf.For):
                 self.rewrite_loop(op, state)
             elif isinstance(op, nv_tileas.Dot):
-                product = next(p for p in self.choice.products if p.dot is op)
-                self.multiply(product, state)
+                product = next((p for p in self.choice.products if p.dot is op), None)
+                if product is not None:
+                    self.multiply(product, state)
         end = block.last_op
         assert end is not None
         for _, token in held:
@@ -375,6 +445,25 @@ class _Kernel:
         state[pipeline] = _next(iterator, builder)
         return token
 
+    def read(
+        self, pipeline: _Pipeline, load: BoxLoad, builder: Builder, state: dict[_Pipeline, Value]
+    ) -> None:
+        """The tile of a load, out of its stage, which is then empty."""
+        token = self.wait(pipeline, builder, state)
+        type: Any = load.load.res.type
+        location = load.load.location
+        zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
+        made = nv_tileas.Load(
+            self.views[load],
+            zero,
+            DenseArrayAttr(I64, (0,) * type.rank),
+            narrowest(type.element, "lds"),
+            res=type,
+            location=location,
+        )
+        load.load.res.replace_all_uses_with(builder.insert(made).res)
+        builder.insert(nv_tileas.ConsumerRelease(token, location=location))
+
     def view(self, pipeline: _Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
         """The stage, as the product's operand."""
         seen = load.seen
@@ -387,7 +476,10 @@ class _Kernel:
         dot = product.dot
         own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
         builder = Builder.before(dot)
-        if own is None:
+        self.stage(product, builder)
+        if self.schedules.has(dot):
+            result = self.start(product, own, builder, state)
+        elif own is None:
             result = self.dot(product, builder)
         else:
             iterator = state[own]
@@ -422,89 +514,64 @@ class _Kernel:
         dot.res.replace_all_uses_with(result)
         dot.erase()
 
+    def stage(self, product: AsyncProduct, builder: Builder) -> None:
+        """Write the factors that are computed, and do not stay in registers, to shared memory."""
+        for position in product.staged:
+            location = product.dot.location
+            value: Any = product.dot.operand(position)
+            element = value.type.element
+            layout, swizzle = staged_layout(product.dot, position)
+            alloc = nv_tileas.AllocTensor(
+                res=SmemType((1, *value.type.shape), element, SharedAttr(layout)), location=location
+            )
+            alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[swizzle])
+            buffer = Builder.at_start(self.top, location).insert(alloc).res
+            zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
+            builder.insert(nv_tileas.Store(value, buffer, zero, narrowest(element), location=location))
+            builder.insert(nv_tileas.FenceProxy(location=location))
+            self.staged[product, position] = buffer
+
+    def start(
+        self, product: AsyncProduct, own: _Pipeline | None, builder: Builder, state: dict[_Pipeline, Value]
+    ) -> Value:
+        """The product of a loop with a schedule, its start apart from its end; see overlap.py."""
+        location = product.dot.location
+        stage = None
+        if own is not None:
+            iterator = state[own]
+            waited = nv_tileas.ConsumerWait(
+                own.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
+            )
+            stage = builder.insert(waited)
+            for load in own.loads:
+                self.views[load] = self.view(own, load, iterator, builder)
+            state[own] = _next(iterator, builder)
+        return self.schedules.split(product.dot, self.started(product, builder), stage, builder)
+
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
         """The product, and the wait for it."""
+        started = self.started(product, builder)
+        made = nv_tileas.AsyncDotWait(started.res, i32(0), res=started.res.type, location=started.location)
+        return builder.insert(made).results[0]
+
+    def started(self, product: AsyncProduct, builder: Builder) -> nv_tileas.AsyncDot:
+        """The product, under way."""
         old = product.dot
-        a = self.views[product.a] if product.a is not None else old.a
+        a, b = (
+            self.views[load]
+            if load is not None
+            else self.staged.get((product, position), old.operand(position))
+            for position, load in enumerate((product.a, product.b))
+        )
         started = nv_tileas.AsyncDot(
             a,
-            self.views[product.b],
+            b,
             old.c,
             product.atom(),
             DenseArrayAttr(I64, product.grid),
             location=old.location,
         )
-        builder.insert(started)
-        return builder.insert(nv_tileas.AsyncDotWait(started.res, i32(0), location=old.location)).res
-
-
-class _Slice:
-    """What the producer must compute: the ops, the loops around the loads, and the values that loops carry for them.
-
-    Refusal where something that only the consumer does decides over a load.
-    """
-
-    def __init__(self, function: nv_tileaa.Func, pipelines: list[_Pipeline]) -> None:
-        self.ops: set[Operation] = set()
-        self.loops: set[Operation] = set()
-        self.carried: set[Value] = set()
-        self.seen: set[Value] = set()
-        for pipeline in pipelines:
-            for load in pipeline.loads:
-                self.around(load.load, load.load)
-                for index in load.load.indices:
-                    self.need(index, load.load)
-
-    def around(self, op: Operation, load: Operation) -> None:
-        """The loops around an op are the producer's too."""
-        outer = op.parent_op
-        while isinstance(outer, scf.For):
-            if outer not in self.loops:
-                self.loops.add(outer)
-                for bound in (outer.lower, outer.upper, outer.step):
-                    self.need(bound, load)
-            outer = outer.parent_op
-        if not isinstance(outer, nv_tileaa.Func):
-            raise Refusal(
-                load,
-                "has an index that follows from a branch, which a producer cannot execute in this version",
-            )
-
-    def need(self, value: Value, load: Operation) -> None:
-        """A value that the producer computes."""
-        if value in self.seen:
-            return
-        self.seen.add(value)
-        if isinstance(value, BlockArgument):
-            loop = value.block.parent_op
-            if isinstance(loop, scf.For):
-                self.around(value.block.first_op or loop, load)
-                if value.index:
-                    self.carry(loop, value.index - 1, load)
-            return
-        assert isinstance(value, OpResult)
-        op = value.op
-        if isinstance(op, scf.For):
-            self.around(op.body.entry.first_op or op, load)
-            self.carry(op, value.index, load)
-            return
-        if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
-            raise Refusal(
-                load,
-                f"has an index or a bound that follows from '{op.name}', which only the consumer executes",
-            )
-        self.around(op, load)
-        self.ops.add(op)
-        for operand in op.operands:
-            self.need(operand, load)
-
-    def carry(self, loop: scf.For, number: int, load: Operation) -> None:
-        if loop.results[number] in self.carried:
-            return
-        self.carried.add(loop.results[number])
-        self.seen.update((loop.results[number], loop.iter_args[number]))
-        self.need(loop.inits[number], load)
-        self.need(loop.yielded[number], load)
+        return builder.insert(started)
 
 
 def _first(pipeline: _Pipeline, builder: Builder) -> Value:
@@ -519,24 +586,3 @@ def _iterator() -> Any:
     from tessera_tools.ir.types import I32
 
     return _ITERATOR(I32)
-
-
-def _with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa.MakeMemRef:
-    """The view with its axes in another order."""
-    extents, strides = ([items[axis] for axis in order] for items in (source.extents(), source.strides()))
-    type = source.res.type
-
-    def static(items: list[Any]) -> DenseArrayAttr:
-        marks = [nv_tileaa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items]
-        return DenseArrayAttr(I64, tuple(marks))
-
-    return nv_tileaa.MakeMemRef(
-        source.base,
-        [v for v in extents if isinstance(v, Value)],
-        [v for v in strides if isinstance(v, Value)],
-        static(extents),
-        static(strides),
-        source.space,
-        res=nv_tileaa.MemRefType(tuple(type.shape[axis] for axis in order), type.element),
-        location=source.location,
-    )

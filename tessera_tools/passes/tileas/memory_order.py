@@ -18,6 +18,7 @@ from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Kind, Resource, accesses
 from tessera_tools.ir.flow import sources
+from tessera_tools.ir.interfaces import LoopLike
 
 
 def is_ordered(op: Operation) -> bool:
@@ -94,11 +95,11 @@ class MemoryOrder:
 
 def _at_first(token: Value, op: Operation) -> Value | None:
     """What a token is in the first iteration, if a loop around `op` carries it."""
-    loop: Any = token.owner_block.parent_op if isinstance(token, BlockArgument) else None
-    if not getattr(loop, "is_loop", False) or not loop.is_ancestor_of(op):
+    loop = token.owner_block.parent_op if isinstance(token, BlockArgument) else None
+    if not isinstance(loop, LoopLike) or not loop.is_ancestor_of(op):
         return None
     carried = [i for i, argument in enumerate(loop.iter_args) if argument is token]
-    return loop.inits[carried[0]] if carried and hasattr(loop, "inits") else None
+    return loop.inits[carried[0]] if carried else None
 
 
 def _sources(token: Value) -> list[Value]:

@@ -8,13 +8,14 @@ the kernel stays as it is; `Refusal` says why.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.analysis.tensor_maps import describe, element_word
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
@@ -22,24 +23,26 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.warps import hint
+from tessera_tools.planning.layout_rules import FREE, ties
 
-TMA_ALIGNMENT = 16
-"""Bytes that base and strides of a tensor are multiples of (CUDA driver API, `cuTensorMapEncodeTiled`)."""
+REGISTER_BYTES = 2
+"""Bytes of the elements of A that wgmma takes from registers here."""
 MOST_ACCUMULATOR = 128
 """Registers of a thread that the sums of one product may take."""
-_WARPGROUPS = ((1, 96), (2, MOST_ACCUMULATOR), (4, MOST_ACCUMULATOR))
+_WARPGROUPS = ((1, 96), (2, MOST_ACCUMULATOR), (4, 64))
 """Warpgroups, and the registers up to which so few serve: an epilogue of 128 sums spills in a kernel of two groups of
-threads, which have 255 registers, and does not in one of three, where the consumers have 232."""
+threads, which have 255 registers, and does not in one of three, where the consumers have 232.  Of four, each thread has
+112."""
+
+WARPGROUP_REGISTERS = {1: 255, 2: 232, 4: 112}
+"""Registers of a consumer's thread by consumer warpgroups: with those of the producer no more than a multiprocessor
+has."""
 
 
-class Refusal(Exception):
-    """Why a kernel stays as it is: the op, and what is wrong with it."""
-
-    def __init__(self, op: Operation, why: str) -> None:
-        super().__init__(why)
-        self.op, self.why = op, why
+_NONE: Mapping[Operation, Refusal] = MappingProxyType({})
 
 
 @dataclass(eq=False)
@@ -47,18 +50,9 @@ class BoxLoad:
     """A tile that TMA brings: its load, the box, and how the product sees the buffer."""
 
     load: nv_tileas.TiledLoad
-    box: tuple[int, ...]
-    swizzle: int
+    boxes: Boxes
     steps: list[Operation]
     """The ops between the load and the product, in order: nothing of them is left."""
-    order: tuple[int, ...]
-    """The axes of the view as the tensor map has them: the one whose neighbors lie side by side last."""
-
-    @property
-    def tile(self) -> tuple[int, ...]:
-        """The tile, its axes in the order of the tensor map."""
-        shape = self.load.res.type.shape
-        return tuple(shape[axis] for axis in self.order)
 
     @property
     def bytes(self) -> int:
@@ -67,15 +61,11 @@ class BoxLoad:
         return type.num_elements * element_bytes(type.element)
 
     @property
-    def layout(self) -> LinearLayout:
-        """How the boxes of a tile lie in the buffer."""
-        return swizzled(self.tile, 8 * element_bytes(self.load.res.type.element), None, self.swizzle)
-
-    @property
     def seen(self) -> LinearLayout:
         """How the product's operand lies in the buffer."""
-        back = tuple(sorted(range(len(self.order)), key=self.order.__getitem__))
-        layout = transpose(self.layout, back)
+        order = self.boxes.order
+        back = tuple(sorted(range(len(order)), key=order.__getitem__))
+        layout = transpose(self.boxes.layout, back)
         for step in self.steps:
             if isinstance(step, nv_tileaa.Permute):
                 layout = transpose(layout, step.permutation.values)
@@ -92,12 +82,21 @@ class AsyncProduct:
     atom_n: int
     grid: tuple[int, int]
     a: BoxLoad | None
-    """None where A is computed, in registers."""
-    b: BoxLoad
+    """None where A is computed."""
+    b: BoxLoad | None
+    """None where B is computed."""
+    read: list[BoxLoad] = field(default_factory=list[BoxLoad])
+    """Tiles that TMA brings and the consumer reads to compute a factor of them."""
 
     @property
     def loads(self) -> list[BoxLoad]:
-        return [self.b] if self.a is None else [self.a, self.b]
+        return [load for load in (self.a, self.b) if load is not None]
+
+    @property
+    def staged(self) -> list[int]:
+        """The factors that the consumer computes and writes to shared memory: B, and A unless it stays in registers."""
+        a = self.a is None and element_bytes(self.dot.a.type.element) != REGISTER_BYTES
+        return [0] * a + [1] * (self.b is None)
 
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
@@ -108,14 +107,16 @@ class AsyncProduct:
 
 @dataclass(eq=False)
 class Choice:
-    """The asynchronous products of a kernel, and the warpgroups that compute them."""
+    """The asynchronous products of a kernel, the warpgroups that compute them, and why other products are not."""
 
     products: list[AsyncProduct] = field(default_factory=list[AsyncProduct])
     groups: int = 1
+    refused: list[Refusal] = field(default_factory=list[Refusal])
 
 
-def choose(function: nv_tileaa.Func) -> Choice:
-    """The asynchronous products of a kernel.  Refusal where one is not, and where there is none."""
+def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE) -> Choice:
+    """The asynchronous products of a kernel, without TMA for the loads that are `banned`.  Refusal where there is none,
+    and where the kernel as a whole cannot become agents."""
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
         raise Refusal(function, "has no product")
@@ -123,20 +124,77 @@ def choose(function: nv_tileaa.Func) -> Choice:
         if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
             raise Refusal(op, "exits the kernel early, which an agent cannot do")
     facts, order = Facts(), MemoryOrder()
-    choice = Choice()
-    found = [_operands(dot, facts, order) for dot in dots]
-    chained = any(a is None for a, _ in found)
-    choice.groups = _warpgroups(dots, chained)
-    for dot, (a, b) in zip(dots, found, strict=True):
-        choice.products.append(AsyncProduct(dot, *_grid(dot, choice.groups, chained), a, b))
+    found: dict[nv_tileas.Dot, _Factors] = {}
+    refused: dict[nv_tileas.Dot, Refusal] = {}
+    for dot in dots:
+        try:
+            found[dot] = _operands(dot, facts, order, banned)
+        except Refusal as refusal:
+            refused[dot] = refusal
+    _keep_together(function, found, refused)
+    if not any(factors.loads for factors in found.values()):
+        raise next(iter(refused.values()), Refusal(dots[0], "has no operand that TMA can load"))
+    choice = Choice(refused=list(refused.values()))
+    chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
+    choice.groups = _warpgroups(list(found), chained)
+    for dot, factors in found.items():
+        grid = _grid(dot, choice.groups, chained)
+        choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, factors.read))
     return choice
+
+
+def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
+    """The factors that go through shared memory if they are computed."""
+    return (1,) if element_bytes(dot.a.type.element) == REGISTER_BYTES else (0, 1)
+
+
+def _keep_together(
+    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Refusal]
+) -> None:
+    """Refuse the products whose sums go on in a product that is refused: they would be converted back and forth."""
+    parent: dict[Value, Value] = {}
+
+    def root(value: Value) -> Value:
+        while (up := parent.get(value, value)) is not value:
+            value = up
+        return value
+
+    for op in function.walk() if refused else ():
+        for group in ties(op):
+            # Whatever costs nothing is made once for each.
+            first, *rest = [
+                v for v in group if v.defining_op is None or v.defining_op.name not in FREE
+            ] or group
+            for other in rest:
+                parent[root(other)] = root(first)
+    bad = {root(dot.res): refusal for dot, refusal in refused.items()}
+    for dot in list(found):
+        other = bad.get(root(dot.res))
+        if other is not None:
+            del found[dot]
+            refused[dot] = Refusal(dot, f"has sums that go on in a product that {other.why}")
 
 
 # -- products
 
 
-def _operands(dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder) -> tuple[BoxLoad | None, BoxLoad]:
-    """A, if it comes from memory, and B.  Refusal unless the product is one of wgmma's."""
+@dataclass(eq=False)
+class _Factors:
+    """A and B where they come from memory, None where they are computed; the tiles of which they are computed."""
+
+    a: BoxLoad | None = None
+    b: BoxLoad | None = None
+    read: list[BoxLoad] = field(default_factory=list[BoxLoad])
+
+    @property
+    def loads(self) -> list[BoxLoad]:
+        return [load for load in (self.a, self.b, *self.read) if load is not None]
+
+
+def _operands(
+    dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder, banned: Mapping[Operation, Refusal]
+) -> _Factors:
+    """Where A and B come from.  Refusal unless the product is one of wgmma's."""
     types = [v.type.element for v in (dot.a, dot.b, dot.c)]
     if dot.scales:
         raise Refusal(dot, "has scales, which wgmma does not support")
@@ -160,18 +218,76 @@ def _operands(dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder) -> tuple[Box
         raise Refusal(
             dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
         )
-    traced = _trace(dot, 0)
-    a = None
+    found = _Factors()
+    found.a = _factor(dot, 0, found.read, facts, order, banned)
+    found.b = _factor(dot, 1, found.read, facts, order, banned)
+    return found
+
+
+def _factor(
+    dot: nv_tileas.Dot,
+    position: int,
+    read: list[BoxLoad],
+    facts: Facts,
+    order: MemoryOrder,
+    banned: Mapping[Operation, Refusal],
+) -> BoxLoad | None:
+    """The load of a factor; None if the consumer computes it, with the tile that it is computed of in `read` if TMA
+    brings that.  Refusal if neither is possible."""
+    traced = _trace(dot, position)
     if isinstance(traced, tuple):
-        a = _box_load(dot, 0, *traced, facts, order)
-    elif element_bytes(types[0]) != 2:
+        if traced[0] in banned:
+            raise banned[traced[0]]
+        return _box_load(dot, position, *traced, facts, order)
+    if position in _staged(dot):
+        staged_layout(dot, position)
+    load = _copied_load(dot, position)
+    if load is None or any(load is other.load for other in read):
+        return None
+    try:
+        if load in banned:
+            raise banned[load]
+        read.append(_read_load(dot, load, facts, order))
+    except Refusal as refusal:
+        if position in _staged(dot):
+            raise Refusal(
+                dot,
+                f"has a {_SIDES[position]} operand that is computed of a tile, which cp.async copies ahead of its use, "
+                f"and the load {refusal.why}",
+            ) from None
+    return None
+
+
+_SIDES = ("left", "right")
+
+
+def _copied_load(dot: nv_tileas.Dot, position: int) -> nv_tileas.TiledLoad | None:
+    """The load in the block of a product that makes a factor by ops on fragments alone: cp.async brings its tile."""
+    value: Value = dot.operand(position)
+    while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent and not op.regions:
+        if isinstance(op, nv_tileas.TiledLoad):
+            return op
+        tiles = [v for v in op.operands if isinstance(v.type, RankedTensorType)]
+        if len(tiles) != 1:
+            return None
+        value = tiles[0]
+    return None
+
+
+def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]:
+    """How a factor that the consumer writes lies in shared memory, and the bytes of its swizzle.  Refusal if wgmma
+    cannot read it: elements of other than 16 bits lie along K, others as the program has them."""
+    type: Any = dot.operand(position).type
+    size = element_bytes(type.element)
+    k_axis = 1 - position
+    fast = 1 if size == REGISTER_BYTES else k_axis
+    width = type.shape[fast] * size
+    swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
+    if not swizzle:
         raise Refusal(
-            dot, f"has a left operand of {types[0]} that is computed; only f16 and bf16 are supported there"
+            dot, f"has a {_SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
         )
-    traced = _trace(dot, 1)
-    if not isinstance(traced, tuple):
-        raise Refusal(dot, "has a right operand that is not loaded directly from memory")
-    return a, _box_load(dot, 1, *traced, facts, order)
+    return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
 
 
 def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
@@ -206,9 +322,11 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> int:
     if wanted is not None:
         raise Refusal(
             function,
-            f"asks for {wanted} worker warps, which cannot be divided into warpgroups for its products",
+            f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
         )
-    raise Refusal(dots[0], f"has accumulators of more than {MOST_ACCUMULATOR} registers per thread")
+    raise Refusal(
+        dots[0], f"has accumulators that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
+    )
 
 
 def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int) -> bool:
@@ -231,6 +349,36 @@ def _grid(dot: nv_tileas.Dot, groups: int, chained: bool) -> tuple[int, tuple[in
 # -- loads
 
 
+def _read_load(dot: nv_tileas.Dot, load: nv_tileas.TiledLoad, facts: Facts, order: MemoryOrder) -> BoxLoad:
+    """Refusal unless TMA can copy the tile of a load to shared memory, where the consumer reads it."""
+    type = load.res.type
+    assert isinstance(type, RankedTensorType)
+    axes = _brought(load, type, facts)
+    size = element_bytes(type.element)
+    width = type.shape[axes[-1]] * size
+    stage = type.num_elements * size
+    swizzle = next(
+        s for s in (128, 64, 32, 0) if not s or (width % s == 0 and stage % SWIZZLE_ALIGNMENT[s] == 0)
+    )
+    made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
+    _check_order(load, dot, order)
+    return made
+
+
+def _brought(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
+    """The axes of a load's view as its tensor map has them.  Refusal unless TMA, by a producer, can make the load."""
+    if load.padding.value not in ("undef", "zero"):
+        raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
+    around = load.parent_op
+    while around is not None and not isinstance(around, nv_tileaa.Func):
+        if not isinstance(around, scf.For):
+            raise Refusal(
+                load, f"stands in a '{around.name}', which a producer cannot execute in this version"
+            )
+        around = around.parent_op
+    return axes_of(load, type, facts, "reads")
+
+
 def _box_load(
     dot: nv_tileas.Dot,
     position: int,
@@ -240,38 +388,11 @@ def _box_load(
     order: MemoryOrder,
 ) -> BoxLoad:
     """Refusal unless TMA can copy the tile of a load to where wgmma reads it."""
-    view = load.view.defining_op
-    if not isinstance(view, nv_tileaa.MakeMemRef):
-        raise Refusal(load, "reads a view that is not created in the kernel")
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    if not 1 <= type.rank <= 5 or element_word(type.element) is None:
-        raise Refusal(load, f"reads a tile of {type}, which TMA does not support")
-    if load.padding.value not in ("undef", "zero"):
-        raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
-    if load.cache is not None:
-        raise Refusal(load, "names a cache operator, which TMA does not have")
-    fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]
-    if not fast:
-        raise Refusal(load, "reads a view without a dimension of known unit stride")
-    last = fast[-1]
-    axes = (*(axis for axis in range(type.rank) if axis != last), last)
+    axes = _brought(load, type, facts)
     size = element_bytes(type.element)
-    if facts.divisor(view.base) % TMA_ALIGNMENT:
-        raise Refusal(
-            load,
-            f"reads from a base that is not known to be a multiple of {TMA_ALIGNMENT} bytes: add an assume",
-        )
-    for axis in axes[:-1]:
-        stride = view.strides()[axis]
-        known = stride if isinstance(stride, int) else facts.divisor(stride)
-        if known * size % TMA_ALIGNMENT:
-            raise Refusal(
-                load,
-                f"reads a view whose stride of dimension {axis} is not known to be a multiple of {TMA_ALIGNMENT} "
-                "bytes: add an assume",
-            )
-    width = type.shape[last] * size
+    width = type.shape[axes[-1]] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
         raise Refusal(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
@@ -281,53 +402,10 @@ def _box_load(
             load,
             f"reads a tile of {stage} bytes, no multiple of the {SWIZZLE_ALIGNMENT[swizzle]} of its swizzle",
         )
-    tile = tuple(type.shape[axis] for axis in axes)
-    box = (*(min(n, nv_tileas.MOST_EXTENT) for n in tile[:-1]), swizzle // size)
-    problem = describe(_permuted(view, axes), box, swizzle)
-    if isinstance(problem, str):
-        raise Refusal(load, problem.replace("describes", "reads"))
-    made = BoxLoad(load, box, swizzle, steps, axes)
+    made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), steps)
     _check_major(dot, position, made, size)
     _check_order(load, dot, order)
-    around = load.parent_op
-    while around is not None and not isinstance(around, nv_tileaa.Func):
-        if not isinstance(around, scf.For):
-            raise Refusal(
-                load, f"stands in a '{around.name}', which a producer cannot execute in this version"
-            )
-        around = around.parent_op
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class _Permuted:
-    """A view with its axes in another order, as `describe` reads one."""
-
-    op: nv_tileaa.MakeMemRef
-    axes: tuple[int, ...]
-    name = "nv_tileaa.make_memref"
-
-    @property
-    def defining_op(self) -> Any:
-        return self
-
-    @property
-    def base(self) -> Value:
-        return self.op.base
-
-    @property
-    def res(self) -> Value:
-        return self.op.res
-
-    def extents(self) -> list[Any]:
-        return [self.op.extents()[axis] for axis in self.axes]
-
-    def strides(self) -> list[Any]:
-        return [self.op.strides()[axis] for axis in self.axes]
-
-
-def _permuted(view: nv_tileaa.MakeMemRef, axes: tuple[int, ...]) -> Any:
-    return _Permuted(view, axes)
 
 
 def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) -> None:
@@ -337,17 +415,17 @@ def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) ->
     if first[f"dim{k_axis}"] != 1 and size != 2:
         raise Refusal(
             made.load,
-            "reads an operand whose neighbors do not lie along K; wgmma requires that unless elements have 16 bits",
+            "reads an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits",
         )
 
 
 def _check_order(load: nv_tileas.TiledLoad, dot: nv_tileas.Dot, order: MemoryOrder) -> None:
     """Refusal where tokens order a load and a write, which a producer that runs ahead would not keep.
 
-    A write behind the product comes after the load by itself: the consumer has waited for the tile.
+    A write after the product comes after the load by itself: the consumer has waited for the tile.
     """
     if any(not isinstance(op, nv_tileas.TiledLoad) for op in order.before(load)):
-        raise Refusal(load, "is ordered by its token after an op that is not a load of a tile")
+        raise Refusal(load, "is ordered by its token after an op other than a tile load")
     function: Any = dot.parent_op
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op

@@ -17,7 +17,7 @@ from tessera_tools.dialects import arith, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
-from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.effects import is_trivially_dead
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout
 from tessera_tools.layout.conversion import register_move
@@ -158,9 +158,7 @@ def _erase_unused(op: Any) -> None:
     work = [op]
     while work:
         unused = work.pop()
-        if unused is None or unused.parent is None or any(r.has_uses for r in unused.results):
-            continue
-        if is_pure(unused):
+        if unused is not None and unused.parent is not None and is_trivially_dead(unused):
             work += [v.defining_op for v in unused.operands]
             unused.erase()
 

@@ -8,12 +8,13 @@
 
 Registers have 32 bits; a smaller element counts as one.  Tiles of equal elements count only in the last line: they take
 one register.  More than 8 warps give a kernel no more registers (a multiprocessor has 65,536, a thread 255), only
-shorter stretches of code and more accesses under way.
+shorter stretches of code and more accesses in flight.
 """
 
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import nv_tileaa
@@ -44,15 +45,29 @@ def hint(function: Operation, name: str) -> int | None:
     return found.value if isinstance(found, IntegerAttr) else None
 
 
-def choose_warps(function: Operation, target: Target) -> int:
+class Warps(NamedTuple):
+    """How many warps a kernel has, and why."""
+
+    number: int
+    why: str
+    unfollowed: str = ""
+    """Why the author's hint is not followed; "" if it is, or if there is none."""
+
+
+def choose_warps(function: Operation, target: Target) -> Warps:
     """The warps of a kernel, from the author's hint or from its tiles; see the module's docstring.
 
     A hint that is not a power of two, or more than a CTA may have, is not followed.
     """
     most = target.max_threads_per_block // LANES
     hinted = hint(function, "num_worker_warps_per_cta")
-    if hinted is not None and 0 < hinted <= most and hinted & (hinted - 1) == 0:
-        return hinted
+    unfollowed = ""
+    if hinted is not None:
+        if 0 < hinted <= most and hinted & (hinted - 1) == 0:
+            return Warps(hinted, "as the hint num_worker_warps_per_cta says")
+        unfollowed = (
+            f"num_worker_warps_per_cta = {hinted} is not followed: expected a power of two up to {most}"
+        )
     tiles = [
         (result, result.type)
         for op in function.walk()
@@ -66,17 +81,34 @@ def choose_warps(function: Operation, target: Target) -> int:
         pieces = max(_pieces(op, target) for op in products)
         while warps < FEW_WARPS and 2 * warps <= pieces:
             warps *= 2
+        why = f"as many as the products have pieces for ({pieces}), up to {FEW_WARPS}"
+        few = warps
         while FEW_WARPS <= warps < 8 and registers > ACCUMULATOR_REGISTERS * LANES * warps:
             warps *= 2
+        if warps > few:
+            why = _full(registers, few, ACCUMULATOR_REGISTERS)
     else:
         while warps < FEW_WARPS and registers >= VECTOR * LANES * 2 * warps:
             warps *= 2
+        why = f"as many as leave a thread {VECTOR} registers of the largest tile, up to {FEW_WARPS}"
+        few = warps
         while warps < 16 and registers > TILE_REGISTERS * LANES * warps:
             warps *= 2
+        if warps > few:
+            why = _full(registers, few, TILE_REGISTERS)
     elements = max((t.num_elements for _, t in tiles), default=0)
+    fewer = warps
     while warps < most and elements > MOST_ELEMENTS * LANES * warps:
         warps *= 2
-    return warps
+    if warps > fewer:
+        why = f"with {fewer}, a thread would have more than {MOST_ELEMENTS} elements of a tile of {elements}"
+    return Warps(warps, why, unfollowed)
+
+
+def _full(registers: int, warps: int, most: int) -> str:
+    """Why a kernel has more than so many warps."""
+    each = registers // (LANES * warps)
+    return f"with {warps}, the largest tile would take {each} registers a thread, more than {most}"
 
 
 def _registers(type: RankedTensorType) -> int:

@@ -1,4 +1,4 @@
-"""The instruction families: each module registers its decoders when it is imported."""
+"""The instruction families. Importing a module registers its decoders."""
 
 FAMILIES = (
     "moves",
@@ -28,4 +28,4 @@ FAMILIES = (
     "tensormap",
     "scheduling",
 )
-"""Modules of this folder, in the order of the PTX ISA where that helps; their order has no effect."""
+"""Modules of this folder, roughly in the order of the PTX ISA; the order has no effect."""

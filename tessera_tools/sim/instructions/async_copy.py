@@ -1,10 +1,10 @@
 """cp.async and its groups (PTX ISA, "cp.async", "cp.async.commit_group", "cp.async.wait_group").
 
-    cp.async ──▶ the open group ──commit_group──▶ a closed group ──wait_group N──▶ the bytes are there
+    cp.async ──▶ the open group ──commit_group──▶ a closed group ──wait_group N──▶ the bytes are written
 
-The copies of a warp are kept here and not with the cluster's engine: nothing but the thread's own wait, or the
-mbarrier that cp.async.mbarrier.arrive names, ends them. They write through the generic proxy.
-In the mode `late` a copy reads its source when it lands, in the mode `early` when it is issued.
+The copies of a warp are stored here and not in the cluster's engine: only the thread's own wait, or the mbarrier of
+cp.async.mbarrier.arrive, completes them. They write through the generic proxy.
+In the mode `late` a copy reads its source at completion, in the mode `early` at issue.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.mbarrier import MBarrier, lookup
-from tessera_tools.sim.memory import LANDING, compact
+from tessera_tools.sim.memory import WRITING, compact
 from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.races import describe
 from tessera_tools.sim.types import TYPES
@@ -45,22 +45,22 @@ class Copy:
     """(shared memory, lanes, unit indices)."""
     width: int
     values: Array
-    """Compact rows, as read when the copy was issued."""
-    source: Callable[[], Array | None] | None
-    """Reads the source again, in the mode `late`."""
+    """Compact rows, as read at issue."""
+    source: Array | None
+    """Compact addresses of the source, which is read again in the mode `late`; None if it is not read again."""
 
 
 @dataclass(slots=True)
 class Copies:
-    """The copies of a warp that no wait has ended, in order, and how many groups each lane has closed."""
+    """The copies of a warp that no wait has completed, in order, and the number of groups that each lane has closed."""
 
     closed: Array = field(default_factory=lambda: np.zeros(32, np.int64))
     pending: list[Copy] = field(default_factory=list[Copy])
 
     def issue(self, warp: Warp, copy: Copy) -> None:
-        """Begin a copy: early, the bytes are there at once; late, they are poison until it lands.
+        """Begin a copy. In the mode `early` it writes the bytes at once; in `late` they are poison until completion.
 
-        In both modes nobody may use them before.
+        In both modes no access may use the bytes before the wait.
         """
         self.pending.append(copy)
         late = not warp.cta.cluster.engine.early
@@ -71,21 +71,22 @@ class Copies:
             if late:
                 values = np.full_like(values, np.iinfo(values.dtype).max)
             memory.store(warp, lanes, addresses, copy.width, values)
-            memory.states[copy.width][units] |= _LANDING[copy.width]
+            memory.states[copy.width][units] |= _WRITING[copy.width]
 
-    def land(self, warp: Warp, wanted: Callable[[Copy], bool], *, record: bool = True) -> None:
-        """End the copies that are `wanted`. `record`: their writes count as made now, by the warp."""
-        left: list[Copy] = []
+    def complete(self, warp: Warp, wanted: Callable[[Copy], bool], *, record: bool = True) -> None:
+        """Complete the copies in `wanted`. `record`: their writes count as made now, by the warp."""
+        chosen = [wanted(copy) for copy in self.pending]
+        done = [copy for copy, ends in zip(self.pending, chosen, strict=True) if ends]
+        self.pending = [copy for copy, ends in zip(self.pending, chosen, strict=True) if not ends]
+        if len(done) > 1 and record and self._complete_at_once(warp, done):
+            return
         late = not warp.cta.cluster.engine.early
-        for copy in self.pending:
-            if not wanted(copy):
-                left.append(copy)
-                continue
-            values = copy.source() if late and copy.source is not None else None
+        for copy in done:
+            values = _read(warp, copy.source, copy.width) if late and copy.source is not None else None
             if values is None:
                 values = copy.values
             for memory, lanes, units in copy.destinations:
-                memory.states[copy.width][units] &= ~_LANDING[copy.width]
+                memory.states[copy.width][units] &= ~_WRITING[copy.width]
                 if late:
                     memory.views[copy.width][units] = _part(copy.lanes, lanes, values)
                 if record:
@@ -99,10 +100,37 @@ class Copies:
                             lanes,
                             describe(warp, racing.record)[0],
                         )
-        self.pending = left
+
+    def _complete_at_once(self, warp: Warp, done: list[Copy]) -> bool:
+        """Complete whole warps' copies of one width to one memory; False, without effect, if an access is invalid."""
+        (memory, _, _), width = done[0].destinations[0], done[0].width
+        if any(
+            copy.width != width
+            or len(copy.destinations) != 1
+            or copy.destinations[0][0] is not memory
+            or not copy.destinations[0][1].full
+            or copy.source is None
+            for copy in done
+        ):
+            return False
+        units = np.concatenate([copy.destinations[0][2] for copy in done])
+        values: Array | None = None
+        if not warp.cta.cluster.engine.early:
+            values = _read(
+                warp, np.concatenate([copy.source for copy in done if copy.source is not None]), width
+            )
+            if values is None:
+                return False
+        if not memory.history.store_quietly(warp, units, width):
+            return False
+        memory.states[width][units] &= ~_WRITING[width]
+        if values is not None:
+            # If several copies write the same bytes, the last copy determines the result.
+            memory.views[width][units] = values
+        return True
 
 
-_LANDING = {width: np.dtype(f"<u{min(width, 8)}").type(int.from_bytes(bytes([LANDING]) * min(width, 8), "little"))
+_WRITING = {width: np.dtype(f"<u{min(width, 8)}").type(int.from_bytes(bytes([WRITING]) * min(width, 8), "little"))
             for width in (4, 8, 16)}  # fmt: skip
 
 
@@ -168,14 +196,14 @@ def cp_async(ctx: Context) -> Execute:
             warp.stats.shared_access(line, to[mask.array], width)
         if (sizes[mask.array] == width).all():
             values = load(warp, mask, "global", source, width)
-            again = _reader(warp, mask, source, width)
+            again = compact(mask, source).copy()
         else:
             values, again = _filled(warp, mask, source, sizes, width, dtype), None
         state = copies(warp)
         found: list[tuple[Any, Mask, Array]] = []
         for memory, part, own in parts(warp, mask, "shared", to):
             units = memory.units(warp, part, compact(part, own), width)
-            # Bad addresses are reported, and their lanes copy nothing.
+            # Invalid addresses are reported, and their lanes copy nothing.
             good = units * width < memory.scratch
             if not good.all():
                 lanes = np.zeros(32, np.bool_)
@@ -200,40 +228,35 @@ def cp_async(ctx: Context) -> Execute:
         if not cta.shared.store_together(gang, to, width, poison, records):
             return NotImplemented
         units = (to // np.uint64(width)).astype(np.int64)
-        cta.shared.states[width][units] |= _LANDING[width]
+        cta.shared.states[width][units] |= _WRITING[width]
         for number, warp in enumerate(warps):
             own = slice(32 * number, 32 * number + 32)
             state, whole = copies(warp), warp.splits[0].mask
-            again = _reader(warp, whole, source[own], width)
             found = [(cta.shared, whole, units[own])]
-            state.pending.append(Copy(whole, state.closed.copy(), found, width, values[own], again))
+            state.pending.append(
+                Copy(whole, state.closed.copy(), found, width, values[own], source[own].copy())
+            )
         return None
 
     ctx.together = together
     return execute
 
 
-def _reader(warp: Warp, mask: Mask, addresses: Array, width: int) -> Callable[[], Array | None]:
-    """Reads the source once more, without checks; None where it is not one allocation."""
-    wanted = compact(mask, addresses).copy()
-    memory = warp.cta.cluster.launch.memory
-
-    def again() -> Array | None:
-        region = memory.find(int(wanted[0]))
-        if (
-            region is None
-            or int(wanted.min()) < region.base
-            or int(wanted.max()) + width > region.base + region.size
-        ):
-            return None
-        units = (wanted - np.uint64(region.base)) // np.uint64(width)
-        return region.views[width][units.astype(np.intp)]
-
-    return again
+def _read(warp: Warp, addresses: Array, width: int) -> Array | None:
+    """Reads global memory without checks; None if the addresses are not in one allocation."""
+    region = warp.cta.cluster.launch.memory.find(int(addresses[0]))
+    if (
+        region is None
+        or int(addresses.min()) < region.base
+        or int(addresses.max()) + width > region.base + region.size
+    ):
+        return None
+    units = (addresses - np.uint64(region.base)) // np.uint64(width)
+    return region.views[width].take(units.astype(np.intp), 0)
 
 
 def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, dtype: Any) -> Array:
-    """The first `sizes` bytes of each lane's source, then zeros; what is not read need not exist."""
+    """The first `sizes` bytes of each lane's source, then zeros; bytes that are not read need not be allocated."""
     octets = np.zeros((32, width), np.uint8)
     whole = mask_of((sizes == width) & mask.array)
     if whole.count:
@@ -270,13 +293,13 @@ def wait_group(ctx: Context) -> Execute:
         state = copies(warp)
         if state.pending:
             limit = state.closed - most
-            state.land(warp, lambda copy: _due(copy, mask, limit))
+            state.complete(warp, lambda copy: _due(copy, mask, limit))
 
     return execute
 
 
 def _due(copy: Copy, mask: Mask, limit: Array) -> bool:
-    """Whether some lane of `mask` waits for it; lanes of one copy land together."""
+    """Whether some lane of `mask` waits for the copy; all lanes of a copy complete together."""
     if copy.lanes.full and mask.full:
         return bool((copy.group < limit).any())
     both = copy.lanes.array & mask.array
@@ -285,22 +308,22 @@ def _due(copy: Copy, mask: Mask, limit: Array) -> bool:
 
 @instruction("cp.async.wait_all")
 def wait_all(ctx: Context) -> Execute:
-    """cp.async.wait_all: every copy of the thread has landed, in a group or not."""
+    """cp.async.wait_all: completes every copy of the thread, in a group or not."""
     ctx.operands(0)
 
     def execute(warp: Warp, mask: Mask) -> None:
         state = copies(warp)
         if state.pending:
-            state.land(warp, lambda copy: bool(copy.lanes.bits & mask.bits))
+            state.complete(warp, lambda copy: bool(copy.lanes.bits & mask.bits))
 
     return execute
 
 
 @instruction("cp.async.mbarrier.arrive")
 def mbarrier_arrive(ctx: Context) -> Execute:
-    """cp.async.mbarrier.arrive{.noinc}{.shared}.b64 [addr]: arrives once the thread's copies so far have landed.
+    """cp.async.mbarrier.arrive{.noinc}{.shared}.b64 [addr]: arrives when the thread's prior copies are complete.
 
-    Without .noinc the phase first awaits one arrival more.
+    Without .noinc, the phase's pending count is first incremented by one.
     """
     counted = ctx.flag("noinc")
     space = "shared" if ctx.choose("shared", "shared::cta", default="") else "generic"
@@ -320,11 +343,11 @@ def mbarrier_arrive(ctx: Context) -> Execute:
                 barrier.pending += lanes.count
             prior = {id(copy) for copy in state.pending if copy.lanes.bits & lanes.bits}
             seen = warp.cta.cluster.clocks.release(warp)
-            land = _arrival(warp, lanes, pc, state, prior, barrier, seen)
+            finish = _arrival(warp, lanes, pc, state, prior, barrier, seen)
             warp.cta.cluster.engine.issue(
                 Operation(
                     f"cp.async.mbarrier.arrive at line {line}",
-                    land,
+                    finish,
                     wanted=lambda barrier=barrier: barrier.waiting > 0,
                 )
             )
@@ -335,11 +358,11 @@ def mbarrier_arrive(ctx: Context) -> Execute:
 def _arrival(
     warp: Warp, lanes: Mask, pc: int, state: Copies, prior: set[int], barrier: MBarrier, seen: Array
 ) -> Callable[[], None]:
-    def land() -> None:
-        # The warp may have gone on, or ended: what is reported here belongs to this instruction.
+    def finish() -> None:
+        # The warp may have continued or exited; the report belongs to this instruction.
         running, warp.split = warp.split, Split(pc, lanes, ())
-        state.land(warp, lambda copy: id(copy) in prior, record=False)
+        state.complete(warp, lambda copy: id(copy) in prior, record=False)
         barrier.arrive(warp, lanes, lanes.count, seen)
         warp.split = running
 
-    return land
+    return finish

@@ -1,9 +1,9 @@
 """atom and red (PTX ISA, "atom", "red"): read-modify-write of one location per lane.
 
-    old values ─▶ lanes with the same address one after the other, in lane order ─▶ new values, what each lane saw
+    old values ─▶ lanes with the same address one after the other, in lane order ─▶ new values, each lane's old value
 
-A warp runs an instruction as a whole, so nothing comes between the read and the write. To the race detector both
-are strong accesses; .acquire and .release order as sim/order.py says.
+A warp executes an instruction as a whole, so no access intervenes between the read and the write. Both are strong
+accesses in the race detector. sim/order.py implements .acquire and .release.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _check(ctx: Context, operation: str, type: Type, vector: int, space: str, no
 
 
 def _places(warp: Warp, mask: Mask, space: str, addresses: Array) -> Array:
-    """The active lanes' locations: an address may name the same place by two spaces only through .generic."""
+    """The active lanes' locations: only .generic addresses can name one place through two spaces."""
     if space != "generic":
         return addresses[mask.array]
     places = addresses.copy()
@@ -130,7 +130,7 @@ def _places(warp: Warp, mask: Mask, space: str, addresses: Array) -> Array:
 def _serially(
     places: Array, old: Array, values: Array, expected: Array | None, combine: Combine, ufunc: Any
 ) -> tuple[Array, Array]:
-    """What each lane saw, and what its location holds at the end."""
+    """The old value that each lane reads, and the final value of its location."""
     count = len(places)
     order = np.argsort(places, kind="stable")
     ordered = places[order]
@@ -157,7 +157,7 @@ def _serially(
 
 
 def _associative(operation: str, type: Type) -> tuple[Any, Any] | None:
-    """(ufunc, dtype) whose `accumulate` is the operation one lane after the other."""
+    """(ufunc, dtype) whose `accumulate` applies the operation lane by lane."""
     if type.kind in "bus" and operation in _UFUNCS:
         return _UFUNCS[operation], type.dtype
     return None

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Wait, Warp
+from tessera_tools.sim.warp import FULL, Mask, Wait, Warp
 
 _COUNT = 16
 """Barriers of a CTA."""
@@ -20,23 +21,23 @@ _COUNT = 16
 
 @dataclass(slots=True)
 class Barrier:
-    """One of a CTA's barriers. `arrived` counts threads of this generation; `seen` is what they had done."""
+    """One of a CTA's barriers. `arrived` counts threads of this generation; `seen` is what they release."""
 
     generation: int = 0
     arrived: int = 0
     expected: int | None = None
-    """Threads; None for all of the CTA."""
+    """The expected number of threads; None for all threads of the CTA."""
     seen: Any = None
     true: int = 0
     false: int = 0
     result: tuple[int, int] = (0, 0)
-    """Threads whose predicate was true, and false, in the generation that ended last."""
+    """Threads with a true, and with a false, predicate in the last complete generation."""
     released: Any = None
     whole: list[Warp] = field(default_factory=list[Warp])
-    """Warps that stand here with all their lanes: they meet when the generation ends."""
+    """Warps that wait here with all their lanes: they meet when the generation ends."""
 
     def complete(self, cta: Cta) -> bool:
-        """End the generation if all have arrived."""
+        """End the generation if all threads have arrived."""
         wanted = self.expected if self.expected is not None else cta.live_threads
         if not self.arrived or self.arrived < wanted:
             return False
@@ -95,6 +96,33 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
     which = ctx.read(operands[0], u32)
     count = _optional(ctx, operands, 1)
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        """All warps of the CTA meet, if no other arrival is expected."""
+        warps, cta = gang.warps, gang.cta
+        row = gang.ports[which]
+        number = int(row[0])
+        if (
+            gang.stats is not None
+            or len(warps) != len(cta.warps)
+            or number >= _COUNT
+            or (row != number).any()
+        ):
+            return NotImplemented
+        state = barriers(cta)[number]
+        if state.arrived or any(warp.live != FULL for warp in warps):
+            return NotImplemented
+        if count is not None and (gang.ports[count] != 32 * len(warps)).any():
+            return NotImplemented
+        cta.cluster.clocks.synchronize(warps)
+        state.expected = 32 * len(warps) if count is not None else None
+        state.generation += 1
+        cta.cluster.launch.progress += 1
+        gang.met = True
+        return ~(gang.pc + 1)
+
+    if kind == "sync":
+        ctx.together = together
+
     def execute(warp: Warp, mask: Mask) -> Any:
         number = int(warp.ports[which][mask.first])
         expected = int(warp.ports[count][mask.first]) if count is not None else None
@@ -110,7 +138,7 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
                 mask,
             )  # fmt: skip
         state.expected = expected
-        # A warp whose last lanes never existed counts as whole (PTX ISA: barriers count whole warps).
+        # A partial last warp counts as a whole warp (PTX ISA: barriers count whole warps).
         state.arrived += 32 if mask.bits == warp.live else mask.count
         clocks = cta.cluster.clocks
         seen = clocks.release(warp)
@@ -153,7 +181,7 @@ def _optional(ctx: Context, operands: list[Operand], index: int) -> int | None:
 
 @instruction("bar.warp.sync")
 def warp_sync(ctx: Context) -> Execute:
-    """bar.warp.sync membermask: the lanes meet, and see each other's memory accesses."""
+    """bar.warp.sync membermask: the lanes meet, which orders their memory accesses."""
     port = ctx.read(ctx.operands(1)[0], TYPES["u32"])
     ctx.collective(port)
     return lambda warp, mask: warp.cta.cluster.clocks.synchronize([warp])

@@ -28,11 +28,11 @@ _COPIES = (
     ("shared::cluster", "shared::cta"),
     ("global", "shared::cta"),
 )
-"""Destination and source of the copies that there are."""
+"""Valid pairs of destination and source."""
 
 
 def policy(ctx: Context, operands: list[Operand]) -> None:
-    """Take .L2::cache_hint and its operand, which changes no value."""
+    """Take .L2::cache_hint and its operand, which has no effect on values."""
     if ctx.flag("L2::cache_hint"):
         if not operands:
             raise ctx.error("has no cache policy")
@@ -63,7 +63,7 @@ def shared_bytes(warp: Warp, mask: Mask, space: str, address: int, size: int, al
 
 
 def global_bytes(warp: Warp, mask: Mask, address: int, size: int, what: str) -> Buffer | None:
-    """The allocation that holds the bytes, or a finding and None."""
+    """The allocation that contains the bytes, or a finding and None."""
     memory = warp.cta.cluster.launch.memory
     region = memory.find(address)
     if region is None or address + size > region.base + region.size:
@@ -78,7 +78,7 @@ def global_bytes(warp: Warp, mask: Mask, address: int, size: int, what: str) -> 
 
 
 class Destination:
-    """One CTA that a copy lands in: the offset there, and the mbarrier that it signals."""
+    """One destination CTA of a copy: the offset in it, and the mbarrier that the copy signals."""
 
     __slots__ = ("barrier", "cta", "offset")
 
@@ -99,7 +99,7 @@ def destinations(
     align: int,
     what: str,
 ) -> list[Destination]:
-    """Where a copy lands: one CTA, or with a mask `ctas` the same offset of each in it. Findings for bad ones."""
+    """The destinations of a copy: one CTA, or the same offset in each CTA of the mask `ctas`. Reports invalid ones."""
     found = shared_bytes(warp, mask, space, address, size, align, what)
     if found is None:
         return []
@@ -168,7 +168,7 @@ def reduce(ctx: Context) -> Execute:
     if combine is None or (target != "global" and type not in ("s32", "u32", "s64", "u64", "b32", "b64")):
         raise ctx.error(f"has no .{operation} of .{type}")
     if noftz != (operation == "add" and type in ("f16", "bf16")):
-        raise ctx.error("has .noftz just where .f16 or .bf16 are added")
+        raise ctx.error("requires .noftz for, and only for, adding .f16 or .bf16")
     if target == "global":
         return _out(ctx, operands, combine, operation, False)
     return _in(ctx, operands, target, source, False, combine)
@@ -276,7 +276,7 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
         given: Any = slice(begin, begin + count)
         pick = None
         if chosen is not None:
-            # Bit i of the mask says whether byte i of every 16 is written.
+            # Bit i of the mask enables the write of byte i of every 16 bytes.
             bits = np.uint16(int(warp.ports[chosen][lane])) >> np.arange(16, dtype=np.uint16) & np.uint16(1)
             pick = np.flatnonzero(np.tile(bits, count // 16))
             given = begin + pick
@@ -290,7 +290,7 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
 
 @instruction("cp.async.bulk.prefetch")
 def prefetch(ctx: Context) -> Execute:
-    """cp.async.bulk.prefetch.L2.global [src], size: changes no value; a bad address is still a finding."""
+    """cp.async.bulk.prefetch.L2.global [src], size: has no effect on values; an invalid address is still a finding."""
     ctx.choose("L2")
     ctx.choose("global")
     operands = list(ctx.operands())
@@ -310,7 +310,7 @@ def prefetch(ctx: Context) -> Execute:
 
 @instruction("cp.async.bulk.commit_group")
 def commit_group(ctx: Context) -> Execute:
-    """cp.async.bulk.commit_group: the thread's copies since the last one become a group."""
+    """cp.async.bulk.commit_group: the thread's copies since the last commit become a group."""
     ctx.operands(0)
 
     def one(warp: Warp, lane: int, mask: Mask) -> None:

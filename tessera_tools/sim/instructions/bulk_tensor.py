@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations, global_bytes, policy, shared_bytes
 from tessera_tools.sim.memory import Buffer
 from tessera_tools.sim.program import Address, Operand
-from tessera_tools.sim.proxies import async_read
+from tessera_tools.sim.proxies import async_read, readable
 from tessera_tools.sim.reductions import OPERATIONS, combiner
 from tessera_tools.sim.tensor_geometry import Box, column, fill_of, flush, gather4, swizzled, tile
 from tessera_tools.sim.tensor_map import SPANS, TensorMap
@@ -22,6 +23,7 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 
 _MODES = ("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs")
 _LaneBox = Callable[[Warp, int, Mask], tuple[TensorMap, Box] | None]
+Array = np.ndarray[Any, Any]
 
 
 def _mode(ctx: Context, *allowed: str) -> tuple[int, str]:
@@ -37,7 +39,7 @@ def _mode(ctx: Context, *allowed: str) -> tuple[int, str]:
 def _box(
     ctx: Context, operand: Operand, rank: int, mode: str, offsets: Operand | None, what: str
 ) -> _LaneBox:
-    """`[tensorMap, coordinates]` and the im2col offsets: a function that gives a lane's map and box."""
+    """`[tensorMap, coordinates]` and the im2col offsets: a function that returns a lane's map and box."""
     if not isinstance(operand, Address) or not operand.coordinates:
         raise ctx.error("needs [tensorMap, {coordinates}]")
     wanted = 5 if mode in ("tile::gather4", "tile::scatter4") else rank
@@ -74,18 +76,51 @@ def _box(
     return box
 
 
-def _inside(warp: Warp, mask: Mask, tensor: TensorMap, box: Box, what: str) -> tuple[Buffer, Any, Any] | None:
-    """The allocation that the tensor lies in, bytes that are inside the tensor, and their offsets in it.
+@dataclass(slots=True)
+class _Inside:
+    """The bytes of a box that are inside the tensor, and the allocation that contains them."""
 
-    None if no byte is inside. If the bytes are not all allocated, that is a finding, and None.
-    """
-    valid = np.repeat(box.valid(), box.size, axis=1)
-    if not valid.any():
+    region: Buffer
+    box: Box
+    shift: int
+    """From offsets in the tensor to those in the allocation."""
+    valid: Array
+    """[row, byte]: whether the byte is inside the tensor."""
+    units: Array | None
+    """The 16-byte units of the allocation [row, unit], if all are inside the tensor and complete."""
+
+    def places(self) -> Array:
+        """The offsets in the allocation of the bytes that are inside."""
+        return self.box.offsets()[self.valid] + self.shift
+
+    def read(self) -> Array:
+        """The box [row, byte]; zeros outside."""
+        if self.units is not None:
+            return self.region.views[16].take(self.units, 0).view(np.uint8).reshape(len(self.units), -1)
+        part = np.zeros(self.valid.shape, np.uint8)
+        part[self.valid] = self.region.data[self.places()]
+        return part
+
+
+def _inside(warp: Warp, mask: Mask, tensor: TensorMap, box: Box, what: str) -> _Inside | None:
+    """None if no byte is inside the tensor. If some bytes are not allocated, reports a finding and returns None."""
+    width = box.columns * box.size
+    ok = box.valid()
+    if ok.all():
+        low, high = int(box.starts.min()), int(box.starts.max()) + width - 1
+    elif not ok.any():
         return None
-    offsets = box.offsets()[valid]
-    low, high = int(offsets.min()), int(offsets.max())
+    else:
+        offsets = box.offsets()[np.repeat(ok, box.size, axis=1)]
+        low, high = int(offsets.min()), int(offsets.max())
     region = global_bytes(warp, mask, tensor.address + low, high - low + 1, what)
-    return None if region is None else (region, valid, offsets + (tensor.address - region.base))
+    if region is None:
+        return None
+    shift, units = tensor.address - region.base, None
+    starts = box.starts + shift
+    if ok.all() and not width % 16 and not (starts % 16).any():
+        units = (starts >> 4)[:, None] + np.arange(width // 16)
+    return _Inside(region, box, shift, np.repeat(ok, box.size, axis=1), units)
 
 
 def _place(tensor: TensorMap, box: Box, offset: int) -> Any:
@@ -94,7 +129,7 @@ def _place(tensor: TensorMap, box: Box, offset: int) -> Any:
 
 
 def _span(tensor: TensorMap, box: Box) -> int:
-    """Bytes of shared memory that the box takes."""
+    """Bytes of shared memory that the box occupies."""
     width = box.columns * box.shared
     return box.rows * (max(width, SPANS[tensor.swizzle]) if tensor.swizzle else width)
 
@@ -141,17 +176,18 @@ def copy(ctx: Context) -> Execute:
             warp, mask, space, int(to(warp)[lane]), int(signal(warp)[lane]), chosen, size, 128, what
         )
         inside = _inside(warp, mask, tensor, box, what)
-        if inside is not None:
-            async_read(warp, mask, inside[0], inside[2], what)
+        if inside is not None and (
+            inside.units is None or not readable([warp], inside.region, inside.units.reshape(-1))
+        ):
+            async_read(warp, mask, inside.region, inside.places(), what)
 
         def fetch() -> Any:
+            if inside is not None and inside.units is not None and box.size == box.shared:
+                return flush(tensor, inside.read()).reshape(box.rows, -1)
             raw = np.empty((box.rows, box.columns, box.shared), np.uint8)
             raw[...] = fill_of(tensor)
             if inside is not None:
-                region, valid, places = inside
-                part = np.zeros((box.rows, box.columns * box.size), np.uint8)
-                part[valid] = region.data[places]
-                part = flush(tensor, part).reshape(box.rows, box.columns, box.size)
+                part = flush(tensor, inside.read()).reshape(box.rows, box.columns, box.size)
                 ok = box.valid()
                 raw[ok, : box.size] = part[ok]
                 raw[ok, box.size :] = 0
@@ -205,10 +241,9 @@ def _store(ctx: Context, operation: str | None) -> Execute:
         if place is None or inside is None:
             return
         cta, offset = place
-        region, valid, places = inside
         where = _place(tensor, box, offset).reshape(box.rows, box.columns, box.shared)
-        bytes_in = where[:, :, : box.size].reshape(box.rows, -1)[valid]
-        copy_out(warp, mask, what, (cta.shared, bytes_in), (region, places), combine=combine)
+        bytes_in = where[:, :, : box.size].reshape(box.rows, -1)[inside.valid]
+        copy_out(warp, mask, what, (cta.shared, bytes_in), (inside.region, inside.places()), combine=combine)
         if warp.stats is not None:
             warp.stats.bytes["cp.async.bulk.tensor"] += box.bytes
 
@@ -217,7 +252,7 @@ def _store(ctx: Context, operation: str | None) -> Execute:
 
 @instruction("cp.async.bulk.prefetch.tensor")
 def prefetch(ctx: Context) -> Execute:
-    """cp.async.bulk.prefetch.tensor.dim.L2.global{.mode} [map, xyz]{, offsets}: changes no value."""
+    """cp.async.bulk.prefetch.tensor.dim.L2.global{.mode} [map, xyz]{, offsets}: has no effect on values."""
     ctx.choose("L2")
     ctx.choose("global")
     rank, mode = _mode(ctx, *_MODES)

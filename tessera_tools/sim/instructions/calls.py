@@ -1,8 +1,8 @@
 """call and ret (PTX ISA, "call", "ret", "Parameter State Space").
 
-A device function's parameters live in the thread's local memory: the caller's .param variables are copied to the
-callee's at the call, and the results back at the return. Frames are laid out for the whole module when it is
-loaded, so a function that is active in a thread cannot be called by it again.
+A device function's parameters are in the thread's local memory. A call copies the caller's .param variables to the
+callee's; a return copies the results back. Frames are laid out for the whole module when it is loaded, so a thread
+cannot call a function that is already active in it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _direct(ctx: Context, function: Function, actual: list[Variable], wanted: li
 
 
 def _transfer(ctx: Context, sources: list[Variable], targets: list[Variable]) -> Transfer:
-    """Copies variables in the lanes' local memory, with their states."""
+    """Copies variables in the lanes' local memory, including their states."""
     if len(sources) != len(targets):
         raise ctx.error(f"passes {len(sources)} values where {len(targets)} are declared")
     pairs: list[tuple[int, int, int]] = []
@@ -142,7 +142,7 @@ def _indirect(
 
 @instruction("ret")
 def ret(ctx: Context) -> Execute:
-    """ret{.uni}: back to the caller; from an entry, the thread ends."""
+    """ret{.uni}: returns to the caller; in an entry, the thread exits."""
     ctx.flag("uni")
     ctx.blocks()
     ctx.operands(0)

@@ -20,7 +20,7 @@ _OFFSET = np.uint64((1 << REMOTE_SHIFT) - 1)
 
 @dataclass(slots=True)
 class ClusterBarrier:
-    """The barrier of a cluster. `arrived` has the lanes of each warp (by rank) that came in this generation."""
+    """The barrier of a cluster. `arrived` has the lanes of each warp (by rank) that have arrived in this generation."""
 
     generation: int = 0
     arrived: dict[int, int] = field(default_factory=dict[int, int])
@@ -58,7 +58,7 @@ def _barrier(cluster: Cluster) -> ClusterBarrier:
 
 
 def _waits(warp: Warp) -> Any:
-    """Per lane: the generation at which it arrived and has not waited yet; -1 if none."""
+    """Per lane: the generation of an arrival without a wait yet; -1 if none."""
     found = warp.state.get("barrier.cluster")
     if found is None:
         found = warp.state["barrier.cluster"] = np.full(32, -1, np.int64)
@@ -67,7 +67,7 @@ def _waits(warp: Warp) -> Any:
 
 @instruction("barrier.cluster.arrive")
 def arrive(ctx: Context) -> Execute:
-    """barrier.cluster.arrive{.release,.relaxed}{.aligned}: mark the arrival, and go on."""
+    """barrier.cluster.arrive{.release,.relaxed}{.aligned}: marks the arrival without waiting."""
     relaxed = ctx.choose("release", "relaxed", default="release") == "relaxed"
     if ctx.flag("aligned"):
         ctx.aligned()
@@ -92,7 +92,7 @@ def arrive(ctx: Context) -> Execute:
 
 @instruction("barrier.cluster.wait")
 def wait(ctx: Context) -> Execute:
-    """barrier.cluster.wait{.acquire}{.aligned}: until every live thread of the cluster has arrived."""
+    """barrier.cluster.wait{.acquire}{.aligned}: waits until every live thread of the cluster has arrived."""
     ctx.choose("acquire", default="acquire")
     if ctx.flag("aligned"):
         ctx.aligned()
@@ -113,7 +113,7 @@ def wait(ctx: Context) -> Execute:
 
         def finish(warp: Warp, mask: Mask) -> None:
             waits[mask.array] = -1
-            # Whoever arrived has started, be the arrive relaxed or not.
+            # Every thread that arrived has started, even if the arrive is relaxed.
             warp.cta.state["cluster started"] = True
             if barrier.released is not None:
                 cluster.clocks.acquire(warp, barrier.released)

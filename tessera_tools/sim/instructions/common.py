@@ -1,7 +1,7 @@
-"""What instruction families share: closures over rows, for full and partial masks.
+"""Shared helpers of the instruction families: closures over rows, for full and partial masks.
 
-Those made here touch nothing but registers, lane by lane: warps that stand at the same instruction may run them at
-once, on rows of all their lanes (sim/gang.py).
+The closures use only registers, lane by lane. Warps at the same instruction may run them together, on rows of all
+their lanes (sim/gang.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["computed", "elementwise", "put"]
 def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
     """`destination = ufunc(*sources)` for a NumPy ufunc whose operands and result have the same width.
 
-    Writes in place, without an intermediate row.
+    The result is written in place, without an intermediate row.
     """
     if len(sources) == 1:
         (a,) = sources

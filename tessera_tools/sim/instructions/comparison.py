@@ -25,7 +25,7 @@ _PLAIN = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
 
 
 def comparison(name: str, is_float: bool) -> Any:
-    """The function of two rows that a comparison names; NaN makes an ordered one false, an unordered one true."""
+    """The function of two rows for a comparison; with a NaN, an ordered one is false, an unordered one is true."""
     if name == "num":
         return lambda x, y: ~(np.isnan(x) | np.isnan(y))
     if name == "nan":
@@ -39,7 +39,7 @@ def comparison(name: str, is_float: bool) -> Any:
 
 
 def _check(ctx: Context, name: str, type: Type) -> None:
-    """Each kind of type has its own comparisons."""
+    """The comparisons that each kind of type supports."""
     if type.name in _FLOATS:
         wrong = name in ("lo", "ls", "hi", "hs")
     else:
@@ -51,7 +51,7 @@ def _check(ctx: Context, name: str, type: Type) -> None:
 
 
 def _reader(type: Type, ftz: bool) -> Callable[[Array], Array]:
-    """A row → what NumPy compares: the elements of packed types, bf16 as float64, without subnormals for .ftz."""
+    """A row → the values to compare: elements of packed types, bf16 as float64, .ftz without subnormals."""
     if type.name not in _FLOATS or (type.name in ("f16", "f32", "f64") and not ftz):
         return lambda row: row
     element = element_of(type)

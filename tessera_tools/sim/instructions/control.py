@@ -15,12 +15,23 @@ from tessera_tools.sim.warp import CHANGED, Mask, Split, Warp, mask_of
 
 @instruction("bra")
 def bra(ctx: Context) -> Execute:
-    """@p bra{.uni} label: the lanes with p go on at the label."""
+    """@p bra{.uni} label: the lanes with p branch to the label."""
     ctx.flag("uni")
     target = ctx.label(ctx.operands(1)[0])
     if ctx.inst.predicate is None:
+        ctx.together = lambda gang, mask: ~target
         return lambda warp, mask: target
     port, negated = ctx.predicate(ctx.inst.predicate)
+
+    def together(gang: Any, mask: Any) -> Any:
+        taken = np.count_nonzero(gang.ports[port])
+        if taken == len(mask.array):
+            return None if negated else ~target
+        if not taken:
+            return ~target if negated else None
+        return NotImplemented
+
+    ctx.together = together
 
     def execute(warp: Warp, mask: Mask) -> Any:
         chosen = mask_of(warp.ports[port]).bits
@@ -34,7 +45,7 @@ def bra(ctx: Context) -> Execute:
 
 @instruction("brx.idx")
 def brx(ctx: Context) -> Execute:
-    """brx.idx{.uni} index, list: go on at the label of the list that the index names."""
+    """brx.idx{.uni} index, list: branches to the label of the list at the index."""
     ctx.flag("uni")
     ctx.blocks()
     index, names = ctx.operands(2)
@@ -64,7 +75,7 @@ def brx(ctx: Context) -> Execute:
 
 @instruction("exit")
 def exit_(ctx: Context) -> Execute:
-    """exit: the thread ends."""
+    """exit: the thread exits."""
     ctx.blocks()
     ctx.operands(0)
     return lambda warp, mask: warp.leave(mask)
@@ -84,7 +95,7 @@ def trap(ctx: Context) -> Execute:
 
 @instruction("brkpt")
 def brkpt(ctx: Context) -> Execute:
-    """brkpt: suspends the launch for a debugger; here it ends it, with a finding."""
+    """brkpt: suspends the launch for a debugger; here it ends the launch, with a finding."""
     ctx.operands(0)
 
     def execute(warp: Warp, mask: Mask) -> None:
@@ -96,7 +107,7 @@ def brkpt(ctx: Context) -> Execute:
 
 @instruction("nanosleep")
 def nanosleep(ctx: Context) -> Execute:
-    """nanosleep.u32 t: the warp's turn passes on; no time is simulated."""
+    """nanosleep.u32 t: the warp yields; no time is simulated."""
     ctx.type("u32")
     ctx.read(ctx.operands(1)[0], TYPES["u32"])
     return lambda warp, mask: None
@@ -104,7 +115,7 @@ def nanosleep(ctx: Context) -> Execute:
 
 @instruction("pmevent")
 def pmevent(ctx: Context) -> Execute:
-    """pmevent{.mask} a: triggers performance monitors, of which there are none here."""
+    """pmevent{.mask} a: triggers performance monitor events, which the simulator does not have."""
     ctx.flag("mask")
     ctx.operands(1)
     return lambda warp, mask: None

@@ -2,7 +2,7 @@
 
     source row ──▶ exact values: integers, or float64 (rounded to odd for wide integers) ──▶ one rounding ──▶ row
 
-Between integers, and for the conversions that compilers write most, NumPy's own casts do the same and are faster.
+Between integers, and for the conversions that compilers emit most, NumPy's casts are equivalent and faster.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _width(type: Type) -> tuple[int, int]:
 
 
 def _check_rounding(ctx: Context, to: Type, source: Type, how: _How) -> None:
-    """Roundings are required where bits can be lost, and refused where none can (PTX ISA, "cvt")."""
+    """A rounding modifier is required if bits can be lost, and rejected otherwise (PTX ISA, "cvt")."""
     if source.kind in "us":
         if how.rounding not in ("rn", "rz", "rm", "rp"):
             raise ctx.error(f"from {source} to {to} needs .rn, .rz, .rm or .rp")
@@ -142,7 +142,7 @@ def _to_integer(ctx: Context, source: Type, to: Type, how: _How) -> Callable[[Ar
     read, nearest, dtype = _reader(ctx, source, how), _WHOLE[how.rounding], to.dtype
     info = np.iinfo(dtype)
     low, past = float(info.min), float(int(info.max) + 1)
-    # What a NaN becomes (PTX ISA, "cvt").
+    # The result for a NaN (PTX ISA, "cvt").
     invalid = dtype(0)
     if source.name == "f64" or to.bits == 64:
         invalid = np.array(1 << to.bits - 1, np.uint64).astype(f"u{to.bytes}").view(dtype)[()]
@@ -207,7 +207,7 @@ def f16_patterns(row: Array) -> Array:
 
 
 def _quick(to: Type, source: Type, how: _How, d: int, a: int) -> Execute | None:
-    """The conversions that a NumPy cast does exactly."""
+    """The conversions that a NumPy cast performs exactly."""
     if how.ftz or how.sat or how.finite or how.relu or how.rounding not in ("", "rn"):
         return None
     names = source.name, to.name
@@ -234,7 +234,7 @@ def _quick(to: Type, source: Type, how: _How, d: int, a: int) -> Execute | None:
 
 
 def _packed(ctx: Context, to: Type, source: Type, how: _How) -> Execute:
-    """Two elements at once; of two sources, the first makes the high element."""
+    """Converts two elements at once; with two sources, the first is the high element."""
     if how.rounding in _WHOLE or how.rounding == "rna" or how.sat or how.ftz:
         raise ctx.error(f"from {source} to {to} takes .rn, .rz, .rp, .relu and .satfinite only")
     if to.name in _SMALL:
@@ -297,7 +297,7 @@ def _splitter(source: Type) -> Callable[[Array], list[Array]] | None:
 
 @instruction("cvt.pack")
 def cvt_pack(ctx: Context) -> Execute:
-    """cvt.pack.sat.dtype.s32 d, a, b{, c}: a and b clamped to dtype and put side by side, above bits of c."""
+    """cvt.pack.sat.dtype.s32 d, a, b{, c}: a and b, clamped to dtype and concatenated, above the bits of c."""
     if not ctx.flag("sat"):
         raise ctx.error("needs .sat")
     modifiers = ctx.remaining()

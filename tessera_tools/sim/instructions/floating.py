@@ -34,7 +34,7 @@ _ZEROS = {32 * warps: np.zeros(32 * warps, np.float32) for warps in range(1, 33)
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """What a floating-point type is made of: `count` elements of `format` (None: f64) with `bits` each."""
+    """The elements of a floating-point type: `count` elements of `format` (None: f64) with `bits` each."""
 
     type: Type
     format: Format | None
@@ -69,7 +69,7 @@ class Element:
         return self.dtype(self.format.nan if self.format else 0x7FF8000000000000)
 
     def flush(self, patterns: Array) -> Array:
-        """Subnormals → zero with their sign (.ftz)."""
+        """Subnormals → zero with the same sign (.ftz)."""
         mantissa = self.format.mantissa if self.format else 52
         exponent = self.dtype((1 << self.bits - 1) - (1 << mantissa))
         return np.where(patterns & exponent == 0, patterns & self.sign, patterns)
@@ -104,7 +104,7 @@ Values = Callable[..., Array]
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What happens to operands and results: rounding, .ftz, .sat, .relu."""
+    """The modifiers of operands and results: rounding, .ftz, .sat, .relu."""
 
     mode: str = "rn"
     ftz: bool = False
@@ -143,14 +143,14 @@ def _general(element: Element, finish: Finish, compute: Values, d: int, sources:
 
 
 def _canonical(row: Array, mask: Mask) -> None:
-    """Every NaN of the active lanes of an f32 row becomes the canonical one."""
+    """Replace every NaN of the active lanes of an f32 row by the canonical NaN."""
     nan = np.isnan(row)
     nan &= mask.array
     row.view(np.uint32)[nan] = NAN32
 
 
 def _native(ufunc: Any, d: int, a: int, b: int) -> Execute:
-    """An f32 operation to nearest even, by NumPy."""
+    """An f32 operation to nearest even, computed by NumPy."""
 
     def execute(warp: Warp, mask: Mask) -> None:
         ports = warp.ports
@@ -159,7 +159,7 @@ def _native(ufunc: Any, d: int, a: int, b: int) -> Execute:
             ufunc(ports[a], ports[b], out)
         else:
             ufunc(ports[a], ports[b], out, where=mask.array)
-        # 0·x is NaN for an infinity or a NaN only.
+        # 0·x is NaN only for an infinity or a NaN.
         total = out.dot(_ZEROS[len(out)])
         if total != total:
             _canonical(out, mask)
@@ -204,7 +204,7 @@ _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64")
 
 
 def _finish(ctx: Context, type: Type, default: str | None = "rn") -> Finish:
-    """Takes rounding, .ftz, .sat, and refuses what the type does not have."""
+    """Takes rounding, .ftz, .sat, and rejects modifiers that the type does not support."""
     mode = ctx.choose(*MODES, default=default)
     if type.name not in ("f32", "f64", "f32x2") and mode != "rn":
         raise ctx.error(f"rounds {type} by .{mode}; it has .rn only")
@@ -214,7 +214,7 @@ def _finish(ctx: Context, type: Type, default: str | None = "rn") -> Finish:
 
 
 def arithmetic(ctx: Context) -> Execute:
-    """add/sub/mul{.rnd}{.ftz}{.sat}.type d, a, b; min and max; mad as fma; add.f32.f16 with a narrower operand."""
+    """add/sub/mul{.rnd}{.ftz}{.sat}.type d, a, b; min and max; mad, like fma; add.f32.f16 with a narrower operand."""
     opcode = ctx.inst.opcode
     if opcode == "mad":
         return fma(ctx)
@@ -241,7 +241,7 @@ def arithmetic(ctx: Context) -> Execute:
 
 
 def _narrow(ctx: Context, type: Type) -> Element | None:
-    """The type of the first operands where it differs: add.f32.bf16 (PTX ISA, "Mixed Precision")."""
+    """The type of the first operands if it differs: add.f32.bf16 (PTX ISA, "Mixed Precision")."""
     if type.name != "f32" or not any(modifier in ("f16", "bf16") for modifier in ctx.remaining()):
         return None
     return element_of(ctx.type("f16", "bf16"))
@@ -297,8 +297,8 @@ _EXPONENT = np.uint32(0x7F800000)
 
 
 def _fma32(d: int, a: int, b: int, c: int) -> Execute:
-    """f32 to nearest even by way of float64, which rounds twice: only where the first rounding makes a tie, or
-    the result is subnormal, can the second go wrong; there, exactly."""
+    """f32 to nearest even through float64, which rounds twice. The second rounding can be wrong only if the first one
+    produces a tie, or the result is subnormal; these cases are computed exactly."""
     count_nonzero = np.count_nonzero
 
     def execute(warp: Warp, mask: Mask) -> None:
@@ -311,7 +311,10 @@ def _fma32(d: int, a: int, b: int, c: int) -> Execute:
         low = total.view(np.int64) & _LOW
         low ^= _HALF
         lanes = len(row)
-        if count_nonzero(low) != lanes or count_nonzero(row.view(np.uint32) & _EXPONENT) != lanes:
+        if count_nonzero(low) != lanes or (
+            count_nonzero(row.view(np.uint32) & _EXPONENT) != lanes
+            and ((total != 0) & (row.view(np.uint32) & _EXPONENT == 0)).any()
+        ):
             row = fused_f32(x, y, z)
         if mask.full:
             ports[d][...] = row
@@ -365,24 +368,34 @@ def minimum(ctx: Context) -> Execute:
             result = np.where(element.is_nan(result), result, result | sign)
         return element.row(result)
 
-    if type.name != "f32" or ftz or propagate or magnitudes or len(sources) != 2:
+    if type.name != "f32" or ftz or magnitudes or len(sources) != 2:
         return lanewise(lambda warp, mask: put(warp, mask, d, exact([warp.ports[port] for port in sources])))
     a, b = sources
-    ufunc = np.fmax if largest else np.fmin
+    if propagate:
+        ufunc = np.maximum if largest else np.minimum
+    else:
+        ufunc = np.fmax if largest else np.fmin
+    count_nonzero = np.count_nonzero
 
     def fast(warp: Warp, mask: Mask) -> None:
         ports = warp.ports
-        row = ufunc(ports[a], ports[b])
+        x, y = ports[a], ports[b]
+        row = ufunc(x, y)
         check = row.dot(_ZEROS[len(row)])
-        if np.count_nonzero(row) != len(row) or check != check:
-            row = exact([ports[a], ports[b]])
+        if check != check or (
+            count_nonzero(row) != len(row)
+            and (
+                (row == 0) & (x.view(np.int32) ^ y.view(np.int32) < 0)
+            ).any()  # Possibly zeros of both signs.
+        ):
+            row = exact([x, y])
         put(warp, mask, d, row)
 
     return lanewise(fast)
 
 
 def extreme(element: Element, largest: bool, propagate: bool) -> Callable[[Array, Array], Array]:
-    """The minimum or maximum of patterns, which are ordered like integers once negative ones are turned over."""
+    """The minimum or maximum of patterns, which compare like integers after negative patterns are inverted."""
     signed = SIGNED[element.bits]
     below = signed((1 << element.bits - 1) - 1)
     shift = signed(element.bits - 1)
@@ -441,7 +454,7 @@ def copysign(ctx: Context) -> Execute:
 
 @instruction("testp")
 def testp(ctx: Context) -> Execute:
-    """testp.op.type p, a: what kind of number a is."""
+    """testp.op.type p, a: tests the class of a."""
     op = ctx.choose("finite", "infinite", "number", "notanumber", "normal", "subnormal")
     type = ctx.type("f32", "f64")
     target, source = ctx.operands(2)

@@ -1,8 +1,8 @@
 """div, rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh (PTX ISA, "Floating Point Instructions").
 
-The roundings .rn, .rz, .rm and .rp give the exact result, rounded once. Where PTX defines an error bound only
-(.approx, .full), the result here is the mathematical one rounded once to the type, which every bound allows: it
-differs from a GPU's in the last bits.
+The roundings .rn, .rz, .rm and .rp return the exact result, rounded once. For .approx and .full, PTX defines only an
+error bound. The result here is the mathematical result rounded once to the type, which every bound allows. It differs
+from a GPU's result in the last bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from tessera_tools.sim import rounding, wide
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
-from tessera_tools.sim.instructions.floating import MODES, Finish, destination, element_of
+from tessera_tools.sim.instructions.floating import MODES, NAN32, Finish, destination, element_of
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import Type
 from tessera_tools.sim.warp import Mask, Warp
@@ -49,7 +49,34 @@ def div(ctx: Context) -> Execute:
     if type.name == "f64":
         return _apply(ctx, type, Finish(mode), lambda x, y: wide.divide(x, y, mode), operands)
     compute: Any = rounding.odd_quotient if how != "approx" else _quotient_approx
+    if mode == "rn" and not ftz:
+        return _native(ctx, type, np.divide, operands, compute if how == "approx" else None)
     return _apply(ctx, type, Finish(mode, ftz), compute, operands)
+
+
+_LARGE = np.float32(2.0**126)
+
+
+def _native(
+    ctx: Context, type: Type, ufunc: Any, operands: tuple[Operand, ...], large: Any = None
+) -> Execute:
+    """An f32 function that NumPy rounds to nearest even; with `large`, `large` is used if a divisor is above 2^126."""
+    element, finish = element_of(type), Finish()
+    d = destination(ctx, operands[0], type)
+    sources = [ctx.read(operand, type) for operand in operands[1:]]
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        rows = tuple(warp.ports[source] for source in sources)
+        if large is not None and (np.abs(rows[-1]) > _LARGE).any():
+            put(warp, mask, d, element.row(finish.encode(element, large(*finish.inputs(element, rows)))))
+            return
+        result = ufunc(*rows)
+        nan = np.isnan(result)
+        if nan.any():
+            result.view(np.uint32)[nan] = NAN32
+        put(warp, mask, d, result)
+
+    return lanewise(execute)
 
 
 def _quotient_approx(x: Array, y: Array) -> Array:
@@ -64,7 +91,7 @@ def _reciprocal(x: Array) -> Array:
 
 
 def _truncated(values: Array) -> Array:
-    """The upper 32 bits of a f64 (the .approx.ftz.f64 forms give no more)."""
+    """The upper 32 bits of a f64 (the .approx.ftz.f64 forms return no more)."""
     return (values.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)).view(np.float64)
 
 
@@ -83,6 +110,8 @@ def rcp(ctx: Context) -> Execute:
     mode = how if how in MODES else "rn"
     if type.name == "f32":
         narrow: Any = _reciprocal if opcode == "rcp" else rounding.odd_root
+        if mode == "rn" and not ftz:
+            return _native(ctx, type, np.reciprocal if opcode == "rcp" else np.sqrt, operands)
         return _apply(ctx, type, Finish(mode, ftz), narrow, operands)
     if how == "approx":
         if opcode == "sqrt" or not ftz:

@@ -25,7 +25,7 @@ def is_integer(ctx: Context) -> bool:
 
 @instruction("add", "sub", "mul", "mad", "min", "max")
 def arithmetic(ctx: Context) -> Execute:
-    """add, sub, mul, mad, min, max: integer here, everything else in the floating-point family."""
+    """add, sub, mul, mad, min, max: integer types here, all other types in the floating-point family."""
     if _types(ctx) in ("u16x2", "s16x2"):
         return integer_more.packed(ctx)
     if any(modifier == "cc" for modifier in ctx.remaining()):
@@ -70,7 +70,7 @@ def _min(ctx: Context) -> Execute:
 
 
 def divide(ctx: Context) -> Execute:
-    """div/rem.type d, a, b: toward zero. By zero PTX leaves the result open; here all ones, and a for rem."""
+    """div/rem.type d, a, b: toward zero. PTX does not specify division by zero; here it is all ones, and a for rem."""
     type = ctx.type(*_INTEGERS)
     target, first, second = ctx.operands(3)
     d, a, b = ctx.write(target, type), ctx.read(first, type), ctx.read(second, type)
@@ -95,7 +95,7 @@ def divide(ctx: Context) -> Execute:
 
 @instruction("rem")
 def rem(ctx: Context) -> Execute:
-    """rem.type d, a, b: what is left of a division toward zero; its sign is that of a."""
+    """rem.type d, a, b: the remainder of a division toward zero; it has the sign of a."""
     return divide(ctx)
 
 

@@ -21,13 +21,13 @@ _WORDS = ("u32", "s32", "b32", "u64", "s64", "b64")
 
 
 def _carry(ctx: Context) -> int:
-    """The port of the condition code CC.CF, which only the instructions with .cc write."""
+    """The port of the condition code CC.CF, which only instructions with .cc write."""
     return ctx.ports.add(("CC.CF",), lambda warp: np.zeros(32, np.bool_))
 
 
 @instruction("addc", "subc", "madc")
 def carried(ctx: Context) -> Execute:
-    """add/sub{c}{.cc}.type d, a, b and mad{c}.{lo,hi}{.cc}.type d, a, b, c: sums through the carry flag."""
+    """add/sub{c}{.cc}.type d, a, b and mad{c}.{lo,hi}{.cc}.type d, a, b, c: arithmetic with the carry flag."""
     opcode = ctx.inst.opcode
     sets = ctx.flag("cc")
     uses = opcode.endswith("c")
@@ -49,7 +49,7 @@ def carried(ctx: Context) -> Execute:
         x, y = rows[0].view(unsigned), rows[1].view(unsigned)
         old = ports[flag].astype(unsigned) if uses else unsigned(0)
         if subtracts:
-            # The flag is a borrow.
+            # For subtraction, the flag is a borrow.
             result = x - y - old
             carry = (x < y) | ((x == y) & (old != 0))
         else:
@@ -175,7 +175,7 @@ def dp4a(ctx: Context) -> Execute:
 
 
 def count_ones(x: Array) -> Array:
-    """The set bits of each unsigned integer: sums of neighbors, ever wider."""
+    """The number of set bits of each unsigned integer, by sums of neighboring fields of doubling width."""
     x = x.astype(np.uint64)
     for shift, keep in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F)):
         x = (x & np.uint64(keep)) + (x >> np.uint64(shift) & np.uint64(keep))
@@ -184,7 +184,7 @@ def count_ones(x: Array) -> Array:
 
 @instruction("popc", "clz")
 def popc(ctx: Context) -> Execute:
-    """popc/clz.type d, a: bits that are set; zeros above the highest of them. d is a u32."""
+    """popc/clz.type d, a: the number of set bits; the number of leading zeros. d is a u32."""
     type = ctx.type("b32", "b64")
     target, source = ctx.operands(2)
     bits = type.bits
@@ -195,7 +195,7 @@ def popc(ctx: Context) -> Execute:
 
 
 def highest(x: Array) -> Array:
-    """The place of the highest set bit of unsigned integers; -1 for 0."""
+    """The position of the highest set bit of unsigned integers; -1 for 0."""
     x = x.astype(np.uint64)
     for shift in (1, 2, 4, 8, 16, 32):
         x = x | x >> np.uint64(shift)
@@ -237,7 +237,7 @@ def brev(ctx: Context) -> Execute:
 
 @instruction("bfi")
 def bfi(ctx: Context) -> Execute:
-    """bfi.type f, a, b, c, d: b with the low d bits of a at place c; c and d count modulo 256."""
+    """bfi.type f, a, b, c, d: b with the low d bits of a inserted at position c; c and d count modulo 256."""
     type = ctx.type("b32", "b64")
     target, first, second, place, length = ctx.operands(5)
     u32 = TYPES["u32"]
@@ -258,7 +258,7 @@ def bfi(ctx: Context) -> Execute:
 
 @instruction("bmsk")
 def bmsk(ctx: Context) -> Execute:
-    """bmsk.{clamp,wrap}.b32 d, a, b: b ones from place a up."""
+    """bmsk.{clamp,wrap}.b32 d, a, b: b ones from position a up."""
     wrap = ctx.choose("clamp", "wrap") == "wrap"
     type = ctx.type("b32")
     target, first, second = ctx.operands(3)
@@ -293,7 +293,7 @@ def szext(ctx: Context) -> Execute:
 
 @instruction("fns")
 def fns(ctx: Context) -> Execute:
-    """fns.b32 d, mask, base, offset: the offset-th set bit from place base, up or down; 0xffffffff without one."""
+    """fns.b32 d, mask, base, offset: the offset-th set bit from position base, up or down; 0xffffffff without one."""
     ctx.type("b32")
     target, *operands = ctx.operands(4)
     u32, s32 = TYPES["u32"], TYPES["s32"]
@@ -320,7 +320,7 @@ def wider(type: Type) -> Type:
 
 
 def high(type: Type) -> Any:
-    """The function of two rows that gives the high half of their product."""
+    """The function of two rows that returns the high half of their product."""
     if type.bits < 64:
         wide, shift = wider(type).dtype, type.bits
         return lambda x, y: (x.astype(wide) * y.astype(wide)) >> wide(shift)

@@ -41,6 +41,11 @@ def shift(ctx: Context) -> Execute:
     b = ctx.read(amount, TYPES["u32"])
     bits, dtype = type.bits, type.dtype
     ufunc = np.left_shift if ctx.inst.opcode == "shl" else np.right_shift
+    if isinstance(amount, Immediate):
+        number = int(amount.value) % (1 << 32)
+        if number < bits or (type.signed and ctx.inst.opcode == "shr"):
+            return elementwise(ufunc, d, a, ctx.constant(min(number, bits - 1), type))
+        return computed(np.zeros_like, d, a)
     if type.signed and ctx.inst.opcode == "shr":
         return computed(lambda x, n: x >> np.minimum(n, bits - 1).astype(dtype), d, a, b)
 
@@ -65,7 +70,7 @@ def bfe(ctx: Context) -> Execute:
         low = np.minimum(pos, 63).astype(wide)
         keep = np.minimum(count, bits).astype(wide)
         if signed:
-            # The field may reach past the top: the bits there are copies of the sign.
+            # The field may extend past the most significant bit: those bits are copies of the sign.
             moved = (x64.view(np.int64) >> low.view(np.int64)).view(wide)
         else:
             moved = np.where(pos < bits, x64 >> low, wide(0))

@@ -35,13 +35,13 @@ def _plain(rows: Array) -> Array:
 
 
 def _transposed(rows: Array) -> Array:
-    """As `_plain`, of the 8 × 8 matrices of 16-bit elements transposed."""
+    """Like `_plain`, for 8 × 8 matrices of 16-bit elements, transposed."""
     halves = rows.view("<u2").reshape(len(rows), 8, 8)
     return np.ascontiguousarray(halves.transpose(0, 2, 1)).view("<u4").reshape(len(rows), 32)
 
 
 def _wide_fragment() -> Array:
-    """Where a lane's 8 bytes of a 16 × 16 matrix of bytes come from, as row * 16 + column: [2, 32, 4].
+    """The sources of a lane's 8 bytes in a 16 × 16 matrix of bytes, as row * 16 + column: [2, 32, 4].
 
     Lane 4g + t: register r holds rows 4t + 2r and the next, of columns g and g + 8.
     """

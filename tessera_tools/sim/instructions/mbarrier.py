@@ -14,10 +14,10 @@ from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
 _POLLS = 32
-"""Failed tests of one object after which a copy that it awaits lands: the tests may be a loop that never blocks."""
+"""Failed tests of an object after which an awaited copy completes: the tests may be a loop that never blocks."""
 _EARLY = 0.125
 _EARLY_AT_FIRST = 0.875
-"""How often try_wait gives up at once, as its time limit allows: later, and when a warp first has to wait there."""
+"""The probabilities that try_wait fails early, as its time limit allows: in general, and at a warp's first wait."""
 
 
 def _space(ctx: Context, *, cluster: bool = True) -> str:
@@ -28,6 +28,18 @@ def _space(ctx: Context, *, cluster: bool = True) -> str:
 
 def _lanes(mask: Mask) -> list[tuple[int, Mask]]:
     return [(lane, mask_of(1 << lane)) for lane in map(int, mask.lanes)]
+
+
+def _alike(mask: Mask, *rows: Any) -> list[tuple[int, Mask]]:
+    """Partition the lanes into groups with equal values in all rows: the first lane of each group, and the group."""
+    first = mask.first
+    if mask.count == 1 or all((row[mask.array] == row[first]).all() for row in rows):
+        return [(first, mask)]
+    groups: dict[tuple[int, ...], int] = {}
+    for lane in map(int, mask.lanes):
+        key = tuple(int(row[lane]) for row in rows)
+        groups[key] = groups.get(key, 0) | 1 << lane
+    return [(group.first, group) for group in map(mask_of, groups.values())]
 
 
 @instruction("mbarrier.init")
@@ -87,26 +99,35 @@ def arrive(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         addresses = address(warp)
         amounts = warp.ports[amount] if amount is not None else None
-        # The use of the objects is part of what is released.
-        found = [(lane, one, lookup(warp, one, space, int(addresses[lane]))) for lane, one in _lanes(mask)]
+        # The use of the objects is released too.
+        groups = _alike(mask, addresses, *([amounts] if amounts is not None else ()))
+        found = [(lane, group, lookup(warp, group, space, int(addresses[lane]))) for lane, group in groups]
         seen = None if relaxed else warp.cta.cluster.clocks.release(warp)
         states = np.zeros(32, np.uint64)
-        for lane, one, barrier in found:
+        for first, group, barrier in found:
             if barrier is None:
                 continue
             if destination is not None and barrier.cta is not warp.cta:
-                warp.report("mbarrier", f"arrive at {barrier.place}, of another CTA, gives no state", one)
-            states[lane] = barrier.token()
-            value = int(amounts[lane]) if amounts is not None else 1
+                warp.report("mbarrier", f"arrive at {barrier.place}, of another CTA, gives no state", group)
+            value = int(amounts[first]) if amounts is not None else 1
             count = 1 if expects else value
-            if expects:
-                barrier.expect(warp, one, _signed(value))
-            if not 1 <= count <= MAXIMUM:
-                warp.report("mbarrier", f"arrive with a count of {count}; expected 1 to {MAXIMUM}", one)
-            elif no_complete and count >= barrier.pending:
-                warp.report("mbarrier", f".noComplete at {barrier.place} completes its phase", one)
-            else:
-                barrier.arrive(warp, one, count, seen, drop=drop)
+            if 0 < count * group.count <= barrier.pending and not drop and not no_complete:
+                # Only the last arrival of a phase changes more than the counts.
+                states[group.lanes] = barrier.token() - count * np.arange(group.count)
+                if expects:
+                    barrier.expect(warp, group, _signed(value) * group.count)
+                barrier.arrive(warp, group, count * group.count, seen)
+                continue
+            for lane, one in _lanes(group):
+                states[lane] = barrier.token()
+                if expects:
+                    barrier.expect(warp, one, _signed(value))
+                if not 1 <= count <= MAXIMUM:
+                    warp.report("mbarrier", f"arrive with a count of {count}; expected 1 to {MAXIMUM}", one)
+                elif no_complete and count >= barrier.pending:
+                    warp.report("mbarrier", f".noComplete at {barrier.place} completes its phase", one)
+                else:
+                    barrier.arrive(warp, one, count, seen, drop=drop)
         if destination is not None:
             put(warp, mask, destination, states)
 
@@ -144,7 +165,7 @@ def transaction(ctx: Context) -> Execute:
 
 @instruction("mbarrier.pending_count")
 def pending_count(ctx: Context) -> Execute:
-    """mbarrier.pending_count.b64 count, state: the pending arrivals that an opaque state tells of."""
+    """mbarrier.pending_count.b64 count, state: the pending arrivals that an opaque state contains."""
     ctx.type("b64")
     target, source = ctx.operands(2)
     destination, state = ctx.write(target, TYPES["u32"]), ctx.read(source, TYPES["u64"])
@@ -169,28 +190,29 @@ def wait(ctx: Context) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> Any:
         addresses, phases = address(warp), warp.ports[phase]
-        tests: list[tuple[int, MBarrier, int]] = []
-        for lane, one in _lanes(mask):
-            barrier = lookup(warp, one, space, int(addresses[lane]))
+        tests: list[tuple[Any, MBarrier, int]] = []
+        # A state contains the phase, which is compared, in the high bits, and the pending arrivals in the low bits.
+        for first, group in _alike(mask, addresses, phases if by_parity else phases >> np.uint64(32)):
+            barrier = lookup(warp, group, space, int(addresses[first]))
             if barrier is not None:
-                wanted = int(phases[lane])
+                wanted = int(phases[first])
                 if barrier.cta is not warp.cta:
-                    warp.report("mbarrier", f"a wait at {barrier.place}, of another CTA", one)
+                    warp.report("mbarrier", f"a wait at {barrier.place}, of another CTA", group)
                 if not by_parity:
-                    _check_state(warp, one, barrier, wanted >> 32)
+                    _check_state(warp, group, barrier, wanted >> 32)
                 elif wanted > 1:
-                    warp.report("mbarrier", f"the parity is {wanted}; expected 0 or 1", one)
-                tests.append((lane, barrier, wanted & 1 if by_parity else wanted >> 32))
+                    warp.report("mbarrier", f"the parity is {wanted}; expected 0 or 1", group)
+                tests.append((group.lanes, barrier, wanted & 1 if by_parity else wanted >> 32))
 
         def passed(barrier: MBarrier, wanted: int) -> bool:
-            # While phase k is incomplete, parity k & 1 is what waits for it; the other is that of phase k-1.
+            # While phase k is incomplete, parity k & 1 waits for it; the other parity is that of phase k-1.
             return (barrier.phase & 1 if by_parity else barrier.phase & 0xFFFFFFFF) != wanted
 
         def finish(warp: Warp, mask: Mask) -> None:
             row = np.ones(32, np.bool_)
-            for lane, barrier, wanted in tests:
-                row[lane] = passed(barrier, wanted)
-                if row[lane] and not relaxed and barrier.released is not None:
+            for lanes, barrier, wanted in tests:
+                over = row[lanes] = passed(barrier, wanted)
+                if over and not relaxed and barrier.released is not None:
                     warp.cta.cluster.clocks.acquire(warp, barrier.released)
             put(warp, mask, destination, row)
 
@@ -209,7 +231,7 @@ def wait(ctx: Context) -> Execute:
             barrier.polled += 1
             if barrier.polled % _POLLS == 0:
                 barrier.waiting += 1
-                cluster.engine.land_wanted()
+                cluster.engine.complete_wanted()
                 barrier.waiting -= 1
             finish(warp, mask)
             return None

@@ -9,6 +9,7 @@ import numpy as np
 from tessera_tools.sim.access import SPACES, load, memory_of, store
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
+from tessera_tools.sim.memory import BASE
 from tessera_tools.sim.order import fence, strong_read, strong_write
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES, Type
@@ -19,12 +20,14 @@ _LEVELS = (
     "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate",
     "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B", "L2::256B",
 )  # fmt: skip
+_FIXED = ("param", "const")
+"""Spaces that a kernel cannot write."""
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _ORDERS = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
 
 
 def _qualifiers(ctx: Context) -> tuple[str, str, int, Type]:
-    """Order, space, vector length and type; takes what only hints at caching."""
+    """Order, space, vector length and type; also takes caching hints."""
     order = ctx.choose(*_ORDERS, default="weak")
     scope = ctx.choose(*_SCOPES, default="")
     if order in ("relaxed", "acquire", "release") and not scope:
@@ -39,7 +42,7 @@ def _qualifiers(ctx: Context) -> tuple[str, str, int, Type]:
     for level in _LEVELS:
         ctx.flag(level)
     if ctx.flag("L2::cache_hint"):
-        pass  # its policy operand is the last one; it has no effect on values
+        pass  # The cache-policy operand is the last one; it has no effect on values.
     count = int(ctx.choose("v2", "v4", "v8", default="v1")[1:])
     return order, space, count, ctx.type()
 
@@ -52,7 +55,7 @@ def _elements(ctx: Context, operand: Operand, count: int) -> tuple[Operand, ...]
 
 
 def unit(width: int) -> Any:
-    """The dtype of the rows that memories give for an access of `width` bytes."""
+    """The dtype of the rows that memories return for an access of `width` bytes."""
     return np.dtype(f"<u{min(width, 8)}")
 
 
@@ -89,8 +92,10 @@ def ld(ctx: Context) -> Execute:
     def together(gang: Gang, mask: Mask) -> Any:
         if gang.stats is not None or not mask.full:
             return NotImplemented
-        memory = gang.cta.shared if space == "shared" else gang.cta.cluster.launch.memory
-        values = memory.load_together(gang, address(gang), width, gang.records())
+        addresses = address(gang)
+        if space in _FIXED:
+            addresses = addresses | np.uint64(BASE[space])
+        values = memory_of(gang.warps[0], space).load_together(gang, addresses, width, gang.records())
         if values is None:
             return NotImplemented
         rows = values.view(dtype).reshape(-1, count)
@@ -98,7 +103,7 @@ def ld(ctx: Context) -> Execute:
             gang.ports[port][...] = rows[:, column]
         return None
 
-    if space in ("shared", "global") and not strong and type.bits <= 64:
+    if space in ("shared", "global", *_FIXED) and not strong and type.bits <= 64:
         ctx.together = together
     if type.bits == 128:
         ((_, whole),) = destinations
@@ -195,7 +200,7 @@ def st(ctx: Context) -> Execute:
 
 
 def count_access(warp: Warp, mask: Mask, what: str, line: int, addresses: Any, width: int) -> None:
-    """Add an access to the launch's counters, by what its addresses say."""
+    """Add an access to the launch's counters, according to its addresses."""
     stats = warp.stats
     active = addresses[mask.array]
     stats.bytes[what] += len(active) * width
@@ -220,7 +225,7 @@ def fence_(ctx: Context) -> Execute:
 
 @instruction("prefetch", "prefetchu", "applypriority", "discard")
 def prefetch(ctx: Context) -> Execute:
-    """prefetch, prefetchu, applypriority, discard: hints that change no value."""
+    """prefetch, prefetchu, applypriority, discard: hints without an effect on values."""
     for modifier in ctx.remaining():
         ctx.flag(modifier)
     return lambda warp, mask: None

@@ -46,7 +46,7 @@ Array = np.ndarray[Any, Any]
 
 
 class HasPorts(Protocol):
-    """A warp, or rows of values that stand for its registers."""
+    """A warp, or rows of values that represent its registers."""
 
     ports: list[Any]
 
@@ -72,9 +72,9 @@ _SHAPES: dict[str, tuple[str, ...]] = {
     "e2m3": ("m16n8k32",),
     "e2m1": ("m16n8k32",),
 }
-"""The shapes of each element type of A; m8n8k4 of f16 is another instruction."""
+"""The shapes of each element type of A; m8n8k4 of f16 is a separate instruction."""
 _TOGETHER = (("s8", "u8"), ("s4", "u4"), (*_FP8, *_NARROW))
-"""Types that A and B may mix."""
+"""Types that A and B may combine."""
 _ALL_SHAPES = tuple(dict.fromkeys(shape for shapes in _SHAPES.values() for shape in shapes))
 
 
@@ -95,49 +95,68 @@ def ports_of(ctx: Context, operand: Operand, what: str, count: int, bits: int, *
 
 
 def whole_warp(warp: Warp, mask: Mask) -> bool:
-    """Whether all 32 lanes run the instruction; reports it if they do not."""
+    """Whether all 32 lanes run the instruction; otherwise reports a finding."""
     if mask.full:
         return True
     warp.report("illegal", f"{mask.count} of 32 lanes run it; it needs the whole warp", mask)
     return False
 
 
-def load_matrix(
-    ports: Sequence[int], fragment: Fragment, bits: int, values: Callable[[Array], Array], axis: int | None
-) -> Callable[[HasPorts], Array]:
-    """How to collect a fragment: registers → float64 matrix, with its K axis (`axis`) first."""
-    width = max(bits, 32)
-    raw = np.empty((len(ports), 32), f"<u{width // 8}")
+def collect(
+    fragment: Fragment, bits: int, values: Callable[[Array], Array], axis: int | None
+) -> Callable[[Array], Array]:
+    """A function that reads a fragment: patterns of its registers [register, lane] → float64, K axis (`axis`) first.
+
+    Leading axes are preserved: the fragments of several warps.
+    """
     places = fragment.gather
     if axis is not None:
         places = np.ascontiguousarray(np.moveaxis(places, axis, 0))
+    return lambda raw: values(split(raw, bits).reshape(*raw.shape[:-2], -1).take(places, axis=-1))
+
+
+def distribute(fragment: Fragment) -> Callable[[Array], Array]:
+    """A function that scatters a matrix of patterns to registers [register, lane]; leading axes are preserved."""
+    count, _, packed = fragment.scatter.shape
+    places = fragment.scatter
+
+    def spread(patterns: Array) -> Array:
+        several = patterns.shape[: -len(fragment.shape)]
+        taken = patterns.reshape(*several, -1).take(places, axis=-1)
+        return (taken.view(np.uint32) if packed > 1 else taken).reshape(*several, count, 32)
+
+    return spread
+
+
+def load_matrix(
+    ports: Sequence[int], fragment: Fragment, bits: int, values: Callable[[Array], Array], axis: int | None
+) -> Callable[[HasPorts], Array]:
+    """A function that gathers a fragment: registers → float64 matrix, with its K axis (`axis`) first."""
+    raw = np.empty((len(ports), 32), f"<u{max(bits, 32) // 8}")
+    read = collect(fragment, bits, values, axis)
     pairs = list(enumerate(ports))
 
-    def collect(warp: HasPorts) -> Array:
+    def load(warp: HasPorts) -> Array:
         rows = warp.ports
         for index, port in pairs:
             raw[index] = rows[port]
-        return values(split(raw, bits).reshape(-1).take(places))
+        return read(raw)
 
-    return collect
+    return load
 
 
 def emit(ports: Sequence[int], fragment: Fragment) -> Callable[[HasPorts, Array], None]:
-    """How to distribute a matrix of patterns over registers."""
-    count, _, packed = fragment.scatter.shape
-    places = fragment.scatter
+    """A function that scatters a matrix of patterns to registers."""
+    spread = distribute(fragment)
     pairs = list(enumerate(ports))
 
-    def distribute(warp: HasPorts, patterns: Array) -> None:
-        taken = patterns.reshape(-1).take(places)
-        if packed > 1:
-            taken = taken.view(np.uint32)
-        taken = taken.reshape(count, 32)
+    def give(warp: HasPorts, patterns: Array) -> None:
+        taken = spread(patterns)
         rows = warp.ports
         for index, port in pairs:
             rows[port][...] = taken[index]
 
-    return distribute
+    return give
 
 
 def multiply(
@@ -216,7 +235,7 @@ def xor_popc(a: Array, b: Array, c: Array) -> Array:
 
 
 def product_of(ctx: Context, a: str, rounding: str = "rn") -> Product:
-    """The arithmetic for elements of type `a`; takes the operation of b1."""
+    """The arithmetic for elements of type `a`; takes the operation modifier of b1."""
     if a == "b1":
         operation = ctx.choose("xor", "and")
         ctx.choose("popc")
@@ -228,7 +247,7 @@ def product_of(ctx: Context, a: str, rounding: str = "rn") -> Product:
 
 @instruction("mma.sp")
 def mma_sp(ctx: Context) -> Execute:
-    """Sparse mma: refused."""
+    """Sparse mma: rejected."""
     raise ctx.error("multiplies a sparse matrix, which the simulated GPU does not; expected a dense mma.sync")
 
 
@@ -280,7 +299,7 @@ def mma(ctx: Context) -> Execute:
 def _check(
     ctx: Context, shape: str, layouts: tuple[str, str], types: tuple[str, str, str, str], kind: str
 ) -> None:
-    """Refuse what is no instruction."""
+    """Reject invalid combinations of shape and types."""
     a, b, c, d = types
     if a not in _SHAPES or shape not in _SHAPES[a]:
         raise ctx.error(f"has .{shape} with .{a}; expected .{', .'.join(_SHAPES.get(a, ()))}")

@@ -1,11 +1,11 @@
-"""Runs of mma.sync that do not depend on each other, computed at once.
+"""Runs of independent mma.sync instructions, computed at once.
 
     mma d0, a0, b0, c0      one gather of all registers ──▶ A [K, n, M], B [K, n, N], C [n, M, N]
     mma d1, a0, b1, c1  ──▶ one product ──▶ one scatter
     …
 
-Nothing but the warp's own registers is involved, so nobody sees the difference; the sums are those of one mma each,
-in the same order.
+A run uses only the warp's own registers, so the difference is not observable. Each mma has its own sum, in the same
+order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST = 16
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What the mmas of a run have in common. Each operand: its fragment, bits of an element, patterns → float64."""
+    """The common properties of a run's mmas. Each operand: its fragment, bits of an element, patterns → float64."""
 
     key: tuple[Any, ...]
     a: tuple[Fragment, int, Callable[[Array], Array]]
@@ -42,7 +42,7 @@ class Recipe:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """mmas at `start` to `end`; the slots of their 32-bit registers, a row for each."""
+    """The mmas from `start` to `end`; the slots of their 32-bit registers, one row per mma."""
 
     recipe: Recipe
     start: int
@@ -56,7 +56,7 @@ class Run:
         return self.end - self.start
 
     def execute(self, registers: Array) -> int:
-        """Compute them all on 32-bit registers [slot, warp, lane]; the index of the instruction behind."""
+        """Compute all mmas on 32-bit registers [slot, warp, lane]; returns the index of the next instruction."""
         if not self._tables:
             self._prepare()
         tables, recipe = self._tables, self.recipe
@@ -81,7 +81,7 @@ class Run:
             ("b", self.recipe.b, -2),
             ("c", self.recipe.c, None),
         ):
-            # Equal operands are collected once.
+            # Equal operands are gathered once.
             unique = list(dict.fromkeys(map(tuple, self.slots[name])))
             tables[name] = np.array(unique, np.intp)
             which = [unique.index(tuple(row)) for row in self.slots[name]]
@@ -106,7 +106,7 @@ class Run:
         return found.reshape(len(slots), -1, *places.shape)[which].reshape(-1, *places.shape)
 
 
-def _slots(ctx: Context, operand: Operand) -> list[int] | None:
+def slots_of(ctx: Context, operand: Operand) -> list[int] | None:
     """The slots of a fragment's registers; None if one is not a 32-bit register."""
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     found: list[int] = []
@@ -119,7 +119,7 @@ def _slots(ctx: Context, operand: Operand) -> list[int] | None:
 
 
 def _is_target(ctx: Context) -> bool:
-    """Whether a label stands at this instruction."""
+    """Whether a label is at this instruction."""
     scope = ctx.inst.scope
     while scope is not None:
         if ctx.pc in scope.labels.values():
@@ -129,10 +129,10 @@ def _is_target(ctx: Context) -> bool:
 
 
 def join(ctx: Context, recipe: Recipe, operands: Sequence[Operand]) -> Run | None:
-    """The run that begins with this mma, or None if it is part of the one before, or cannot be in one."""
+    """The run that begins with this mma; None if the mma is part of the preceding run or cannot be in a run."""
     run: Run | None = ctx.state.get("mma run")
-    slots = [_slots(ctx, operand) for operand in operands]
-    # The registers of a wgmma are watched instruction by instruction.
+    slots = [slots_of(ctx, operand) for operand in operands]
+    # The registers of a wgmma are watched per instruction.
     if "wgmma" not in ctx.state:
         span = ctx.program.instructions[ctx.function.start : ctx.function.end]
         ctx.state["wgmma"] = any(inst.opcode == "wgmma" for inst in span)

@@ -1,4 +1,4 @@
-"""mov, cvta, selp: values from place to place (PTX ISA, "Data Movement and Conversion Instructions")."""
+"""mov, cvta, selp: data movement (PTX ISA, "Data Movement and Conversion Instructions")."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _unpack(ctx: Context, type: Type, target: Vector, source: Any) -> Execute:
 
 @instruction("selp")
 def selp(ctx: Context) -> Execute:
-    """selp.type d, a, b, c: a where c, else b."""
+    """selp.type d, a, b, c: a if c is true, else b."""
     type = ctx.type()
     target, first, second, condition = ctx.operands(4)
     a, b = ctx.read(first, type), ctx.read(second, type)
@@ -108,7 +108,7 @@ def selp(ctx: Context) -> Execute:
 
 @instruction("cvta")
 def cvta(ctx: Context) -> Execute:
-    """cvta{.to}.space.size: between a space's own addresses and generic ones."""
+    """cvta{.to}.space.size: converts between a space's own addresses and generic ones."""
     to = ctx.flag("to")
     space = ctx.choose(*SPACES, "param::entry").split("::")[0]
     type = ctx.type("u32", "u64")
@@ -122,7 +122,7 @@ def cvta(ctx: Context) -> Execute:
 
 @instruction("isspacep")
 def isspacep(ctx: Context) -> Execute:
-    """isspacep.space p, a: does the generic address lie in the window of the space."""
+    """isspacep.space p, a: whether the generic address is in the window of the space."""
     space = ctx.choose(*SPACES, "param::entry")
     target, source = ctx.operands(2)
     window = np.uint64(BASE[space.split("::")[0]] >> 40)

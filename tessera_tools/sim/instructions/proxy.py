@@ -13,7 +13,7 @@ _SCOPES = ("cta", "cluster", "gpu", "sys")
 
 @instruction("fence.proxy.async", "membar.proxy.async")
 def proxy_async(ctx: Context) -> Execute:
-    """fence.proxy.async{.global, .shared::cta, .shared::cluster}: generic and async proxy, both ways."""
+    """fence.proxy.async{.global, .shared::cta, .shared::cluster}: orders the generic and the async proxy, both ways."""
     space = ctx.choose("global", "shared::cta", "shared::cluster", default="")
     ctx.operands(0)
     spaces = ("shared", "global") if not space else (space.split("::")[0],)
@@ -32,16 +32,16 @@ def proxy_async_one_way(ctx: Context) -> Execute:
 
 @instruction("fence.proxy.alias", "membar.proxy.alias")
 def proxy_alias(ctx: Context) -> Execute:
-    """fence.proxy.alias: an allocation has one address here, so there is nothing to order."""
+    """fence.proxy.alias: an allocation has only one address in the simulator, so the fence has no effect."""
     ctx.operands(0)
     return lambda warp, mask: None
 
 
 @instruction("fence.mbarrier_init")
 def mbarrier_init(ctx: Context) -> Execute:
-    """fence.mbarrier_init.release.cluster: the thread's mbarrier.init before other accesses of the cluster.
+    """fence.mbarrier_init.release.cluster: orders the thread's mbarrier.init before later accesses in the cluster.
 
-    With it, a relaxed arrive at the cluster barrier is enough for others to see the objects.
+    After the fence, a relaxed arrive at the cluster barrier makes the objects visible to other threads.
     """
     ctx.choose("release")
     ctx.choose("cluster")

@@ -15,22 +15,22 @@ from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp
 
 _REGISTERS = 65536
-"""Registers of a multiprocessor, all of which the CTA has."""
+"""Registers of a multiprocessor, all of which belong to the CTA."""
 
 
 @dataclass(slots=True)
 class Pool:
-    """The registers of a CTA that no warp holds; `held` is each warp's count per thread."""
+    """The registers of a CTA that no warp owns; `held` is each warp's count per thread."""
 
     free: int
     held: list[int]
     history: list[list[int]] = field(default_factory=list[list[int]])
-    """Per warp: the counts it has asked for; those of a warpgroup must agree."""
+    """Per warp: the counts it has requested; all warps of a warpgroup must request the same counts."""
     lines: dict[int, int] = field(default_factory=dict[int, int])
 
 
 def pool(cta: Cta) -> Pool:
-    """The pool of a CTA. At launch every thread has its share of the registers, rounded down to a multiple of 8."""
+    """The pool of a CTA. At launch, every thread has an equal share of the registers, a multiple of 8."""
     found = cta.state.get("setmaxnreg")
     if found is None:
         warps = len(cta.warps)
@@ -42,7 +42,7 @@ def pool(cta: Cta) -> Pool:
 
 @instruction("setmaxnreg.inc", "setmaxnreg.dec")
 def setmaxnreg(ctx: Context) -> Execute:
-    """setmaxnreg.{inc,dec}.sync.aligned.u32 n: registers from, or to, the CTA's pool; inc waits for them."""
+    """setmaxnreg.{inc,dec}.sync.aligned.u32 n: changes the registers from the CTA's pool; inc waits for free ones."""
     increases = "inc" in ctx.inst.modifiers
     ctx.choose("sync")
     ctx.choose("aligned")
@@ -68,7 +68,7 @@ def setmaxnreg(ctx: Context) -> Execute:
                     mask,
                 )
                 break
-        # What the threads have at launch is the compiler's choice; only what was asked for is known.
+        # The compiler chooses the register count at launch; only requested counts are known.
         if len(asked) > 1 and ((count < mine) if increases else (count > mine)):
             warp.report(
                 "illegal",
@@ -106,7 +106,7 @@ def setmaxnreg(ctx: Context) -> Execute:
 
 
 def _end_of_cta(cta: Cta) -> None:
-    """setmaxnreg is for whole warpgroups."""
+    """setmaxnreg requires whole warpgroups."""
     found: Pool | None = cta.state.get("setmaxnreg")
     if found is None:
         return
@@ -127,16 +127,16 @@ CTA_ENDS.append(_end_of_cta)
 
 @instruction("griddepcontrol.launch_dependents")
 def launch_dependents(ctx: Context) -> Execute:
-    """griddepcontrol.launch_dependents: dependents may start; nothing that this grid does depends on it."""
+    """griddepcontrol.launch_dependents: dependents may start; it has no effect on this grid."""
     ctx.operands(0)
     return lambda warp, mask: None
 
 
 @instruction("griddepcontrol.wait")
 def wait(ctx: Context) -> Execute:
-    """griddepcontrol.wait: the grids that this one depends on have completed, and their writes are visible.
+    """griddepcontrol.wait: waits until the prerequisite grids have completed and their writes are visible.
 
-    Buffers marked by `sim.unfinished` may be read from here on.
+    Buffers marked by `sim.unfinished` may be read afterwards.
     """
     ctx.operands(0)
 
@@ -148,7 +148,7 @@ def wait(ctx: Context) -> Execute:
 
 @instruction("createpolicy.fractional", "createpolicy.range", "createpolicy.cvt")
 def createpolicy(ctx: Context) -> Execute:
-    """createpolicy: a cache policy, which changes no value; here always 0."""
+    """createpolicy: a cache policy, which has no effect on values; here always 0."""
     for modifier in ctx.remaining():
         ctx.flag(modifier)
     destination = ctx.write(ctx.operands()[0], TYPES["b64"])

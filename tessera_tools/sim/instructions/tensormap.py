@@ -18,7 +18,7 @@ from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
 _VECTORS = {"box_dim": 5, "global_dim": 5, "global_stride": 4, "element_stride": 5}
-"""Fields that take an ordinal, and how many they have."""
+"""Fields that take an ordinal, and the number of their elements."""
 _CHOICES = {
     "elemtype": (5, len(ELEMENTS)),
     "interleave_layout": (7, 3),
@@ -26,15 +26,15 @@ _CHOICES = {
     "fill_mode": (10, 2),
     "swizzle_atomicity": (11, 4),
 }
-"""Fields of one byte that take an immediate: where, and how many values there are."""
+"""Fields of one byte that take an immediate: their offset, and the number of valid values."""
 
 
 def _encode(field: str, ordinal: int, value: int) -> tuple[int, bytes]:
-    """Where a field stands in the 128 bytes, and the new bytes (sim/tensor_map.py)."""
+    """The offset of a field in the 128 bytes, and the new bytes (sim/tensor_map.py)."""
     if field == "global_address":
         return 16, struct.pack("<Q", value)
     if field == "rank":
-        # The rank is given as one less (PTX ISA: "zero-based").
+        # The operand is the rank minus one (PTX ISA: "zero-based").
         return 6, bytes([value + 1 & 0xFF])
     if field == "box_dim":
         return 64 + 2 * ordinal, struct.pack("<H", value & 0xFFFF)
@@ -49,7 +49,7 @@ def _encode(field: str, ordinal: int, value: int) -> tuple[int, bytes]:
 
 @instruction("tensormap.replace")
 def replace(ctx: Context) -> Execute:
-    """tensormap.replace.tile.field{.space}.b1024.type [map]{, ordinal}, value: change one field of a map."""
+    """tensormap.replace.tile.field{.space}.b1024.type [map]{, ordinal}, value: replaces one field of a map."""
     ctx.choose("tile")
     field = ctx.choose("global_address", "rank", *_VECTORS, *_CHOICES)
     space = ctx.choose("global", "shared::cta", default="generic")
@@ -101,7 +101,7 @@ def replace(ctx: Context) -> Execute:
                         "illegal", f"{what}: found bytes that are neither a tensor map nor all zero", one
                     )
                     continue
-                # Zeros are a map whose fields are all to be replaced.
+                # A map of zeros is accepted: all its fields will be replaced.
                 found[:4] = np.frombuffer(MAGIC, np.uint8)
             memory.data[begin + at : begin + at + len(raw)] = np.frombuffer(raw, np.uint8)
 
@@ -134,7 +134,7 @@ def cp_fenceproxy(ctx: Context) -> Execute:
         if place is None or region is None:
             return
         shared, offset = place[0].shared, place[1]
-        # The warp reads the map as four bytes a lane, so that an unordered change of it is found.
+        # Each lane reads four bytes of the map, so that an unordered change is detected.
         words = np.arange(offset, offset + SIZE, 4, dtype=np.uint64)
         if mask.full:
             shared.load(warp, mask, words, 4)

@@ -1,7 +1,7 @@
 """shfl, vote, match, redux, activemask, elect (PTX ISA, "Data Movement…: shfl.sync", "Parallel Synchronization").
 
-The .sync forms wait for the lanes of their member mask; none of them orders memory. A member that names a lane
-which has exited, or leaves out a lane that runs it, is the finding `illegal`.
+The .sync forms wait for the lanes of their member mask; none of them orders memory. A member mask with an exited lane,
+or without a lane that runs the instruction, is the finding `illegal`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _LANES = np.arange(32, dtype=np.int64)
 
 
 def _members(ctx: Context, operand: Operand) -> int:
-    """The port of a member mask, which the lanes then wait for."""
+    """The port of a member mask; the instruction waits for its lanes."""
     port = ctx.read(operand, TYPES["u32"])
     ctx.collective(port)
     return port
 
 
 def _by_members(execute: Callable[[Warp, Mask], None], members: int | None) -> Execute:
-    """Runs `execute` for each group of lanes with the same member mask: groups of a warp may come together."""
+    """Runs `execute` for each group of lanes with the same member mask: groups of a warp may arrive together."""
     if members is None:
         return execute
 
@@ -57,7 +57,7 @@ def _by_members(execute: Callable[[Warp, Mask], None], members: int | None) -> E
 
 @instruction("shfl.sync", "shfl")
 def shfl(ctx: Context) -> Execute:
-    """shfl.sync.mode.b32 d{|p}, a, b, c, membermask: a from another lane; p is whether the lane was in range."""
+    """shfl.sync.mode.b32 d{|p}, a, b, c, membermask: a from another lane; p tells whether the lane was in range."""
     mode = ctx.choose("up", "down", "bfly", "idx")
     type = ctx.type("b32")
     synchronous = "sync" in ctx.inst.modifiers
@@ -70,7 +70,7 @@ def shfl(ctx: Context) -> Execute:
     members = _members(ctx, operands[4]) if synchronous else None
 
     def sources(step: Array, control: Array) -> tuple[Array, Array]:
-        """Which lane each reads from, and whether that is inside its segment."""
+        """The source lane of each lane, and whether it is inside the segment."""
         clamp, segment = control & 31, control >> 8 & 31
         highest = (_LANES & segment) | (clamp & ~segment & 31)
         lowest = _LANES & segment
@@ -146,7 +146,7 @@ def vote(ctx: Context) -> Execute:
 
 @instruction("match.any.sync", "match.all.sync")
 def match(ctx: Context) -> Execute:
-    """match.{any,all}.sync.type d{|p}, a, membermask: the lanes with the same value as mine; all of them or none."""
+    """match.{any,all}.sync.type d{|p}, a, membermask: the lanes with an equal value; .all: all lanes or none."""
     every = "all" in ctx.inst.modifiers
     type = ctx.type("b32", "b64")
     operands = ctx.operands(3)
@@ -214,7 +214,7 @@ def redux(ctx: Context) -> Execute:
 
 @instruction("elect.sync")
 def elect(ctx: Context) -> Execute:
-    """elect.sync d|p, membermask: p is true in one lane, the lowest; d is that lane (`_` may stand for it)."""
+    """elect.sync d|p, membermask: p is true in one lane, the lowest; d is that lane (or `_`)."""
     operands = ctx.operands(2)
     target, predicate = ctx.pair(operands[0])
     if predicate is None:

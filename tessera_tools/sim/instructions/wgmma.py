@@ -1,11 +1,11 @@
 """wgmma.mma_async, .fence, .commit_group, .wait_group (PTX ISA, "Asynchronous Warpgroup Level Matrix …").
 
-    mma_async ──▶ in flight: accumulators and A registers are poison ──commit──▶ a group ──wait N──▶ D is there
+    mma_async ──▶ in flight: accumulators and A registers are poison ──commit──▶ a group ──wait N──▶ D is written
 
-Each warp of a warpgroup issues its 16 of the 64 rows at its own time, and the operation completes once all four have:
-`wait_group` waits for the other three warps' issue, and for nothing else of them. In the mode `late` the operands are
-read at the first such wait, in `early` at the issue. What is in flight is kept in sim/warpgroup.py. The arithmetic is
-that of sim/products.py, also for fp8, where a GPU keeps fewer bits of the sum.
+Each warp of a warpgroup independently issues its 16 of the 64 rows. The operation completes when all four have issued:
+`wait_group` waits only for the issue of the other three warps. In the mode `late` the operands are read at the first
+such wait, in `early` at issue. sim/warpgroup.py has the state of operations in flight. The arithmetic is that of
+sim/products.py, also for fp8, for which a GPU keeps fewer bits of the sum.
 """
 
 from __future__ import annotations
@@ -17,32 +17,36 @@ import numpy as np
 from tessera_tools.sim import fragments
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
-from tessera_tools.sim.instructions.mma import and_popc, emit, load_matrix, ports_of, whole_warp
+from tessera_tools.sim.gang import Gang
+from tessera_tools.sim.instructions.mma import and_popc, collect, distribute, ports_of, whole_warp
+from tessera_tools.sim.instructions.mma_runs import slots_of
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.memory import SHARED_START
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, saturate_s32
 from tessera_tools.sim.program import Immediate, Operand, Vector
-from tessera_tools.sim.proxies import async_read
+from tessera_tools.sim.proxies import async_read, readable
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp
 from tessera_tools.sim.warpgroup import (
     POISON,
     Operation,
+    Reads,
     Register,
     State,
     complete,
     issue,
-    land,
     registers_of,
     state_of,
     unit_bytes,
     warpgroup_of,
+    write_back,
 )
+from tessera_tools.sim.watched import Shared
 
 Array = np.ndarray[Any, Any]
 
 _DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
-"""K by element type: 32 bytes of it, always."""
+"""K by element type: always 32 bytes."""
 _RESULTS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f16", "f32"),
             "e5m2": ("f16", "f32"), "s8": ("s32",), "u8": ("s32",), "b1": ("s32",)}  # fmt: skip
 _TOGETHER = (("e4m3", "e5m2"), ("s8", "u8"))
@@ -57,7 +61,7 @@ def _sync(ctx: Context) -> None:
 
 @instruction("wgmma.fence")
 def fence(ctx: Context) -> Execute:
-    """wgmma.fence: orders other uses of the registers before the wgmmas that follow."""
+    """wgmma.fence: orders prior register accesses before the wgmmas that follow."""
     _sync(ctx)
     ctx.operands(0)
 
@@ -107,24 +111,29 @@ def wait_group(ctx: Context) -> Execute:
             assert group.seen is not None
             warp.cta.cluster.clocks.acquire(warp, group.seen)
             while len(state.groups) > most:
-                landing = state.groups[0]
-                while landing:
-                    land(warp, state, landing.pop(0))
+                oldest = state.groups[0]
+                while oldest:
+                    write_back(warp, state, oldest.pop(0))
                 del state.groups[0]
 
         def describe() -> str:
-            names = ", ".join(str(other.index) for other in group.behind(last.number))
+            names = ", ".join(str(other.index) for other in group.missing(last.number))
             return (
                 f"the wgmma at PTX line {last.line}, which warps {names} of the warpgroup have not issued: it "
                 "completes once all four have"
             )
 
-        if not group.behind(last.number):
+        if not group.missing(last.number):
             finish(warp, mask)
             return None
-        return Wait(lambda: not group.behind(last.number), describe, finish)
+        return Wait(lambda: not group.missing(last.number), describe, finish)
 
     return execute
+
+
+def _span(units: Array) -> tuple[int, int]:
+    """The first byte of the units, and the first byte after them."""
+    return int(units.min()) * 16, int(units.max()) * 16 + 16
 
 
 class _Source:
@@ -138,22 +147,22 @@ class _Source:
         self.extent = extent
         self.transposed = transposed
 
-    def units(self, warp: Warp, mask: Mask, what: str, part: slice | None) -> Array | None:
-        """The 16-byte units, [rows, 2] or [16, chunks]; None, with a finding, if they are not shared memory."""
-        row = warp.ports[self.port]
-        descriptor = int(row[0])
-        if (row != row[0]).any():
-            warp.report("illegal", f"the descriptor of {what} differs between the lanes", mask)
+    def located(self, descriptor: int, rows: slice | None) -> Array:
+        """The 16-byte units of the matrix or of some of its rows, [rows, 2] or [16, chunks]."""
         if self.transposed:
             found = mn_major(descriptor, self.extent)
-            if part is not None:
-                found = found[:, part.start // 8 : part.stop // 8]
-        else:
-            found = k_major(descriptor, self.extent)
-            if part is not None:
-                found = found[part]
+            return found if rows is None else found[:, rows.start // 8 : rows.stop // 8]
+        found = k_major(descriptor, self.extent)
+        return found if rows is None else found[rows]
+
+    def units(self, warp: Warp, mask: Mask, what: str, rows: slice | None) -> Array | None:
+        """Like `located`; None, with a finding, if the units are not in shared memory."""
+        row = warp.ports[self.port]
+        if (row != row[0]).any():
+            warp.report("illegal", f"the descriptor of {what} differs between the lanes", mask)
+        found = self.located(int(row[0]), rows)
+        low, high = _span(found)
         size = warp.cta.shared.size
-        low, high = int(found.min()) * 16, int(found.max()) * 16 + 16
         if low < SHARED_START or high > size:
             warp.report(
                 "out-of-bounds",
@@ -163,9 +172,25 @@ class _Source:
             return None
         return found
 
-    def matrix(self, warp: Warp, units: Array) -> Array:
-        """float64, K first."""
-        raw = warp.cta.shared.views[16][units.reshape(-1)].view(np.uint8)
+    def units_of(self, gang: Gang, lanes: slice) -> Array | None:
+        """The units of the whole matrix for a warpgroup; None if one of its descriptors is invalid."""
+        row = gang.ports[self.port][lanes]
+        if (row != row[0]).any():
+            return None
+        found = self.located(int(row[0]), None)
+        low, high = _span(found)
+        return None if low < SHARED_START or high > gang.cta.shared.size else found
+
+    def matrix(self, shared: Shared, units: Array, decoded: dict[Any, Array]) -> Array:
+        """float64, K first; taken from `decoded`, if present."""
+        key = id(units), self.element.name, self.transposed
+        found = decoded.get(key)
+        if found is None:
+            found = decoded[key] = self._matrix(shared, units)
+        return found
+
+    def _matrix(self, shared: Shared, units: Array) -> Array:
+        raw = shared.views[16][units.reshape(-1)].view(np.uint8)
         element = self.element
         values = element.values(split(raw.reshape(units.shape[0], -1), element.bits))
         return values if self.transposed else np.ascontiguousarray(values.T)
@@ -173,7 +198,7 @@ class _Source:
 
 @instruction("wgmma.mma_async.sp")
 def sparse(ctx: Context) -> Execute:
-    """Sparse wgmma: refused."""
+    """Sparse wgmma: rejected."""
     raise ctx.error("multiplies a sparse matrix, which the simulated GPU does not; expected wgmma.mma_async")
 
 
@@ -213,15 +238,15 @@ def mma_async(ctx: Context) -> Execute:
     a_type, b_type, kind = ELEMENTS[a_name], ELEMENTS[b_name], ACCUMULATORS[d_name]
     depth = _DEPTH[a_name]
     result = fragments.wgmma_accumulator(n, kind.packed)
-    d_ports = ports_of(ctx, d, "D", result.registers, 32, write=True)
+    d_slots = _slots(ctx, d, "D", result.registers, write=True)
     d_registers = frozenset(registers_of(ctx.inst, [d]))
     predicate, negated = ctx.predicate(scale)
-    a_ports: list[int] = []
+    a_slots: list[int] = []
     a_source: _Source | None = None
     a_registers: frozenset[Register] = frozenset()
     left = fragments.mma_a(16, depth, a_type.packed)
     if from_registers:
-        a_ports = ports_of(ctx, a, "A", 4, 32, write=False)
+        a_slots = _slots(ctx, a, "A", 4, write=False)
         a_registers = frozenset(registers_of(ctx.inst, [a]))
         if a_registers & d_registers:
             raise ctx.error("has a register of A among those of D")
@@ -231,12 +256,62 @@ def mma_async(ctx: Context) -> Execute:
     sign = float(np.prod(signs)) if signs else 1.0
     product = and_popc if a_name == "b1" else multiply_accumulate if floats else integer_product
     pack = saturate_s32 if saturate else kind.pack
-    # The sums stand beside the registers, in rows of their own.
-    take_sum = load_matrix(range(len(d_ports)), result, kind.bits, kind.values, None)
-    give_sum = emit(range(len(d_ports)), result)
-    take_a = load_matrix(range(4), left, a_type.bits, a_type.values, -1)
+    take_sum = collect(result, kind.bits, kind.values, None)
+    give_sum = distribute(result)
+    take_a = collect(left, a_type.bits, a_type.values, -1)
+    d_index, a_index, d_set = np.array(d_slots), np.array(a_slots, np.intp), frozenset(d_slots)
     line = ctx.inst.line
     pc = ctx.pc
+
+    descriptors = (b_source.port, *([a_source.port] if a_source else ()))
+
+    def start(warps: list[Warp], a_units: Array | None, b_units: Array, accumulate: bool) -> None:
+        """Begin the parts of adjacent warps of a warpgroup."""
+        cta, states = warps[0].cta, [state_of(warp) for warp in warps]
+        span = slice(warps[0].index, warps[-1].index + 1)
+        registers, shared, early = cta.registers[32], cta.shared, cta.cluster.engine.early
+        for warp, state in zip(warps, states, strict=True):
+            if not state.held >= d_set:
+                new = [slot for slot in d_slots if slot not in state.held]
+                state.sums[new] = warp.registers[32][new]
+                state.held |= d_set
+        a_rows = registers[a_index, span]
+
+        def compute(decoded: dict[Any, Array]) -> None:
+            if a_source is not None:
+                assert a_units is not None
+                first = a_source.matrix(shared, a_units, decoded)
+            else:
+                # Poison represents the value of a register at issue.
+                now = registers[a_index, span]
+                rows = np.where(now == POISON, a_rows, now).swapaxes(0, 1)
+                first = np.moveaxis(take_a(np.ascontiguousarray(rows)), 0, 1).reshape(depth, -1)
+            if sign < 0:
+                first = -first
+            second = b_source.matrix(shared, b_units, decoded)
+            if accumulate:
+                before = take_sum(np.stack([state.sums[d_index] for state in states])).reshape(-1, n)
+            else:
+                before = np.zeros((16 * len(warps), n))
+            patterns = pack(product(first, second, before)).reshape(len(warps), 16, n)
+            for state, rows in zip(states, give_sum(patterns), strict=True):
+                state.sums[d_index] = rows
+
+        reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
+        common = Reads(reads, compute)
+        if early:
+            common.run({})
+            for warp, state in zip(warps, states, strict=True):
+                warp.registers[32][d_index] = state.sums[d_index]
+        else:
+            registers[d_index, span] = POISON
+            registers[a_index, span] = POISON
+        issue(warps, [
+            Operation(
+                shape, d_slots, d_registers, a_registers, a_slots, a_rows[:, number], common, line, pc, state.issued - 1
+            )
+            for number, state in enumerate(states)
+        ])  # fmt: skip
 
     def execute(warp: Warp, mask: Mask) -> None:
         if not whole_warp(warp, mask):
@@ -244,7 +319,7 @@ def mma_async(ctx: Context) -> Execute:
         state = state_of(warp)
         if not _ready(warp, mask, state, d_registers, a_registers, shape):
             return
-        _in_step(warp, mask, state, pc, (b_source.port, *([a_source.port] if a_source else ())))
+        _in_step(warp, mask, state, pc, descriptors)
         member = warp.index % 4
         rows = slice(16 * member, 16 * member + 16)
         b_units = b_source.units(warp, mask, "B", None)
@@ -252,63 +327,63 @@ def mma_async(ctx: Context) -> Execute:
         if b_units is None or (a_source is not None and a_units is None):
             return
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
-        shared = warp.cta.shared
         for units in reads:
-            async_read(warp, mask, shared, unit_bytes(units), "wgmma")
-        accumulate = bool(warp.ports[predicate][0]) ^ negated
+            if not readable([warp], warp.cta.shared, units):
+                async_read(warp, mask, warp.cta.shared, unit_bytes(units), "wgmma")
         if warp.stats is not None:
             warp.stats.flops["wgmma"] += 2 * 16 * n * depth
             warp.stats.bytes["wgmma.shared"] += 16 * sum(len(units) for units in reads)
-        ports = warp.ports
-        sums = state.sums
-        for port in d_ports:
-            if port not in sums:
-                sums[port] = ports[port].view(np.uint32).copy()
-        early = warp.cta.cluster.engine.early
-        a_rows = [ports[port].copy() for port in a_ports]
+        start([warp], a_units, b_units, bool(warp.ports[predicate][0]) ^ negated)
 
-        def compute() -> None:
-            if a_source is not None:
-                assert a_units is not None
-                first = a_source.matrix(warp, a_units)
-            else:
-                first = take_a(
-                    _Rows([_current(ports[port], row) for port, row in zip(a_ports, a_rows, strict=True)])
-                )
-            if sign < 0:
-                first = -first
-            second = b_source.matrix(warp, b_units)
-            rows = _Rows([sums[port] for port in d_ports])
-            before = take_sum(rows) if accumulate else np.zeros((16, n))
-            give_sum(rows, pack(product(first, second, before)))
+    def quartet(gang: Gang, warps: list[Warp]) -> bool:
+        """Begin all parts of a warpgroup; False, without an effect, if an operand is invalid."""
+        begin = 32 * (warps[0].index - gang.first)
+        lanes = slice(begin, begin + 128)
+        if not all(_is_ready(state_of(warp), d_registers, a_registers, shape) for warp in warps):
+            return False
+        b_units = b_source.units_of(gang, lanes)
+        a_units = a_source.units_of(gang, lanes) if a_source is not None else None
+        scale, shared = gang.ports[predicate][lanes], gang.cta.shared
+        if (
+            b_units is None
+            or (a_source is not None and a_units is None)
+            or (scale != scale[0]).any()
+            or not _are_in_step(warps, pc, descriptors)
+            or not all(
+                readable(warps, shared, units.reshape(-1))
+                for units in (a_units, b_units)
+                if units is not None
+            )
+        ):
+            return False
+        for warp in warps:
+            _in_step(warp, warp.splits[0].mask, state_of(warp), pc, descriptors)
+        start(warps, a_units, b_units, bool(scale[0]) ^ negated)
+        return True
 
-        number = state.issued - 1
-        operation = Operation(
-            shape, d_ports, d_registers, a_registers, a_ports, a_rows, reads, compute, line, pc, number
-        )
-        if early:
-            compute()
-            operation.finished = True
-            for port in d_ports:
-                ports[port].view(np.uint32)[...] = sums[port]
-        else:
-            for port in (*d_ports, *a_ports):
-                ports[port].view(np.uint32)[...] = POISON
-        issue(warp, state, operation)
+    def together(gang: Gang, mask: Any) -> Any:
+        if gang.stats is not None or not mask.full:
+            return NotImplemented
+        for first in range(gang.first // 4 * 4, gang.last, 4):
+            warps = gang.cta.warps[max(first, gang.first) : min(first + 4, gang.last)]
+            if len(warps) < 4 or not quartet(gang, warps):
+                for warp in warps:
+                    warp.split = warp.splits[0]
+                    warp.split.pc = pc
+                    execute(warp, warp.split.mask)
+        return None
 
+    ctx.together = together
     return execute
 
 
-class _Rows:
-    """Rows where `load_matrix` and `emit` expect a warp's ports."""
-
-    def __init__(self, ports: list[Array]) -> None:
-        self.ports: list[Any] = ports
-
-
-def _current(row: Array, issued: Array) -> Array:
-    """A register of A as the operation finds it: poison stands for what it was at issue."""
-    return np.where(row == POISON, issued, row)
+def _slots(ctx: Context, operand: Operand, what: str, count: int, *, write: bool) -> list[int]:
+    """The slots of a fragment's registers."""
+    ports_of(ctx, operand, what, count, 32, write=write)
+    slots = slots_of(ctx, operand)
+    if slots is None:
+        raise ctx.error(f"has {what} in something else than 32-bit registers")
+    return slots
 
 
 def _number(ctx: Context, operand: Operand) -> int:
@@ -319,7 +394,7 @@ def _number(ctx: Context, operand: Operand) -> int:
 
 
 def _check(ctx: Context, shape: str, d: str, a: str, b: str) -> int:
-    """N, if the instruction exists."""
+    """N, if the instruction is valid."""
     if a not in _DEPTH or (a != b and not any(a in group and b in group for group in _TOGETHER)):
         raise ctx.error(f"multiplies .{a} by .{b}")
     if d not in _RESULTS[a]:
@@ -339,7 +414,7 @@ def _check(ctx: Context, shape: str, d: str, a: str, b: str) -> int:
 def _ready(
     warp: Warp, mask: Mask, state: State, d: frozenset[Register], a: frozenset[Register], shape: str
 ) -> bool:
-    """Report what a wgmma must not find; False if it cannot run at all."""
+    """Report invalid state at a wgmma; False if the wgmma cannot run."""
     if warp.index // 4 * 4 + 4 > len(warp.cta.warps):
         warp.report("illegal", f"a warpgroup of {len(warp.cta.warps) % 4} warps; wgmma needs four", mask)
         return False
@@ -365,8 +440,30 @@ def _ready(
     return True
 
 
+def _is_ready(state: State, d: frozenset[Register], a: frozenset[Register], shape: str) -> bool:
+    """Whether `_ready` finds no error."""
+    return (
+        state.fenced
+        and not state.touched & (d | a)
+        and not any(
+            other.a_registers & d or other.d_registers & a or (other.shape != shape and other.d_registers & d)
+            for other in state.flying()
+        )
+    )
+
+
+def _are_in_step(warps: list[Warp], pc: int, descriptors: tuple[int, ...]) -> bool:
+    """Whether all warps issue the same wgmma, as the warps before them did."""
+    log = warps[0].cta.state.setdefault("wgmma order", {}).setdefault(warps[0].index // 4, [])
+    issued = state_of(warps[0]).issued
+    entry = (pc, *[int(warps[0].ports[port][0]) for port in descriptors])
+    return all(state_of(warp).issued == issued for warp in warps) and (
+        issued == len(log) or log[issued] == entry
+    )
+
+
 def _in_step(warp: Warp, mask: Mask, state: State, pc: int, descriptors: tuple[int, ...]) -> None:
-    """The four warps of a warpgroup run the same wgmmas, with the same descriptors."""
+    """Checks that the four warps of a warpgroup run the same wgmmas, with the same descriptors."""
     logs = warp.cta.state.setdefault("wgmma order", {})
     log = logs.setdefault(warp.index // 4, [])
     entry = (pc, *[int(warp.ports[port][0]) for port in descriptors])

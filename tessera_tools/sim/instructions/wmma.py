@@ -2,7 +2,7 @@
 
     memory ──wmma.load──▶ fragments ──wmma.mma──▶ fragment ──wmma.store──▶ memory
 
-PTX leaves open which lane holds which element; here a lane holds a run of the matrix in row-major order
+PTX does not specify which lane holds which element; here a lane holds a run of the matrix in row-major order
 (sim/fragments.py, `spread`), the same for f16 and f32 accumulators. Loads and stores move 16-byte pieces of rows.
 """
 
@@ -47,7 +47,7 @@ _SHAPES: dict[str, tuple[str, ...]] = {
 }
 _ALL_SHAPES = tuple(dict.fromkeys(shape for shapes in _SHAPES.values() for shape in shapes))
 _PIECE = 16
-"""Bytes that one access moves, where a row has so many."""
+"""Bytes that one access moves, if a row has as many."""
 
 
 def _bits(name: str) -> int:
@@ -55,7 +55,7 @@ def _bits(name: str) -> int:
 
 
 def _fragment(shape: str, which: str, name: str) -> Fragment:
-    """The fragment of A, B, C or D. Only A and B of f16 have more registers than they need: eight, always."""
+    """The fragment of A, B, C or D. Only A and B of f16 have more registers than necessary: always eight."""
     m, n, k = extents(shape)
     rows, columns = {"a": (m, k), "b": (k, n)}.get(which, (m, n))
     bits = _bits(name)
@@ -82,7 +82,7 @@ def _check_type(ctx: Context, shape: str, which: str, name: str) -> None:
 
 
 class _Tile:
-    """Where the 16-byte pieces of a matrix lie: the memory's major rows, each `pieces` pieces long."""
+    """The 16-byte pieces of a matrix: the memory's major rows, each with `pieces` pieces."""
 
     def __init__(
         self, ctx: Context, fragment: Fragment, bits: int, *, by_rows: bool, stride: Operand | None
@@ -150,7 +150,7 @@ def wmma_load(ctx: Context) -> Execute:
 
 
 def _emit_bits(ports: list[int], fragment: Fragment, bits: int) -> Any:
-    """As `emit`, for elements narrower than a byte."""
+    """Like `emit`, for elements narrower than a byte."""
     places = fragment.scatter
 
     def distribute(warp: Warp, patterns: Array) -> None:
@@ -206,8 +206,8 @@ def wmma_store(ctx: Context) -> Execute:
 def wmma_mma(ctx: Context) -> Execute:
     """wmma.mma{.op.popc}.sync.aligned.alayout.blayout.shape{.rnd}.dtype{.atype.btype}.ctype{.satfinite} d, a, b, c.
 
-    With two types, they are those of D and C, and A and B are f16. The layouts are those that A and B were
-    loaded with; they change nothing here, where fragments hold matrices in one order.
+    With two types, they are those of D and C, and A and B are f16. The layouts are those with which A and B were
+    loaded. They have no effect here, because fragments hold matrices in one order.
     """
     bits = "popc" in ctx.remaining()
     product = product_of(ctx, "b1") if bits else None

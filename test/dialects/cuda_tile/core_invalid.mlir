@@ -291,3 +291,26 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
     yield %x : tile<i32>
   }
 }
+
+// -----
+
+entry @e(%n: tile<i32>, %c: tile<i1>) {
+  for %i in (%n to %n, step %n) : tile<i32> {
+    if %c {
+      // expected-error @below {{must be used within a cuda_tile.entry, cuda_tile.if, or cuda_tile.loop operation}}
+      return
+    }
+    continue
+  }
+}
+
+// -----
+
+// expected-error @below {{arguments may only have dialect attributes}}
+entry @e(%n: tile<i32> {number = 3}) {
+}
+
+// -----
+
+entry @e(%n: tile<i32> {test.number = 3}) {
+}

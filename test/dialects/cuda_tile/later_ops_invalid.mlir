@@ -620,7 +620,7 @@ entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
   %x = constant <f32: 1.0> : tile<8xf32>
   %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<f32, <multicast>>> -> tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>
   %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>
-  // expected-error @below {{takes no tile behind the view}}
+  // expected-error @below {{takes no tile after the view}}
   %0, %t = multimem_load_reduce_view_tko weak %w, %x[%i] : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<8xf32>, tile<i32> -> tile<8xf32>, token
 }
 
@@ -790,7 +790,7 @@ entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
 entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
   %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<f32, <multicast>>> -> tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>
   %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>
-  // expected-error @below {{takes a tile behind the view}}
+  // expected-error @below {{takes a tile after the view}}
   %t = multimem_store_view_tko weak %w[%i] : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>, tile<i32> -> token
 }
 

@@ -33,3 +33,9 @@ cuda_tile.entry @a_view_of_another_type(%p: !cuda_tile.ptr<f16>, %n: i32) {
   // expected-error @below {{result #0 must be tensor_view without strides, but got 'tensor<64xf16>'}}
   %v = cuda_tile.tensor_view %p, shape = [%n], stride = [1] : tensor<64xf16>
 }
+
+// -----
+
+// expected-error @below {{F4E2M1FN tiles must have an even number of elements}}
+cuda_tile.entry @an_argument_without_a_scalar_tile(%a: f4E2M1FN) {
+}

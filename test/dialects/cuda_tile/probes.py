@@ -4,7 +4,10 @@
         $A, $B, $C          an element type, each of `ELEMENTS` in turn
         $(A:8), $(i8:2x4)   an operand of type tile<8xA>, tile<2x4xi8>, that the program makes before
         $(x|y|)             one of the texts
+        $N                  a number of type $A
         %P8  %P             pointers to f32: a tile of 8, a scalar; %Q8: a tile of 8 pointers to $A
+
+A template that begins with `cuda_tile.module` or `#` is a whole program, without operands (`module_probes.py`).
 
 Most programs are invalid. `tools/probe_tileiras.py` asks the reference tools which are not, and records it in
 `accepted.json`; `test_probes.py` compares with our verifier.
@@ -15,6 +18,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+
+from dialects.cuda_tile import module_probes
 
 ELEMENTS = (
     "i1", "i4", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "tf32", "f8E4M3FN", "f8E5M2", "f8E8M0FNU",
@@ -243,6 +248,7 @@ def _multimem() -> Iterator[str]:
 
 FAMILIES = (
     _unary, _binary, _casts, _shapes, _products, _regions, _pointers, _view_types, _views, _padded_views, _multimem,
+    *module_probes.FAMILIES,
 )  # fmt: skip
 
 
@@ -296,6 +302,11 @@ def programs(template: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 def program(chosen: str, elements: dict[str, str]) -> str:
     """The program of one probe."""
+    if chosen.startswith(("cuda_tile.module", "#")):
+        whole = chosen.replace("$N", _number(elements.get("A", "f32")))
+        for name, element in elements.items():
+            whole = whole.replace(f"${name}", element)
+        return whole
     lines = []
     made = itertools.count()
 

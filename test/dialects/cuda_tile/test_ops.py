@@ -18,7 +18,7 @@ from tessera_tools.dialects.cuda_tile import (
     upgrade_legacy,
 )
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, FloatAttr
-from tessera_tools.ir.core import Block, Builder
+from tessera_tools.ir.core import Block
 from tessera_tools.ir.types import F32, I1
 from tessera_tools.ir.verifier import verify
 from tessera_tools.parser import parse_module
@@ -57,10 +57,9 @@ def test_assuming_twice_is_assuming_once() -> None:
     assert other.fold([None]) is None
 
 
-def test_one_number_materializes_as_a_splat() -> None:
-    block = Block()
-    assert DIALECT.materialize is not None
-    op: Any = DIALECT.materialize(Builder.at_end(block), FloatAttr.of(1.0, F32), TILE)
+def test_the_constant_of_one_number_is_a_splat() -> None:
+    assert DIALECT.make_constant is not None
+    op: Any = DIALECT.make_constant(FloatAttr.of(1.0, F32), TILE)
     assert op.value.is_splat and op.result.type is TILE
 
 

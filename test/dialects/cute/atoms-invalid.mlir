@@ -24,7 +24,7 @@ module attributes {a = #cute.copy_atom<sm80_ldg_96_f16>} {
 
 // -----
 
-// expected-error @below {{tma_load exists since sm90, not sm80}}
+// expected-error @below {{tma_load is spelled with sm90, not sm80}}
 module attributes {a = #cute.copy_atom<sm80_tma_load_2d_f16>} {
 }
 
@@ -78,7 +78,7 @@ module attributes {a = #cute.mma_atom<sm90_wgmna_m64n128k16_f32_f16_f16>} {
 
 // -----
 
-// expected-error @below {{the hardware has no sm90_wgmma_m64n128k32 of f16 and f16 into f32}}
+// expected-error @below {{no instruction computes sm90_wgmma_m64n128k32 with f16 and f16 into f32}}
 module attributes {a = #cute.mma_atom<sm90_wgmma_m64n128k32_f32_f16_f16>} {
 }
 
@@ -90,12 +90,12 @@ module attributes {a = #cute.mma_atom<sm90_wgmma_m64n260k16_f32_f16_f16>} {
 
 // -----
 
-// expected-error @below {{the hardware has no sm90_wgmma_m64n40k32 of si8 and si8 into i32}}
+// expected-error @below {{no instruction computes sm90_wgmma_m64n40k32 with si8 and si8 into i32}}
 module attributes {a = #cute.mma_atom<sm90_wgmma_m64n40k32_i32_si8_si8>} {
 }
 
 // -----
 
-// expected-error @below {{the hardware has no sm90_wgmma_m64n64k16 of bf16 and bf16 into f16}}
+// expected-error @below {{no instruction computes sm90_wgmma_m64n64k16 with bf16 and bf16 into f16}}
 module attributes {a = #cute.mma_atom<sm90_wgmma_m64n64k16_f16_bf16_bf16>} {
 }

@@ -92,3 +92,28 @@ func.func @constant() {
   %f = func.constant @g : (i32) -> ()
   return
 }
+
+// -----
+
+// expected-error @below {{symbol declaration cannot have public visibility}}
+func.func @public_declaration()
+
+// -----
+
+// expected-error @below {{expected non-empty function body}}
+func.func @empty_body() {}
+
+// -----
+
+// expected-error @below {{'sym_visibility' is an inferred attribute and should not be specified in the explicit attribute dictionary}}
+func.func @visibility() attributes {sym_visibility = "private"}
+
+// -----
+
+func.func @outer() {
+  // expected-error @below {{symbol's parent must have the SymbolTable trait}}
+  func.func @inner() {
+    return
+  }
+  return
+}

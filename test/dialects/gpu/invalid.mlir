@@ -40,3 +40,40 @@ func.func @cluster(%a: f32) {
   %0 = gpu.subgroup_reduce add %a cluster(size = 3) : (f32) -> f32
   return
 }
+
+// -----
+
+// expected-error @below {{'func.func' op gpu.known_block_size must be a dense i32 array}}
+func.func private @block_size() attributes {gpu.known_block_size = 32 : i32}
+
+// -----
+
+// expected-error @below {{'func.func' op gpu.known_grid_size must contain exactly 3 elements}}
+func.func private @grid_size() attributes {gpu.known_grid_size = array<i32: 2, 1>}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{attribute 'known_block_size' failed to satisfy constraint: i32 dense array attribute with 3 elements (if present)}}
+  gpu.func @kernel() kernel attributes {known_block_size = array<i32: 2, 1>} {
+    gpu.return
+  }
+}
+
+// -----
+
+// expected-error @below {{attribute 'targets' failed to satisfy constraint: array of GPU target attributes with at least 1 elements}}
+gpu.module @no_targets [1] {
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  module @kernels {
+  }
+  func.func @launch(%n: index) {
+    // expected-error @below {{kernel module 'kernels' is undefined}}
+    gpu.launch_func @kernels::@kernel blocks in (%n, %n, %n) threads in (%n, %n, %n)
+    return
+  }
+}

@@ -25,7 +25,7 @@ func.func @f(%x: f32) {
 // -----
 
 func.func @f(%x: tensor<8xf16>) {
-  // expected-error @below {{flushes f16 to zero; only f32 can be flushed}}
+  // expected-error @below {{has flush_to_zero on f16; only f32 supports it}}
   %0 = nv_tileaa.maxf %x, %x flush_to_zero : tensor<8xf16>
   return
 }
@@ -33,7 +33,7 @@ func.func @f(%x: tensor<8xf16>) {
 // -----
 
 func.func @f(%x: f64) {
-  // expected-error @below {{approximates f64 by rounding<full>; expected f32}}
+  // expected-error @below {{has rounding<full> on f64; expected f32}}
   %0 = nv_tileaa.divf %x, %x rounding<full> : f64
   return
 }

@@ -17,7 +17,7 @@ func.func @shapes(%p: tensor<4x!llvm.ptr<1>>, %x: tensor<8xi32>, %t: !nv_tileaa.
 // -----
 
 func.func @integers(%p: !llvm.ptr<1>, %x: f32, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{does 'max' on elements of type f32; expected i32 or i64}}
+  // expected-error @below {{applies 'max' to elements of type f32; expected i32 or i64}}
   %r, %u = nv_tileaa.atomic_rmw max relaxed gpu %p, %x, %t : !llvm.ptr<1>, f32, !nv_tileaa.mem_token
   return
 }

@@ -57,7 +57,7 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>) {
-  // expected-error @below {{splats i32 into tensor<4xf32>}}
+  // expected-error @below {{cannot splat i32 into tensor<4xf32>}}
   %0 = nv_tileaa.splat %i : i32 -> tensor<4xf32>
   return
 }

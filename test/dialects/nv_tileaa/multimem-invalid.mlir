@@ -17,7 +17,7 @@ func.func @scope(%p: !llvm.ptr<1>, %x: i32, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @largest(%p: !llvm.ptr<1>, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{does 'max' on elements of type f32; expected add}}
+  // expected-error @below {{applies 'max' to elements of type f32; expected add}}
   %x, %u = nv_tileaa.multimem_load_reduce max weak %p, %t : !llvm.ptr<1> -> f32, !nv_tileaa.mem_token
   return
 }
@@ -25,7 +25,7 @@ func.func @largest(%p: !llvm.ptr<1>, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @half(%p: !llvm.ptr<1>, %x: f16, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{does 'min' on elements of type f16; expected add}}
+  // expected-error @below {{applies 'min' to elements of type f16; expected add}}
   %u = nv_tileaa.multimem_reduce min relaxed scope gpu %p, %x, %t : !llvm.ptr<1>, f16, !nv_tileaa.mem_token
   return
 }

@@ -62,7 +62,7 @@ nv_tileaa.func @acquired(%p: !llvm.ptr<1>, %x: f32) {
 // -----
 
 nv_tileaa.func @half_an_assumption(%x: tensor<8xi32>) {
-  // expected-error @+1 {{'nv_tileaa.assume' op takes 'every' and 'along' together}}
+  // expected-error @+1 {{'nv_tileaa.assume' op requires 'every' and 'along' together}}
   %a = nv_tileaa.assume %x {divisor = 16 : i64, every = 4 : i64} : tensor<8xi32>
   nv_tileaa.return
 }

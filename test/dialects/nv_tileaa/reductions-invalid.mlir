@@ -12,7 +12,7 @@ func.func @f(%x: tensor<8xi32>, %y: tensor<4xi32>) {
 // -----
 
 func.func @f(%x: tensor<8xi32>) {
-  // expected-error @below {{combines along axis 1 of a tile of rank 1}}
+  // expected-error @below {{has axis 1, but its tiles have rank 1}}
   %0 = nv_tileaa.scan %x axis = 1 identities = [0 : i32] : tensor<8xi32> -> tensor<8xi32> {
   ^bb0(%a: i32, %b: i32):
     nv_tileaa.yield %a : i32
@@ -23,7 +23,7 @@ func.func @f(%x: tensor<8xi32>) {
 // -----
 
 func.func @f(%x: tensor<8x4xi32>) {
-  // expected-error @below {{gives tensor<8xi32>, but says tensor<4xi32>}}
+  // expected-error @below {{has results of type tensor<4xi32>; expected tensor<8xi32>}}
   %0 = nv_tileaa.reduce %x axis = 1 identities = [0 : i32] : tensor<8x4xi32> -> tensor<4xi32> {
   ^bb0(%a: i32, %b: i32):
     nv_tileaa.yield %a : i32
@@ -34,7 +34,7 @@ func.func @f(%x: tensor<8x4xi32>) {
 // -----
 
 func.func @f(%x: tensor<8xi32>) {
-  // expected-error @below {{gives i32, but says tensor<1xi32>}}
+  // expected-error @below {{has results of type tensor<1xi32>; expected i32}}
   %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> tensor<1xi32> {
   ^bb0(%a: i32, %b: i32):
     nv_tileaa.yield %a : i32

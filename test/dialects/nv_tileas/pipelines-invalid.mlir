@@ -55,7 +55,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
-  // expected-error @below {{a stage that is waited for, but not read}}
+  // expected-error @below {{waits for a stage that is never read}}
   %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 : !nv_tileas.consumer_token
   return
 }
@@ -66,7 +66,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
   %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 : !nv_tileas.consumer_token
-  // expected-error @below {{a stage that is read, but not released}}
+  // expected-error @below {{reads a stage that is never released}}
   %r = nv_tileas.async.pipeline.consumer_read %w, %i {
   }
   return
@@ -166,7 +166,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
-  // expected-error @below {{agent 0 asks for 100 registers; setmaxnreg takes multiples of 8 from 24 to 256}}
+  // expected-error @below {{agent 0 requests 100 registers; setmaxnreg takes multiples of 8 from 24 to 256}}
   nv_tileas.async.pipeline.agent_switch num_warps = [4] warp_id = [0] registers = [100] {
   }
   return

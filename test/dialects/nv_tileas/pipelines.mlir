@@ -63,6 +63,11 @@ func.func @pipeline(%v: !view, %x: i32, %c: !tile) {
     nv_tileas.fence_proxy
     // CHECK: nv_tileas.async.tiled_tma_store
     nv_tileas.async.tiled_tma_store %s[%x, %x], %b[%x] : !desc, !smem
+    // CHECK: nv_tileas.async.store_wait 0 read
+    nv_tileas.async.store_wait 0 read
+    %first = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    // CHECK: %{{.*}} = nv_tileas.async.tiled_tma_store %{{.*}}[%x, %x], %{{.*}}[%x] after %{{.*}} : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16> -> !nv_tileaa.mem_token
+    %stored = nv_tileas.async.tiled_tma_store %s[%x, %x], %b[%x] after %first : !desc, !smem -> !nv_tileaa.mem_token
     // CHECK: nv_tileas.async.store_wait 0
     nv_tileas.async.store_wait 0
     nv_tileas.async.pipeline.yield

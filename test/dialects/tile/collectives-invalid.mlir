@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{a mesh has two axes 'x'}}
+// expected-error@+1 {{a mesh has two axes named 'x'}}
 module attributes {tile.mesh = #tile.mesh<x = 2, x = 4>} {}
 
 // -----
@@ -32,7 +32,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   func.func @f(%a: memref<8xf32>) {
-    // expected-error@+1 {{turns memref<8xf32> into memref<16xf32>: dimension 0 does not change by 4 ranks}}
+    // expected-error@+1 {{converts memref<8xf32> to memref<16xf32>: dimension 0 does not change by a factor of 4, the number of ranks}}
     %0 = tile.allgather %a {mesh_axis = "x", dim = 0 : i64} : memref<8xf32> -> memref<16xf32>
     return
   }

@@ -257,7 +257,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{'tile.load_global_vector' op moves 16 bits at a time; expected 2 or more elements, a power of two, up to 128 bits}}
+  // expected-error @below {{'tile.load_global_vector' op accesses 16 bits at a time; expected a power of two of elements, at least 2, and at most 128 bits}}
   %0 = tile.load_global_vector %t[%i, %i] {vector_width = 1} : memref<?x?xf16>
   return
 }
@@ -265,7 +265,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{'tile.load_global_vector' op moves 48 bits at a time; expected 2 or more elements, a power of two, up to 128 bits}}
+  // expected-error @below {{'tile.load_global_vector' op accesses 48 bits at a time; expected a power of two of elements, at least 2, and at most 128 bits}}
   %0 = tile.load_global_vector %t[%i, %i] {vector_width = 3} : memref<?x?xf16>
   return
 }
@@ -273,7 +273,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{'tile.load_global_vector' op moves 256 bits at a time; expected 2 or more elements, a power of two, up to 128 bits}}
+  // expected-error @below {{'tile.load_global_vector' op accesses 256 bits at a time; expected a power of two of elements, at least 2, and at most 128 bits}}
   %0 = tile.load_global_vector %t[%i, %i] {vector_width = 16} : memref<?x?xf16>
   return
 }
@@ -281,7 +281,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x12xf16>, %i: index) {
-  // expected-error @below {{'tile.load_global_vector' op moves 8 neighbors, which do not divide rows of 12 elements}}
+  // expected-error @below {{'tile.load_global_vector' op accesses 8 elements at a time, which does not divide the row length of 12 elements}}
   %0 = tile.load_global_vector %t[%i, %i] {vector_width = 8} : memref<?x12xf16>
   return
 }
@@ -289,7 +289,7 @@ func.func @f(%t: memref<?x12xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<f16>) {
-  // expected-error @below {{'tile.load_global_vector' op moves neighbors of a buffer of one element}}
+  // expected-error @below {{'tile.load_global_vector' op accesses vectors of a buffer with one element}}
   %0 = tile.load_global_vector %t[] {vector_width = 8} : memref<f16>
   return
 }
@@ -361,7 +361,7 @@ func.func @f(%m: memref<32x?xf16>, %s: memref<32xf16, 3>) {
 // -----
 
 func.func @f(%m: memref<64x?xf16>, %s: memref<32x32xf16, 3>) {
-  // expected-error @below {{'tile.cp_async' op copies 64 elements along axis 0 into 32}}
+  // expected-error @below {{'tile.cp_async' op copies 64 elements along axis 0 into a destination with 32}}
   tile.cp_async %m, %s : memref<64x?xf16>, memref<32x32xf16, 3>
   return
 }
@@ -465,7 +465,7 @@ func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>, %c: memref<8x4x
 // -----
 
 func.func @f(%a: memref<64x32xf16, 3>, %b: memref<64x32xf16, 3>) {
-  // expected-error @below {{'tile.mma' op multiplies memref<64x32xf16, 3> by memref<64x32xf16, 3>: 32 columns of the one, 64 rows of the other}}
+  // expected-error @below {{'tile.mma' op multiplies memref<64x32xf16, 3> by memref<64x32xf16, 3>: the first has 32 columns, the second 64 rows}}
   %0 = tile.mma %a, %b : memref<64x32xf16, 3>, memref<64x32xf16, 3> -> memref<4x8xf32, 5>
   return
 }
@@ -657,7 +657,7 @@ func.func @f() {
 // -----
 
 func.func @f(%f: memref<4x8xf32, 5>, %s: memref<4096xf16, 3>) {
-  // expected-error @below {{'tile.spill' op keeps memref<4x8xf32, 5> in memref<4096xf16, 3>; expected a row of f32, some threads' fragments long}}
+  // expected-error @below {{'tile.spill' op has the slot memref<4096xf16, 3> for memref<4x8xf32, 5>; expected a rank-1 buffer of f32 whose length is a multiple of the fragment's}}
   tile.spill %f, %s : memref<4x8xf32, 5>, memref<4096xf16, 3>
   return
 }
@@ -665,7 +665,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %s: memref<4096xf16, 3>) {
 // -----
 
 func.func @f(%s: memref<64x64xf32, 3>) {
-  // expected-error @below {{'tile.reload' op keeps memref<4x8xf32, 5> in memref<64x64xf32, 3>; expected a row of f32, some threads' fragments long}}
+  // expected-error @below {{'tile.reload' op has the slot memref<64x64xf32, 3> for memref<4x8xf32, 5>; expected a rank-1 buffer of f32 whose length is a multiple of the fragment's}}
   %0 = tile.reload %s : memref<64x64xf32, 3> -> memref<4x8xf32, 5>
   return
 }
@@ -681,7 +681,7 @@ func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>) {
 // -----
 
 func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>) {
-  // expected-error @below {{'tile.mma' op has layout "col_major"; expected "row_major" (transpose_a and transpose_b turn operands)}}
+  // expected-error @below {{'tile.mma' op has layout "col_major"; expected "row_major" (use transpose_a and transpose_b to transpose operands)}}
   %0 = tile.mma %a, %b {layout = "col_major"} : memref<64x32xf16, 3>, memref<32x64xf16, 3> -> memref<4x8xf32, 5>
   return
 }
@@ -745,7 +745,7 @@ func.func @f(%a: memref<64x64xf16, 3>) {
 // -----
 
 func.func @f(%a: memref<64x64xf16, 3>) {
-  // expected-error @below {{has precision "full", but sums f16 in f32}}
+  // expected-error @below {{has precision "full", but accumulates f16 in f32}}
   %p = tile.mma %a, %a {precision = "full"} : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   return
 }

@@ -53,3 +53,14 @@ func.func @elements(%a: f32) {
   %0 = "vector.from_elements"(%a) : (f32) -> vector<4xf32>
   return
 }
+
+// -----
+
+func.func @contract_unused_dimension(%a: vector<1x2xi32>, %b: vector<2xi32>, %c: vector<1xi32>) {
+  // expected-error @below {{expected all dimensions to be either a LHS or a RHS dimension}}
+  %0 = vector.contract {
+    indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2)>, affine_map<(d0, d1, d2) -> (d1)>],
+    iterator_types = ["reduction", "parallel", "reduction"], kind = #vector.kind<add>
+  } %a, %b, %c : vector<1x2xi32>, vector<2xi32> into vector<1xi32>
+  return
+}

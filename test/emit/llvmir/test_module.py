@@ -206,3 +206,26 @@ def test_an_attribute_of_a_parameter_that_llvm_lacks_is_refused():
         DiagnosticError, match=r"parameter attribute 'llvm\.unheard_of', which has no translation"
     ):
         emit("llvm.func @f(%a: i32 {llvm.unheard_of}) {\n  llvm.return\n}")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("llvm.mlir.global @g(5 : i32) : !llvm.ptr", "expected integer type for integer attribute"),
+        (
+            "llvm.mlir.global @g(1.0 : f64) : f32",
+            "attribute and type have different float semantics: f64 and f32",
+        ),
+        (
+            "llvm.mlir.global @g([1 : i64]) : !llvm.struct<(i32)>",
+            "struct element at index 0 is of wrong type",
+        ),
+    ],
+)
+def test_an_initial_value_of_another_type_is_refused(text: str, problem: str):
+    """MLIR lets it stand; LLVM has no such constant."""
+    with pytest.raises(DiagnosticError) as found:
+        emit(text)
+    (diagnostic,) = found.value.diagnostics
+    assert diagnostic.message == f"'llvm.mlir.global' op {problem}"
+    assert diagnostic.location is not None and diagnostic.location.start() == ("test.mlir", 1, 1)

@@ -19,7 +19,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // expected-error @below {{asks for an occupancy of 99 CTAs of 1024 threads on a multiprocessor, which sm_80 cannot give}}
+  // expected-error @below {{requests an occupancy of 99 CTAs of 1024 threads on a multiprocessor, which sm_80 cannot provide}}
   nv_tileaa.func @crowd() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 32, cluster = [1, 1, 1]>, nv_tileaa.occupancy = 99 : i32} {
     nv_tileaa.return
   }

@@ -23,11 +23,13 @@ GEMM = (Path(__file__).parents[2] / "corpus/gemm_f16_64x64x32.mlir").read_text()
 SPELLINGS = [
     *(f"sm80_{word}_{bits}_f16" for word in ("ldg", "stg", "lds", "sts", "cp_async") for bits in (8, 16, 32, 64, 128)),
     *(f"sm75_ldmatrix{trans}_x{count}_f16" for trans in ("", "_trans") for count in (1, 2, 4)),
+    *(f"sm90_stmatrix{trans}_x{count}_f16" for trans in ("", "_trans") for count in (1, 2, 4)),
     "sm90_tma_load_2d_f16", "sm90_tma_store_2d_f16", "sm80_ldg_128_f32", "sm80_lds_64_bf16",
 ]  # fmt: skip
 INSTRUCTIONS = {
     "ldg": r"ld\.global\S*", "stg": r"st\.global\S*", "lds": r"ld\.shared\S*", "sts": r"st\.shared\S*",
     "cp_async": r"cp\.async\.c[ag]\S*.*, (\d+)", "ldmatrix": r"ldmatrix\.sync\S*",
+    "stmatrix": r"stmatrix\.sync\S*",
 }  # fmt: skip
 
 
@@ -68,11 +70,11 @@ def moved(text: str) -> Counter[str]:
             match = re.search(pattern, line)
             if match is None:
                 continue
-            if word == "ldmatrix":
+            if word.endswith("matrix"):
                 trans = "_trans" if ".trans" in match[0] else ""
                 number = re.search(r"\.x(\d)", match[0])
                 assert number is not None
-                found[f"ldmatrix{trans}_x{number[1]}"] += 1
+                found[f"{word}{trans}_x{number[1]}"] += 1
             else:
                 found[f"{word}_{8 * int(match[1]) if word == 'cp_async' else width(match[0])}"] += 1
     return found

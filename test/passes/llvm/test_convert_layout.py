@@ -16,7 +16,6 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.emit.kernels import kernels_of_module
 from tessera_tools.emit.manifest import Manifest
-from tessera_tools.ir.types import F32, F64, RankedTensorType
 from tessera_tools.layout import (
     LaneShuffle,
     LinearLayout,
@@ -24,6 +23,7 @@ from tessera_tools.layout import (
     RegisterMove,
     SharedRoundTrip,
     blocked,
+    coalesced,
     mma_m16n8_accumulator,
     most_parts,
     plan_conversion,
@@ -35,7 +35,6 @@ from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.tileas.insert_barriers import InsertBarriers
-from tessera_tools.planning.layout_rules import coalesced
 from tessera_tools.planning.shared_memory import allocate, conversion_plan
 from tessera_tools.runtime import device
 from tessera_tools.target import lookup, targets
@@ -196,8 +195,7 @@ def test_every_transposition_fits_the_smallest_shared_memory(element_bytes: int)
 
 def blocked_rows(shape: tuple[int, int], vector: int) -> LinearLayout:
     """A tile of 16 warps, vectors along its rows."""
-    element = F32 if vector == 4 else F64
-    return coalesced(RankedTensorType(shape, element), vector, 16)
+    return coalesced(shape, vector, 16)
 
 
 def test_pointers_go_through_shared_memory() -> None:

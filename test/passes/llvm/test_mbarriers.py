@@ -86,4 +86,4 @@ def test_copies_arrive_and_the_wait_ends(target: str, mode: str) -> None:
 def test_an_ampere_has_no_such_wait() -> None:
     with pytest.raises(DiagnosticError) as caught:
         compiled("sm_80")
-    assert "waits by mbarrier.try_wait, which sm_80 does not support" in caught.value.diagnostics[0].message
+    assert "waits with mbarrier.try_wait, which sm_80 does not support" in caught.value.diagnostics[0].message

@@ -244,7 +244,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.dim' op asks for an extent; expected a kernel parameter and a constant dimension}}
+  // expected-error @below {{'memref.dim' op takes an extent; expected a kernel parameter and a constant dimension}}
   %r = memref.dim %m, %c0 : memref<64x?xf16>
   return
 }
@@ -270,7 +270,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %c7 = arith.constant 7 : index
-  // expected-error @below {{'memref.dim' op asks for dimension 7 of memref<?x?xf16>}}
+  // expected-error @below {{'memref.dim' op takes dimension 7 of memref<?x?xf16>}}
   %r = memref.dim %A, %c7 : memref<?x?xf16>
   return
 }
@@ -896,7 +896,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %b = tile.alloc_shared : memref<10x10xf16, 3>
-  // expected-error @below {{'tile.cp_async' op copies 64 elements along axis 0 into 10}}
+  // expected-error @below {{'tile.cp_async' op copies 64 elements along axis 0 into a destination with 10}}
   tile.cp_async %m, %b : memref<64x?xf16>, memref<10x10xf16, 3>
   return
 }

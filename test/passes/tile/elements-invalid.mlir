@@ -3,7 +3,7 @@
 func.func @vectors() attributes {tessera.kernel, tessera.threads = 32} {
   %c0 = arith.constant 0 : index
   %s = tile.alloc_shared : memref<6xf32, 3>
-  // expected-error @below {{moves 4 neighbors, which do not divide rows of 6 elements}}
+  // expected-error @below {{accesses 4 elements at a time, which does not divide the row length of 6 elements}}
   %x = tile.load_shared_vector %s[%c0] {vector_width = 4} : memref<6xf32, 3>
   return
 }
@@ -33,7 +33,7 @@ func.func @rows(%A: memref<?x?xf32>) attributes {tessera.kernel, tessera.threads
 
 func.func @slot() attributes {tessera.kernel} {
   %s = tile.alloc_shared : memref<96xf32, 3>
-  // expected-error @below {{keeps memref<8x8xf32, 5> in memref<96xf32, 3>; expected a row of f32, some threads' fragments long}}
+  // expected-error @below {{has the slot memref<96xf32, 3> for memref<8x8xf32, 5>; expected a rank-1 buffer of f32 whose length is a multiple of the fragment's}}
   %x = tile.reload %s : memref<96xf32, 3> -> memref<8x8xf32, 5>
   return
 }

@@ -17,12 +17,12 @@
 // CHECK-NEXT: memory strategy
 // CHECK-NEXT: cp.async.cg for 1 of 2 asynchronous copies: sm_80 has no TMA; whole 16-byte pieces
 // CHECK-NEXT: cp.async.ca for 1 of 2 asynchronous copies: sm_80 has no TMA; through L1
-// CHECK-NEXT: double buffering of %b: nothing is computed while they are copied in the loop; a second buffer each takes 10240 of 166912 bytes
+// CHECK-NEXT: double buffering of %b: nothing is computed while the loop copies them; a second buffer for each takes 10240 of 166912 bytes
 // CHECK-NEXT: swizzle = "xor" for %b: products read eight rows at once
 // CHECK-NEXT: compute strategy
 // CHECK-NEXT: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 for 1 product of 16x32x64
 // CHECK: synchronization strategy
-// CHECK-NEXT: --tile-barrier-optimization: 0 barriers, 0 in loops, which leaves races; 2 barriers, 2 in loops are needed
+// CHECK-NEXT: --tile-barrier-optimization: 0 barriers, 0 in loops, which allows races; 2 barriers, 2 in loops are needed
 // CHECK: registers strategy
 // CHECK-NEXT: accumulators in registers: 16 for fragments
 // CHECK: kernel plain for sm_90a: 128 threads a block
@@ -33,7 +33,7 @@
 // CHECK: plain loads and stores: the kernel has no asynchronous copy
 // CHECK: elementwise work on all threads: the kernel multiplies no matrices
 // CHECK: --tile-barrier-optimization: 1 barrier, 0 in loops; 0 barriers, 0 in loops are enough
-// CHECK: registers for numbers alone: the kernel has no fragments
+// CHECK: registers for scalars only: the kernel has no fragments
 // CHECK-NOT: kernel host
 
 // HOPPER: kernel product for sm_90a

@@ -110,6 +110,15 @@ entry @nested(%c: tile<i1>, %n: tile<i32>) {
   if %c {
     if %c { return }
   }
+  // CHECK: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.loop
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.return
+  if %c {
+    loop {
+      if %c { return }
+    }
+  }
   return
 }
 

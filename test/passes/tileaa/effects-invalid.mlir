@@ -17,7 +17,7 @@ entry @count(%x: tile<i32>) {
 // -----
 
 entry @no_text(%x: tile<f32>) {
-  // expected-error @below {{prints f32 with '%s', which expects the address of a string}}
+  // expected-error @below {{prints a value of type f32 with '%s', which expects the address of a string}}
   %t = print_tko "%s", %x : tile<f32> -> token
   return
 }

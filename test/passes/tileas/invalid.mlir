@@ -61,7 +61,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @huge(%x: f32) {
-    // expected-error @below {{a tile of type tensor<2097152xf32> puts 2048 elements in each of 1024 threads; at most 1024 are compiled}}
+    // expected-error @below {{a tile of type tensor<2097152xf32> puts 2048 elements in each of 1024 threads; at most 1024 are supported}}
     %0 = nv_tileaa.splat %x : f32 -> tensor<2097152xf32>
     nv_tileaa.return
   }

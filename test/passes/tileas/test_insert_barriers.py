@@ -1,4 +1,4 @@
-"""Barriers stand exactly where threads would meet: counted, and none can be left out.
+"""Barriers stand exactly where threads would meet: counted, and none can be removed.
 
 Every kernel is right and without findings as it is; without any one of its barriers the simulated GPU reports a race,
 or its numbers are wrong.

@@ -13,7 +13,8 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.passes.tileas.schedule import ScheduledLoop, innermost_loops
+from tessera_tools.passes.tileas.schedule import innermost_loops
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.target import lookup, targets
 from tessera_tools.target.throughput import throughput

@@ -11,6 +11,7 @@ import pytest
 from sim.kernels import HEADER, REGISTERS
 
 from tessera_tools import sim
+from tessera_tools.sim.tensor_map import TensorMap
 
 DTYPES: dict[str, Any] = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "s32": np.int32, "u64": np.uint64, "s64": np.int64,
@@ -327,3 +328,12 @@ def test_what_the_driver_refuses_is_refused(arguments: dict[str, Any], message: 
         sim.tensor_map(
             given.pop("element"), given.pop("address"), given.pop("dims"), given.pop("box"), **given
         )
+
+
+@pytest.mark.parametrize(("place", "byte"), [(5, 200), (6, 0), (6, 6), (7, 3), (8, 4), (10, 2)])
+def test_bytes_that_are_no_tensor_map_are_refused(place: int, byte: int) -> None:
+    raw = bytearray(sim.tensor_map("f32", 0, (16, 8), (8, 4)))
+    assert TensorMap.decode(bytes(raw)).box == (8, 4)
+    raw[place] = byte
+    with pytest.raises(sim.TensorMapError, match="a tensor map with element type"):
+        TensorMap.decode(bytes(raw))

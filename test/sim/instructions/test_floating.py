@@ -101,6 +101,16 @@ def test_an_f32_nan_is_canonical() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "instruction", ["add.f16 %d0, %a, %b;", "mul.f16 %d0, %b, %a;", "fma.rn.f16 %d0, %a, %b, %b;"]
+)
+def test_an_f16_nan_is_canonical(instruction: str) -> None:
+    """Whatever the payload and the sign of a NaN operand, quiet or signaling."""
+    x = np.array([0x7E01, 0xFE55, 0x7C01, 0xFFFF], np.uint16)
+    y = np.full(4, 0x3C00, np.uint16)
+    assert [hex(v) for v in evaluate(instruction, "u2", x, y)] == ["0x7fff"] * 4
+
+
 def test_the_lanes_that_do_not_run_keep_their_nan() -> None:
     x = np.full(32, 0xFFC12345, np.uint32)
     found = evaluate("mov.b32 %d0, %a; and.b32 %t3, %t0, 1; setp.eq.u32 %p0, %t3, 0; @%p0 add.f32 %d0, %a, %a;",

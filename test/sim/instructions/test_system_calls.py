@@ -106,7 +106,7 @@ def printed(text: bytes, value: int) -> str:
 def test_what_a_launch_prints_is_bounded() -> None:
     output = printed(b"%65000d\n", 7)
     assert output.startswith(" " * 64_999 + "7\n")
-    assert output.endswith("[what is printed beyond 1 MiB is left out]\n")
+    assert output.endswith("[output beyond 1 MiB is omitted]\n")
     assert len(output) <= MOST_OUTPUT + 100
 
 

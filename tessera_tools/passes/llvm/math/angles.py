@@ -3,7 +3,7 @@
 x = q · π/2 + r, |r| ≤ π/4, r as a pair      q mod 4 says which of ±sin(r), ±cos(r) is wanted
 
 Up to a limit r is x less q times π/2 in three parts; beyond it, where q would not be exact, the product of x with
-the binary digits of 2/π around its exponent is taken, as an integer (Payne and Hanek): behind a branch, for it is long.
+the binary digits of 2/π around its exponent is taken, as an integer (Payne and Hanek): after a branch, for it is long.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Format:
 
     @property
     def mantissa(self) -> int:
-        """Bits behind the point."""
+        """Bits after the point."""
         return self.precision - 1
 
     @property

@@ -1,0 +1,131 @@
+"""Verification of a kernel's pipelines: each side must use every stage once and in order.
+
+    producer: acquire → write → commit        consumer: wait → read → release        then inc_iter, on every path
+
+`problems` gives an error for each rule that a kernel breaks. What the ops verify by themselves (which op makes
+which token, one agent that writes) is not repeated here. Values of tokens and iterators are followed through loops and
+branches by `flow` (ir/flow.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.ir.core import Block, BlockArgument, Operation, Value
+from tessera_tools.ir.flow import sources
+from tessera_tools.ir.interfaces import LoopLike
+from tessera_tools.ir.traits import OneRegionRuns, Terminator
+
+_BEGINS = (nv_tileas.ProducerAcquire, nv_tileas.ConsumerWait)
+_ENDS = (nv_tileas.ProducerWrite, nv_tileas.ProducerCommit, nv_tileas.ConsumerRead, nv_tileas.ConsumerRelease)
+
+
+def problems(function: Operation) -> Iterator[DiagnosticError]:
+    """Yields an error for each op that leaves a stage unmatched on some path."""
+    for op in function.walk():
+        if isinstance(op, nv_tileas.CreatePipeline):
+            yield from _sides(op)
+        elif isinstance(op, _BEGINS):
+            yield from _stage(op)
+        if isinstance(op, nv_tileas.ProducerAcquire | nv_tileas.ProducerWrite):
+            yield from _passed_on(op, op.res, (nv_tileas.ProducerWrite, nv_tileas.ProducerCommit))
+        elif isinstance(op, nv_tileas.ConsumerWait | nv_tileas.ConsumerRead):
+            yield from _passed_on(op, op.res, (nv_tileas.ConsumerRead, nv_tileas.ConsumerRelease))
+
+
+def _sides(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError]:
+    """A pipeline that is filled is read, and the reverse."""
+    users = list(pipeline.res.users)
+    filled, read = (any(isinstance(user, kind) for user in users) for kind in _BEGINS)
+    if filled and not read:
+        yield pipeline.error("is filled, but nothing waits for its stages")
+    if read and not filled:
+        yield pipeline.error("is waited for, but nothing fills its stages")
+
+
+def _stage(op: nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait) -> Iterator[DiagnosticError]:
+    """The iterator is one of this pipeline, used for one stage on each path, and advanced in each iteration."""
+    made = nv_tileas.pipeline_of(op.iter)
+    if made is not None and made.res is not op.pipeline:
+        failure = op.error("has an iterator of another pipeline")
+        failure.diagnostics[0].note("the iterator is of this one", made.location)
+        yield failure
+    same = [user for user in dict.fromkeys(op.iter.users) if type(user) is type(op)]
+    for first, second in combinations(same, 2):
+        if second is op and not _exclude_each_other(first, second):
+            yield op.error("uses a stage a second time; advance the iterator with inc_iter in between")
+    loop = _loop_that_keeps(op, op.iter)
+    if loop is not None:
+        yield op.error(
+            f"uses the same stage in each iteration of '{loop.name}'; carry the iterator through the loop, advanced"
+        )
+
+
+def _loop_that_keeps(op: Operation, iterator: Value) -> Operation | None:
+    """The loop in each iteration of which an op uses the same value of an iterator; None if there is none."""
+    home = iterator.owner_block
+    around = op.parent_op
+    while around is not None:
+        if home is not None and home.parent_op is around:
+            break
+        if isinstance(around, LoopLike):
+            return around
+        around = around.parent_op
+    if around is None or not isinstance(around, LoopLike) or not isinstance(iterator, BlockArgument):
+        return None
+    carried = (sources(iterator) or [])[1:]
+    return around if any(value is iterator for value in carried) else None
+
+
+def _passed_on(op: Operation, token: Value, takers: tuple[type[Operation], ...]) -> Iterator[DiagnosticError]:
+    """A token is used on every path behind the op that gives it, and by one op on each: in its block, or by what the
+    block's end passes on."""
+    users = list(dict.fromkeys(token.users))
+    taking = [user for user in users if isinstance(user, takers)]
+    ends = [user for user in taking if isinstance(user, _ENDS)]
+    passed = any(user.has_trait(Terminator) or isinstance(user, LoopLike) for user in users)
+    here = op.parent
+    if not passed and ends and here is not None and not _on_every_path(here, ends):
+        yield op.error(
+            f"gives a stage that '{ends[0].name}' takes on some paths only; move it into the block of this op"
+        )
+    for first, second in combinations(ends, 2):
+        if type(first) is type(second) and not _exclude_each_other(first, second):
+            failure = second.error("takes a token that has been taken before")
+            failure.diagnostics[0].note("it is taken here", first.location)
+            yield failure
+
+
+def _on_every_path(block: Block, ops: Sequence[Operation]) -> bool:
+    """Whether one of the ops runs whenever the end of a block is reached."""
+    if any(op.parent is block for op in ops):
+        return True
+    for inner in block:
+        if inner.has_trait(OneRegionRuns) and inner.regions:
+            inside = [op for op in ops if inner.is_ancestor_of(op)]
+            # Of several regions one runs; a single one of a pipeline op always does.
+            runs = len(inner.regions) > 1 or inner.name.startswith("nv_tileas.")
+            if inside and runs and all(r.blocks and _on_every_path(r.entry, inside) for r in inner.regions):
+                return True
+    return False
+
+
+def _exclude_each_other(a: Operation, b: Operation) -> bool:
+    """Whether two ops stand in different regions of an op of which one region runs, or that run in different units."""
+    above: dict[Operation, Block] = {}
+    block = a.parent
+    while block is not None and block.parent_op is not None:
+        above[block.parent_op] = block
+        block = block.parent_op.parent
+    block = b.parent
+    while block is not None and block.parent_op is not None:
+        outer = block.parent_op
+        if outer in above:
+            if above[outer] is block:
+                return False
+            return outer.has_trait(OneRegionRuns) or isinstance(outer, nv_tileas.AgentSwitch)
+        block = outer.parent
+    return False

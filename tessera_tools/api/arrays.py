@@ -1,0 +1,198 @@
+"""Arrays of any library as the kernels' arguments see them: an address, extents, strides and an element type.
+
+NumPy, torch, JAX, CuPy ──describe──▶ ArrayView ──HostMemory──▶ buffers on a device, and back into the arrays
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.diagnostics import error
+from tessera_tools.runtime import Buffer, Device, Type, lookup_type
+
+__all__ = ["ArrayView", "HostMemory", "describe"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayView:
+    """An array that a kernel may read and write in place. Strides count elements."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    dtype: str
+    """The name that NumPy or ml_dtypes gives the type: `float32`, `bfloat16`."""
+    writable: bool
+    on_gpu: bool
+    owner: object
+    """Keeps the memory alive."""
+
+    @property
+    def type(self) -> Type | None:
+        """The element type; None if kernels have no such type."""
+        return lookup_type(_TYPE_NAMES.get(self.dtype, self.dtype))
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The addresses of the first byte and of the byte after the last."""
+        if 0 in self.shape:
+            return self.address, self.address
+        span = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+        return self.address, self.address + (span + 1) * self.itemsize
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements are in row-major order without gaps."""
+        expected = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if extent != 1 and stride != expected:
+                return False
+            expected *= extent
+        return True
+
+
+_TYPE_NAMES = {
+    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
+    "uint32": "u32", "uint64": "u64", "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16",
+    "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0",
+}  # fmt: skip
+
+
+def describe(value: Any) -> ArrayView | None:
+    """The array that `value` is; None if it is no array. Raises DiagnosticError for one that cannot be used.
+
+    Takes NumPy arrays, torch tensors, and whatever has `__cuda_array_interface__` or `__dlpack__`. The memory is
+    shared, not copied.
+    """
+    if isinstance(value, np.generic):
+        return None
+    if isinstance(value, np.ndarray):
+        return _of_numpy(value, value)
+    if hasattr(value, "data_ptr") and callable(getattr(value, "stride", None)):
+        return _of_torch(value)
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is not None:
+        dtype = np.dtype(interface["typestr"])
+        shape = tuple(interface["shape"])
+        strides = interface.get("strides")
+        steps = _row_major(shape) if strides is None else tuple(s // dtype.itemsize for s in strides)
+        address, readonly = interface["data"]
+        return _checked(
+            ArrayView(address, shape, steps, dtype.itemsize, dtype.name, not readonly, True, value)
+        )
+    if hasattr(value, "__dlpack__"):
+        try:
+            found = np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            found = np.asarray(value)
+            if found.dtype.hasobject:
+                raise error(None, f"a {type(value).__name__} cannot be read as an array") from None
+        return _of_numpy(found, value)
+    return None
+
+
+def _of_numpy(array: np.ndarray[Any, Any], owner: object) -> ArrayView:
+    size = array.dtype.itemsize
+    if array.dtype.hasobject:
+        raise error(None, f"an array of {array.dtype} cannot be an argument of a kernel")
+    if any(step % size for step in array.strides):
+        raise error(None, f"the strides {array.strides} of an array of {array.dtype} are not whole elements")
+    steps = tuple(step // size for step in array.strides)
+    writable = bool(array.flags.writeable)
+    view = ArrayView(array.ctypes.data, array.shape, steps, size, array.dtype.name, writable, False, owner)
+    return _checked(view)
+
+
+def _of_torch(tensor: Any) -> ArrayView:
+    return _checked(
+        ArrayView(
+            tensor.data_ptr(),
+            tuple(tensor.shape),
+            tuple(tensor.stride()),
+            tensor.element_size(),
+            str(tensor.dtype).removeprefix("torch."),
+            True,
+            tensor.device.type == "cuda",
+            tensor,
+        )
+    )
+
+
+def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    steps: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        steps.append(step)
+        step *= extent
+    return tuple(reversed(steps))
+
+
+def _checked(view: ArrayView) -> ArrayView:
+    if any(step < 0 for step in view.strides):
+        raise error(
+            None,
+            f"an array has the strides {view.strides}; negative strides are not supported",
+            "copy it first, as with numpy.ascontiguousarray",
+        )
+    if view.type is None:
+        raise error(None, f"an array of {view.dtype} cannot be an argument of a kernel")
+    return view
+
+
+class HostMemory:
+    """Arrays of the host on a device: arrays that share memory share a buffer, as they would on a GPU.
+
+    views: the arrays by the name of their parameter.
+    """
+
+    def __init__(self, device: Device, views: Sequence[tuple[str, ArrayView]]) -> None:
+        self._parts: list[tuple[int, int, Buffer, list[tuple[str, ArrayView]]]] = []
+        ordered = sorted(views, key=lambda item: item[1].bounds)
+        group: list[tuple[str, ArrayView]] = []
+        low, high = 0, 0
+        for name, view in ordered:
+            begin, end = view.bounds
+            if group and begin < high:
+                group.append((name, view))
+                high = max(high, end)
+                continue
+            if group:
+                self._add(device, low, high, group)
+            group, low, high = [(name, view)], begin, end
+        if group:
+            self._add(device, low, high, group)
+
+    def _add(self, device: Device, low: int, high: int, group: list[tuple[str, ArrayView]]) -> None:
+        raw = np.frombuffer(ctypes.string_at(low, high - low), np.uint8)
+        # "a, a_2": the parameters, in their order, that point into the buffer.
+        buffer = device.buffer(raw, ", ".join(sorted(name for name, _ in group)))
+        self._parts.append((low, high, buffer, group))
+
+    def pointer(self, view: ArrayView) -> Buffer | int:
+        """The buffer that the array begins, or an address in one."""
+        for low, _, buffer, group in self._parts:
+            if any(view is one for _, one in group):
+                offset = view.address - low
+                return buffer if offset == 0 else buffer.address + offset
+        raise KeyError("the array was not placed")
+
+    def copy_back(self) -> None:
+        """Write what the kernel changed into the arrays. Raises DiagnosticError if one is read-only."""
+        for low, high, buffer, group in self._parts:
+            raw = buffer.read().tobytes()
+            if raw == ctypes.string_at(low, high - low):
+                continue
+            for name, view in group:
+                if not view.writable:
+                    raise error(
+                        None,
+                        f"the kernel wrote to '{name}', and its array is read-only",
+                        "pass a writable array, as numpy.array(a)",
+                    )
+            ctypes.memmove(low, raw, high - low)

@@ -1,0 +1,54 @@
+"""`launch`: a cuTile kernel compiled at its first launch with arguments of a kind, as cuTile itself does.
+
+launch(grid, kernel, args) ──signature──▶ compiled before? ──Kernel[grid]──▶ Result
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_tools.api.arrays import ArrayView, describe
+from tessera_tools.api.compiling import Kernel, compile
+from tessera_tools.api.cutile import VECTOR
+from tessera_tools.runtime import Device, Result
+
+__all__ = ["launch"]
+
+
+def launch(
+    grid: int | Sequence[int],
+    kernel: Any,
+    args: Sequence[Any],
+    *,
+    target: str | None = None,
+    device: str | Device = "sim",
+    check: bool = True,
+    **options: Any,
+) -> Result:
+    """Compile a cuTile kernel for these arguments, and launch it: `ct.launch` without a GPU.
+
+    grid: numbers of tile blocks. args: as cuTile takes them, constants included; arrays are changed in place.
+    target: the GPU to compile for, sm_80 if none is named. device, check, options: as those of `Kernel[grid]`.
+
+    A kernel is compiled once for each signature and target. Raises as `compile` and `Launcher` do.
+    """
+    found = [describe(value) for value in args]
+    key = (id(kernel), target, tuple(_key(value, view) for value, view in zip(args, found, strict=True)))
+    made = _compiled.get(key)
+    if made is None:
+        made = (kernel, compile(kernel, target, args=args))
+        _compiled[key] = made
+    notes = kernel._annotated_function.parameter_annotations
+    given = [value for value, note in zip(args, notes, strict=True) if not getattr(note, "constant", False)]
+    return made[1][grid](*given, device=device, check=check, **options)
+
+
+_compiled: dict[Any, tuple[Any, Kernel]] = {}
+"""Signature → kernel, and the cuTile kernel it was made from, whose identity the key has."""
+
+
+def _key(value: Any, view: ArrayView | None) -> Any:
+    if view is None:
+        return type(value).__name__, value
+    return view.dtype, view.shape, view.strides, view.address % VECTOR, view.bounds

@@ -1,0 +1,156 @@
+"""Launching a compiled kernel with arrays: on the simulated GPU, or on a real one.
+
+kernel[grid](a, b, 3) ──arguments──▶ pointers, extents, strides, scalars ──▶ runtime ──▶ Result; a and b in place
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tessera_tools.api.arrays import ArrayView, HostMemory, describe
+from tessera_tools.diagnostics import error
+from tessera_tools.runtime import Device, Parameter, Result, Scalar, device, lookup_type
+
+if TYPE_CHECKING:
+    from tessera_tools.api.compiling import Kernel
+
+__all__ = ["FindingsError", "Launcher"]
+
+
+class FindingsError(RuntimeError):
+    """The simulated GPU found errors in a kernel. `result` is the launch's; the arrays have what it computed."""
+
+    def __init__(self, kernel: str, result: Result) -> None:
+        self.result = result
+        texts = [finding.text() for finding in result.findings.of("error")]
+        more = f"… and {len(texts) - 3} more\n" if len(texts) > 3 else ""
+        super().__init__(
+            f"kernel '{kernel}': {result.findings.summary()}\n" + "".join(texts[:3]).rstrip() + more
+        )
+
+
+class Launcher:
+    """A kernel with its grid; call it with the kernel's arguments."""
+
+    def __init__(self, kernel: Kernel, grid: tuple[int, ...]) -> None:
+        self.kernel = kernel
+        self.grid = grid
+
+    def __call__(
+        self, *args: Any, device: str | Device = "sim", check: bool = True, **options: Any
+    ) -> Result:
+        """Launch the kernel and wait for its end. Arrays are changed in place.
+
+        args: one for each parameter, or one for each array: where the kernel's parameters are a pointer, extents and
+            strides, as those of cuTile, an array stands for all of them. An array is of NumPy, torch, JAX or CuPy.
+        device: `sim`, `cuda`, or a device of `tessera_tools.device`.
+        check: raise FindingsError if the simulated GPU finds an error (a race, an access out of bounds …).
+        options: the device's: on `sim` seed, mode, stats, processes, time_limit …; on `cuda` stream.
+
+        Raises DiagnosticError for arguments that do not fit the parameters.
+        """
+        kernel = self.kernel
+        chosen = _device(device)
+        plan = list(_assigned(kernel, args))
+        views = [(p.name, value) for p, value in plan if isinstance(value, ArrayView)]
+        for name, view in views:
+            if view.on_gpu and chosen.name == "sim":
+                raise error(
+                    None, f"the array for '{name}' is on a GPU; the simulated GPU reads the host's memory",
+                    "copy it to the host, or launch with device='cuda'",
+                )  # fmt: skip
+        memory = HostMemory(chosen, [(name, view) for name, view in views if not view.on_gpu])
+        values: list[Any] = []
+        for _, value in plan:
+            if not isinstance(value, ArrayView):
+                values.append(value)
+            else:
+                values.append(value.address if value.on_gpu else memory.pointer(value))
+        code = kernel.ptx if chosen.name == "sim" else kernel.cubin
+        module = chosen.load(code, kernel.manifest, file=f"<ptx of {kernel.source}>")
+        result = module.kernel(kernel.name).launch(self.grid, values, **options)
+        memory.copy_back()
+        if check and result.findings.of("error"):
+            raise FindingsError(kernel.name, result)
+        return result
+
+
+def _device(given: str | Device) -> Device:
+    return device(given) if isinstance(given, str) else given
+
+
+def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:
+    """Each parameter with its value: an ArrayView for a pointer, else a scalar. Raises DiagnosticError."""
+    wanted = kernel.signature.wanted
+    given = [(value, describe(value)) for value in args]
+    expanded = sum(1 if view is None else 1 + 2 * len(view.shape) for _, view in given)
+    plain = len(given) == len(wanted)
+    if not plain and expanded != len(wanted):
+        kernel_takes = kernel.signature.takes()
+        raise error(
+            None,
+            f"{len(given)} arguments given, which stand for {expanded} parameters if each array gives its pointer, "
+            f"extents and strides; '{kernel.name}' has {len(wanted)} parameters",
+            kernel_takes,
+        )
+    found: list[tuple[Parameter, Any]] = []
+    rest = iter(wanted)
+    for value, view in given:
+        parameter = next(rest)
+        if view is None:
+            found.append((parameter, _scalar(parameter, value)))
+            continue
+        _check_pointer(kernel, parameter, view)
+        found.append((parameter, view))
+        if plain:
+            if not view.is_contiguous:
+                raise error(
+                    None,
+                    f"the array for '{parameter.name}' has the strides {view.strides}; the kernel takes no strides, "
+                    "so it must be contiguous",
+                    "pass numpy.ascontiguousarray(a)",
+                )
+            continue
+        for number in (*view.shape, *view.strides):
+            extent = next(rest)
+            if extent.type not in ("i32", "i64"):
+                raise error(
+                    None,
+                    f"the array for '{parameter.name}' has {len(view.shape)} dimensions, and '{extent.name}' "
+                    f"({extent.type}) stands where one of their extents or strides is expected",
+                    kernel.signature.takes(),
+                )
+            found.append((extent, number))
+    return found
+
+
+def _scalar(parameter: Parameter, value: Any) -> Any:
+    if isinstance(value, bool | int | float | bytes | Scalar) or hasattr(value, "dtype"):
+        return value
+    what = type(value).__name__
+    raise error(None, f"{parameter}: found a {what}, expected an array or a number")
+
+
+def _check_pointer(kernel: Kernel, parameter: Parameter, view: ArrayView) -> None:
+    """The parameter is a pointer, and to elements as the array has them."""
+    if parameter.type != "ptr":
+        raise error(
+            None,
+            f"{parameter}: found an array of {len(view.shape)} dimensions, expected a number",
+            kernel.signature.takes(),
+        )
+    pointee = kernel.pointees.get(kernel.signature.parameters.index(parameter))
+    expected = lookup_type(pointee) if pointee is not None else None
+    found = view.type
+    assert found is not None
+    if expected is None or found.name == expected.name:
+        return
+    if expected.patterns and found.storage == expected.storage:
+        return  # patterns of a type that NumPy does not have
+    if "f" not in (expected.kind, found.kind) and expected.size == found.size:
+        return  # integers have no sign
+    raise error(
+        None, f"'{parameter.name}' points to {pointee}: found an array of {view.dtype}",
+        f"convert it, as with a.astype('{expected.storage.name}')",
+    )  # fmt: skip

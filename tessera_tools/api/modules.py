@@ -1,0 +1,67 @@
+"""Reading, changing and printing IR: `parse`, `run_passes`, `to_text`, `write_bytecode`."""
+
+from __future__ import annotations
+
+import os
+
+from tessera_tools.api.inputs import parse_input
+from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.ir.core import Operation
+
+__all__ = ["parse", "parse_file", "run_passes", "to_text"]
+
+
+def parse(source: str | bytes, name: str = "<text>") -> Operation:
+    """The verified module that MLIR text or cuda_tile bytecode describes; `name` is what messages call it.
+
+    Raises DiagnosticError with the position of what is wrong.
+
+    >>> module = parse("func.func @f(%a: i32) -> i32 { return %a : i32 }")
+    >>> [op.name for op in module.walk()]
+    ['func.func', 'func.return']
+    """
+    from tessera_tools.ir.verifier import verify_or_raise
+
+    data = source.encode() if isinstance(source, str) else source
+    module = parse_input(data, name)
+    if not is_bytecode(data):
+        verify_or_raise(module)
+    return module
+
+
+def parse_file(path: str | os.PathLike[str]) -> Operation:
+    """The module in a file. Raises OSError, and DiagnosticError as `parse` does."""
+    with open(path, "rb") as file:
+        return parse(file.read(), os.fspath(path))
+
+
+def run_passes(module: Operation, pipeline: str, *, verify_each: bool = True) -> Operation:
+    """Run a pipeline on the module, which is changed in place and returned.
+
+    pipeline: as `tessera-opt --pass-pipeline` takes it, or names of passes with commas between them.
+
+    Raises DiagnosticError for an unknown pass or option, and for IR that a pass refuses.
+
+    >>> text = "%a = arith.constant 1 : i32 %b = arith.addi %a, %a : i32 return %b : i32"
+    >>> module = parse(f"func.func @f() -> i32 {{ {text} }}")
+    >>> print(to_text(run_passes(module, "canonicalize")), end="")
+    module {
+      func.func @f() -> i32 {
+        %0 = arith.constant 2 : i32
+        return %0 : i32
+      }
+    }
+    """
+    from tessera_tools.passes.manager import PassManager
+    from tessera_tools.passes.pipeline import parse_pipeline
+
+    text = pipeline if pipeline.lstrip().startswith("builtin.module") else f"builtin.module({pipeline})"
+    PassManager(parse_pipeline(text), verify_each=verify_each).run(module)
+    return module
+
+
+def to_text(op: Operation, *, generic: bool = False, locations: bool = False) -> str:
+    """The op as MLIR text that `parse` reads. generic: without custom syntax; locations: with `loc(…)`."""
+    from tessera_tools.ir.printing import print_op
+
+    return print_op(op, generic=generic, debuginfo=locations)

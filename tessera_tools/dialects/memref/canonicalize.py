@@ -1,0 +1,453 @@
+"""Canonicalization patterns of `memref`: what is known of a buffer is in its type, and casts that forget it go.
+
+    this module          allocations, casts, copies, extents, views by offsets, sizes and strides
+    reshape_patterns.py  dimensions split and joined
+
+A pattern that learns more of a type makes the op with that type, and casts the result to the type that its users have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tessera_tools.dialects.arith.constant_op import Constant
+from tessera_tools.dialects.arith.constants import constant_of
+from tessera_tools.dialects.arith.integers import defined_by
+from tessera_tools.dialects.memref import reshape_patterns
+from tessera_tools.dialects.memref.buffers import (
+    Alloc,
+    Alloca,
+    Cast,
+    Copy,
+    Dealloc,
+    Dim,
+    Load,
+    MemorySpaceCast,
+    Store,
+)
+from tessera_tools.dialects.memref.layouts import dropped_dimensions, extents, strided, subview_type
+from tessera_tools.dialects.memref.lists import mixed
+from tessera_tools.dialects.memref.reshape_patterns import (
+    checked,
+    forgotten,
+    is_as_static,
+    known_items,
+    replace_cast,
+    split,
+)
+from tessera_tools.dialects.memref.reshapes import AssumeAlignment, ExpandShape
+from tessera_tools.dialects.memref.views import ExtractStridedMetadata, ReinterpretCast, SubView, View
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, StridedLayoutAttr, index
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+from tessera_tools.ir.types import DYNAMIC, DYNAMIC_INDEX, I64, MemRefType
+
+
+def items(op: Any, field: str) -> list[int | Value]:
+    """The offsets, sizes or strides of a view, or the shape that is put out: numbers where they are known."""
+    return mixed(getattr(op, f"static_{field}").values, getattr(op, field))
+
+
+# -- allocations
+
+
+class AllocationOfKnownExtents(RewritePattern):
+    """A constant extent of an allocation stands in its type."""
+
+    # alloc(4) : memref<?xf32> = cast(alloc() : memref<4xf32>)
+    op_class: ClassVar = None
+
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
+        if not isinstance(op, Alloc | Alloca):
+            return None
+        type: Any = op.memref.type
+        sizes = iter(op.dynamic_sizes)
+        given: list[int | Value] = [next(sizes) if extent == DYNAMIC else extent for extent in type.shape]
+        known = known_items(given)
+        if known == given:
+            return "no extent is constant"
+        shape = tuple(n if isinstance(n, int) else DYNAMIC for n in known)
+        made = op.__class__(
+            [n for n in known if isinstance(n, Value)],
+            op.symbol_operands,
+            memref=MemRefType(shape, type.element, type.layout, type.memory_space),
+            alignment=op.alignment,
+        )
+        replace_cast(op, rewriter.insert(made), rewriter)
+        return True
+
+
+class AllocationThatNothingReads(RewritePattern):
+    """An allocation to which there are only stores goes, with them."""
+
+    # a = alloc(); store x, a; dealloc a  =  nothing
+    op_class: ClassVar = None
+
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
+        if not isinstance(op, Alloc | Alloca):
+            return None
+        users = list(dict.fromkeys(op.memref.users))
+        if not all(
+            isinstance(u, Dealloc) or (isinstance(u, Store) and u.value is not op.memref) for u in users
+        ):
+            return "it is read, or passed on"
+        for user in users:
+            rewriter.erase_op(user)
+        rewriter.erase_op(op)
+        return True
+
+
+# -- casts
+
+
+class UseOfCast(RewritePattern):
+    """An op that needs to know no type takes the buffer ahead of a cast that forgets what is known."""
+
+    # load(cast(x)) = load(x), if x has the more static type; store, dealloc, dim and copy likewise
+    op_class: ClassVar = None
+
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
+        if not isinstance(op, Load | Store | Dealloc | Dim | Copy):
+            return None
+        changed = False
+        for i, value in enumerate(op.operands):
+            source = forgotten(value)
+            if source is not None and not (isinstance(op, Store) and value is op.value):
+                with rewriter.modify(op):
+                    op.set_operand(i, source)
+                changed = True
+        return changed or "no operand is a cast that forgets"
+
+
+class CastOfCast(RewritePattern):
+    """A cast that forgets, and one that goes on from there, are one."""
+
+    # cast(cast(x)) = cast(x), if the first one forgets
+    op_class: ClassVar = Cast
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        source = forgotten(op.source)
+        if source is None:
+            return "it casts no cast that forgets"
+        if source.type is op.dest.type:
+            rewriter.replace_op(op, [source])
+        else:
+            rewriter.replace_op(op, rewriter.insert(Cast(source, dest=op.dest.type)))
+        return True
+
+
+class SpaceCastOfSpaceCast(RewritePattern):
+    """Of two casts of the memory space the second one counts; one to the same space is none."""
+
+    # space_cast(space_cast(x)) = space_cast(x)
+    op_class: ClassVar = MemorySpaceCast
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        if op.source.type is op.dest.type:
+            rewriter.replace_op(op, [op.source])
+            return True
+        inner = defined_by(op.source, MemorySpaceCast)
+        if inner is None:
+            return "it casts no such cast"
+        rewriter.replace_op(op, rewriter.insert(MemorySpaceCast(inner.source, dest=op.dest.type)))
+        return True
+
+
+class AssumedTwice(RewritePattern):
+    """An alignment that was assumed need not be assumed again."""
+
+    # assume_alignment(assume_alignment(x, n), n) = assume_alignment(x, n)
+    op_class: ClassVar = AssumeAlignment
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        inner = defined_by(op.memref, AssumeAlignment)
+        if inner is None or inner.alignment is not op.alignment:
+            return "it is not assumed yet"
+        rewriter.replace_op(op, [inner.result])
+        return True
+
+
+class CopyOfNothing(RewritePattern):
+    """A copy of a buffer to itself, or of no elements, goes."""
+
+    # copy x, x = nothing
+    op_class: ClassVar = Copy
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        empty = any(isinstance(v.type, MemRefType) and 0 in v.type.shape for v in op.operands)
+        if op.source is not op.target and not empty:
+            return "it copies elements"
+        rewriter.erase_op(op)
+        return True
+
+
+# -- extents
+
+
+class ExtentOfMadeBuffer(RewritePattern):
+    """The extent of a buffer is the one that it was made with."""
+
+    # dim(alloc(n), 0) = n;  dim(subview(x)[o][n][s], 0) = n
+    op_class: ClassVar = Dim
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        number, made, type = constant_of(op.index), op.source.defining_op, op.source.type
+        if not isinstance(number, IntegerAttr) or not isinstance(type, MemRefType):
+            return "the dimension is not known"
+        at = number.value
+        if not 0 <= at < len(type.shape) or type.shape[at] != DYNAMIC:
+            return "there is no such dimension, or the type has its extent"
+        before = type.shape[:at].count(DYNAMIC)
+        if isinstance(made, Alloc | Alloca):
+            found: int | Value = made.dynamic_sizes[before]
+        elif isinstance(made, View):
+            found = made.sizes[before]
+        elif isinstance(made, ReinterpretCast) or (
+            isinstance(made, SubView) and len(type.shape) == len(made.source.type.shape)
+        ):
+            found = items(made, "sizes")[at]
+        elif isinstance(made, ExpandShape):
+            found = items(made, "output_shape")[at]
+        else:
+            return "nothing is known of the buffer"
+        if isinstance(found, int):
+            return "the type has its extent"
+        rewriter.replace_op(op, [found])
+        return True
+
+
+# -- views by offsets, sizes and strides
+
+
+def with_source(op: Any, source: Value, lists: Sequence[Sequence[int | Value]], type: MemRefType) -> Any:
+    """A view like `op` of another buffer, with mixed offsets, sizes and strides."""
+    (offsets, static_offsets), (sizes, static_sizes), (strides, static_strides) = map(split, lists)
+    return op.__class__(
+        source,
+        offsets,
+        sizes,
+        strides,
+        static_offsets=DenseArrayAttr(I64, static_offsets),
+        static_sizes=DenseArrayAttr(I64, static_sizes),
+        static_strides=DenseArrayAttr(I64, static_strides),
+        result=type,
+    )
+
+
+FIELDS = ("offsets", "sizes", "strides")
+
+
+class SubViewOfKnown(RewritePattern):
+    """Constant offsets, sizes and strides of a view stand in its lists, and what a cast ahead of it forgot is known."""
+
+    # subview(x)[c0][c1][c2] = cast(subview(x)[0][1][2]);  subview(cast(x)) = cast(subview(x))
+    op_class: ClassVar = SubView
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        source = forgotten(op.source) or op.source
+        given = [items(op, name) for name in FIELDS]
+        known = [known_items(given[0]), known_items(given[1]), known_items(given[2], strides=True)]
+        if known == given and source is op.source:
+            return "no number is constant, and no cast ahead of it forgets"
+        dropped = None
+        full = subview_type(op.source.type, *(split(found)[1] for found in given))
+        if full is not None:
+            dropped = dropped_dimensions(full, op.result.type)
+        fresh = subview_type(source.type, *(split(found)[1] for found in known))
+        layout = fresh.layout if fresh is not None else None
+        if dropped is None or fresh is None or not isinstance(layout, StridedLayoutAttr):
+            return "the layout is not a strided one"
+        kept = [i for i in range(len(fresh.shape)) if i not in dropped]
+        type = MemRefType(
+            tuple(fresh.shape[i] for i in kept),
+            fresh.element,
+            StridedLayoutAttr(tuple(layout.strides[i] for i in kept), layout.offset),
+            fresh.memory_space,
+        )
+        old, new = op.result.type, type
+        if old.shape == new.shape and strided(old) == strided(new):
+            type = old
+        made = with_source(op, source, known, type)
+        # Numbers that lie outside of the buffer are left where nobody sees them.
+        if checked(made) is None:
+            return "the numbers lie outside of the buffer"
+        replace_cast(op, rewriter.insert(made), rewriter)
+        return True
+
+
+class SubViewOfAll(RewritePattern):
+    """A view of all of a buffer is the buffer."""
+
+    # subview(x : memref<4x6>)[0, 0][4, 6][1, 1] = x
+    op_class: ClassVar = SubView
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        source, result = op.source.type, op.result.type
+        if len(source.shape) != len(result.shape):
+            return "it drops dimensions"
+        if any(n != 0 for n in items(op, "offsets")) or any(n != 1 for n in items(op, "strides")):
+            return "it begins elsewhere, or leaves elements out"
+        whole: list[Any] = extents(source.shape)
+        if isinstance(op.source.defining_op, SubView) and op.source.defining_op.result.type is source:
+            inner: Any = op.source.defining_op
+            if len(inner.source.type.shape) == len(source.shape):
+                whole = items(inner, "sizes")
+        sizes = items(op, "sizes")
+        if any(a != b for a, b in zip(sizes, whole, strict=True)) or DYNAMIC_INDEX in whole:
+            return "it has not all elements, as far as is known"
+        if source is result:
+            rewriter.replace_op(op, [op.source])
+            return True
+        if is_as_static(source, result):
+            rewriter.replace_op(op, rewriter.insert(Cast(op.source, dest=result)))
+            return True
+        return "the types do not fit"
+
+
+class ReinterpretSource(RewritePattern):
+    """Only the memory of what is reinterpreted counts."""
+
+    # reinterpret_cast(cast(x)) = reinterpret_cast(x); so for reinterpret_cast, a view from the start, a base buffer
+    op_class: ClassVar = ReinterpretCast
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        made = op.source.defining_op
+        starts = isinstance(made, SubView) and all(n == 0 for n in items(made, "offsets"))
+        if (
+            isinstance(made, ReinterpretCast | Cast)
+            or starts
+            or (isinstance(made, ExtractStridedMetadata) and op.source is made.base_buffer)
+        ):
+            source = made.source
+        else:
+            return "the buffer is no view of another from the start"
+        with rewriter.modify(op):
+            op.set_operand(0, source)
+        return True
+
+
+class ReinterpretOfKnown(RewritePattern):
+    """Constant numbers of a reinterpretation stand in its lists; one that changes nothing goes."""
+
+    # reinterpret_cast(x) to offset(x), sizes(x), strides(x) = x
+    op_class: ClassVar = ReinterpretCast
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        given = [items(op, name) for name in FIELDS]
+        known = [known_items(given[0]), known_items(given[1]), known_items(given[2], strides=True)]
+        source, result = op.source.type, op.result.type
+        if self._changes_nothing(op.source, known):
+            if source is result:
+                rewriter.replace_op(op, [op.source])
+                return True
+            if is_as_static(source, result):
+                rewriter.replace_op(op, rewriter.insert(Cast(op.source, dest=result)))
+                return True
+        if known == given:
+            return "no number is constant"
+        (offset,), sizes, strides = (split(found)[1] for found in known)
+        layout = StridedLayoutAttr(tuple(strides), offset)
+        shape = tuple(DYNAMIC if n == DYNAMIC_INDEX else n for n in sizes)
+        type = MemRefType(shape, result.element, layout, result.memory_space)
+        if result.shape == type.shape and strided(result) == strided(type):
+            type = result
+        replace_cast(op, rewriter.insert(with_source(op, op.source, known, type)), rewriter)
+        return True
+
+    @staticmethod
+    def _changes_nothing(source: Value, known: Sequence[Sequence[int | Value]]) -> bool:
+        type = source.type
+        base = strided(type) if isinstance(type, MemRefType) else None
+        if base is None or not isinstance(type, MemRefType) or len(type.shape) != len(known[1]):
+            return False
+        pairs = [
+            *zip(known[0], [base.offset], ["offset"], [0], strict=True),
+            *((n, e, "sizes", i) for i, (n, e) in enumerate(zip(known[1], extents(type.shape), strict=True))),
+            *((n, e, "strides", i) for i, (n, e) in enumerate(zip(known[2], base.strides, strict=True))),
+        ]
+        for number, fixed, name, at in pairs:
+            if isinstance(number, int):
+                if number != fixed:
+                    return False
+                continue
+            made = defined_by(number, ExtractStridedMetadata)
+            if made is None or made.source is not source:
+                return False
+            if (made.offset if name == "offset" else getattr(made, name)[at]) is not number:
+                return False
+        return True
+
+
+class MetadataOfKnown(RewritePattern):
+    """Numbers of a buffer that its type has are constants."""
+
+    # extract_strided_metadata(x : memref<3x?xf32, strided<[4, ?]>>) gives 3 and 4
+    op_class: ClassVar = ExtractStridedMetadata
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        base = strided(op.source.type)
+        if base is None:
+            return "the layout is not a strided one"
+        changed = False
+        numbers = (base.offset, *extents(op.source.type.shape), *base.strides)
+        for result, number in zip(op.results[1:], numbers, strict=True):
+            if number != DYNAMIC_INDEX and result.has_uses:
+                rewriter.replace_all_uses(result, rewriter.insert(Constant(index(number))).result)
+                changed = True
+        return changed or "nothing more is known"
+
+
+class MetadataOfCast(RewritePattern):
+    """A cast changes no number of a buffer."""
+
+    # extract_strided_metadata(cast(x)) = extract_strided_metadata(x)
+    op_class: ClassVar = ExtractStridedMetadata
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        inner = defined_by(op.source, Cast)
+        if inner is None or not isinstance(inner.source.type, MemRefType):
+            return "it is of no cast"
+        with rewriter.modify(op):
+            op.set_operand(0, inner.source)
+        return True
+
+
+class ViewOfKnown(RewritePattern):
+    """A view of bytes takes them ahead of a cast, has its constant extents in its type, and may be the bytes."""
+
+    # view(cast(x)) = view(x);  view(x)[0] of the type of x = x;  view(x)[n][4] = cast(view(x)[n][])
+    op_class: ClassVar = View
+
+    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+        shift, type = constant_of(op.byte_shift), op.result.type
+        if isinstance(shift, IntegerAttr) and not shift.value and type is op.source.type and not op.sizes:
+            rewriter.replace_op(op, [op.source])
+            return True
+        source = forgotten(op.source)
+        if source is not None and source.type.layout is None:
+            with rewriter.modify(op):
+                op.set_operand(0, source)
+            return True
+        sizes = iter(op.sizes)
+        given: list[int | Value] = [next(sizes) if extent == DYNAMIC else extent for extent in type.shape]
+        known = known_items(given)
+        if known == given:
+            return "no extent is constant"
+        shape = tuple(n if isinstance(n, int) else DYNAMIC for n in known)
+        made = View(
+            op.source,
+            op.byte_shift,
+            [n for n in known if isinstance(n, Value)],
+            result=MemRefType(shape, type.element, type.layout, type.memory_space),
+        )
+        replace_cast(op, rewriter.insert(made), rewriter)
+        return True
+
+
+canonicalizers = (
+    AllocationOfKnownExtents, AllocationThatNothingReads, UseOfCast, CastOfCast, SpaceCastOfSpaceCast, AssumedTwice,
+    CopyOfNothing, ExtentOfMadeBuffer, SubViewOfKnown, SubViewOfAll, ReinterpretSource, ReinterpretOfKnown,
+    MetadataOfKnown, MetadataOfCast, ViewOfKnown, *reshape_patterns.patterns,
+)  # fmt: skip
+"""The patterns of the dialect."""

@@ -1,0 +1,85 @@
+"""What a dialect demands of its attributes on the ops of others: `nvvm.kernel` on a function, `llvm.noalias` on a
+parameter.
+
+    Dialect("nvvm", …, op_attributes={"nvvm.kernel": rule}, parameter_attributes={"nvvm.grid_constant": rule})
+
+A rule returns what is wrong, in words, or None. An attribute without a rule may be anything. The dialect is imported
+when an attribute with its prefix is first verified.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.diagnostics import error
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr
+from tessera_tools.ir.core import Operation
+from tessera_tools.opdef.registry import DIALECT_MODULES
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterUse:
+    """An attribute of a parameter or a result: its function, its type, and the attributes beside it."""
+
+    function: Operation
+    type: Type
+    beside: Mapping[str, Attribute]
+    is_result: bool
+
+
+OpRule = Callable[[Operation, Any], str | None]
+ParameterRule = Callable[[ParameterUse, Any], str | None]
+
+_op_rules: dict[str, OpRule | None] = {}
+_parameter_rules: dict[str, ParameterRule | None] = {}
+
+
+def _rule(known: dict[str, Any], key: str, table: str) -> Any:
+    """The rule of the attribute `key`, from the dialect of its prefix; remembered."""
+    prefix, dot, _ = key.partition(".")
+    module = DIALECT_MODULES.get(prefix) if dot else None
+    rules = getattr(importlib.import_module(module).DIALECT, table) if module is not None else {}
+    known[key] = rules.get(key)
+    return known[key]
+
+
+def verify_op_attributes(op: Operation) -> None:
+    """Raise for the first attribute that breaks a rule of its dialect."""
+    for key, value in op.attributes.items():
+        rule = _op_rules[key] if key in _op_rules else _rule(_op_rules, key, "op_attributes")
+        problem = rule(op, value) if rule is not None else None
+        if problem is not None:
+            raise error(op.location, problem)
+
+
+def verify_parameters(op: Operation, key: str, noun: str, types: Sequence[Type]) -> None:
+    """Raise for the first attribute of a parameter or a result (`noun`) of a function that breaks a rule.
+
+    `key` is the attribute that holds one dictionary for each of `types`.
+    """
+    found = op.attributes.get(key)
+    if not isinstance(found, ArrayAttr):
+        return
+    if len(found) != len(types):
+        raise op.error(
+            f"expects {noun} attribute array to have the same number of elements as the number of function "
+            f"{noun}s, got {len(found)}, but expected {len(types)}"
+        )
+    for type, entry in zip(types, found, strict=True):
+        if not isinstance(entry, DictionaryAttr):
+            raise op.error(f"expects {noun} attribute dictionary to be a DictionaryAttr, but got `{entry}`")
+        beside = dict(entry.entries)
+        use = ParameterUse(op, type, beside, noun == "result")
+        for name, value in beside.items():
+            rule = (
+                _parameter_rules[name]
+                if name in _parameter_rules
+                else _rule(_parameter_rules, name, "parameter_attributes")
+            )
+            problem = rule(use, value) if rule is not None else None
+            if problem is not None:
+                raise error(op.location, problem)

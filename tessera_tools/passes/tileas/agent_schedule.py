@@ -1,0 +1,348 @@
+"""The schedule of a loop of asynchronous products: what the producer brings, the tensor cores do, and the threads do.
+
+    start of a product ──▶ tensor cores ──▶ its end: the sums may be read, the buffers of its factors released
+
+A product takes no time of the threads that start it; all other work on tiles does, one op after the other, as each
+warp runs its instructions in order.  The end of a product is an op of its own, so that the schedule says how many other
+products are started before it is waited for.  Sums that only later products add to are never waited for (`chained`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any
+
+from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, conflicts, delayed, schedule
+from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.analysis.tile_costs import Cost, async_product_cost, box_load_cost, cost_of, in_threads
+from tessera_tools.dialects import arith, scf
+from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
+from tessera_tools.ir.types import I1, RankedTensorType
+from tessera_tools.passes.tileas.products import WARPGROUP_REGISTERS, AsyncProduct, Choice
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
+from tessera_tools.planning.shared_memory import pipeline_room
+from tessera_tools.target import WARPS_OF_WARPGROUP, Target
+
+__all__ = ["DONE", "AgentLoop", "chained"]
+
+DONE = "nv_tileas.done"
+START_CYCLES = 16
+"""Cycles of the threads that the start of a product takes: the wait for its factors, their descriptors."""
+SWAPPED = 8
+"""Rounds in which neighbors may change places."""
+OTHER_REGISTERS = 32
+"""Registers of a thread for what is not a tile: addresses, descriptors, counters, the rows' numbers."""
+MOST_INSTANCES = 2
+"""Iterations that the consumer has in flight: each further one is one more copy of the code around the loop."""
+FEWEST_STAGES = 2
+"""Buffers of a load in a loop: one is filled while the other is read."""
+
+
+def chained(dot: Operation, among: Mapping[Operation, Any]) -> bool:
+    """Whether nothing but other products of its block, as what they add to, uses the sums of a product; the results of
+    the loop do not count."""
+    block = dot.parent
+    assert block is not None
+    loop, end = block.parent_op, block.last_op
+
+    def only_added_to(value: Value, carried: bool) -> bool:
+        for use in value.uses:
+            user: Any = use.owner
+            if user in among and user.parent is block and user.c is value and user.a is not value:
+                continue
+            if carried and user is end and isinstance(loop, scf.For):
+                if not only_added_to(loop.iter_args[use.index], carried=False):
+                    return False
+                continue
+            return False
+        return True
+
+    return only_added_to(dot.results[0], carried=True)
+
+
+class AgentLoop(ScheduledLoop):
+    """An innermost loop of a kernel whose products are asynchronous."""
+
+    def __init__(self, loop: scf.For, target: Target, choice: Choice, most: int = 0) -> None:
+        self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in choice.products}
+        self.boxes = {load.load: p for p in choice.products for load in p.loads}
+        self.choice = choice
+        self.limit_of_registers = 0
+        super().__init__(loop, target, most)
+
+    # -- the graph
+
+    def _graph(self) -> None:
+        self.costs = [self._cost(op) for op in self.ops]
+        self.ends: dict[int, int] = {}
+        """Product → its end."""
+        for number, op in enumerate(self.ops):
+            if op in self.products:
+                self.ends[number] = len(self.costs)
+                self.costs.append(Cost())
+        self.dependences = list(self._dependences())
+
+    def _cost(self, op: Operation) -> Cost:
+        if op in self.products:
+            cost = async_product_cost(op, self.products[op].atom_n, self.target)
+            return Cost({**cost.cycles, "threads": START_CYCLES}, cost.latency, cost.asynchronous)
+        if op in self.boxes:
+            return box_load_cost(op, self.target)
+        return in_threads(cost_of(op, self.target))
+
+    def _dependences(self) -> Iterator[Dependence]:
+        yield from super()._dependences()
+        for number, end in self.ends.items():
+            yield Dependence(number, end, self.costs[number].latency)
+            # The registers of a factor are read until the end.
+            factor: Any = self.ops[number].operands[0]
+            found = (
+                self._origin(self._through_free(factor))
+                if self.products[self.ops[number]].a is None
+                else None
+            )
+            if found is not None and found[0] not in self.ends:
+                yield Dependence(end, found[0], 0, 1)
+
+    def _through_free(self, value: Value) -> Value:
+        while isinstance(value, OpResult) and value.op in self.numbers and not self._cost(value.op).cycles:
+            if len(value.op.operands) != 1:
+                break
+            value = value.op.operands[0]
+        return value
+
+    def _dependence(
+        self, source: int, number: int, user: Operation, value: Value, distance: int
+    ) -> Dependence:
+        if source in self.ends:
+            other: Any = user
+            if user in self.products and value is other.c and chained(self.ops[source], self.products):
+                return Dependence(source, number, self.costs[source].cycles["tensor"], distance)
+            return Dependence(self.ends[source], number, 0, distance)
+        return super()._dependence(source, number, user, value, distance)
+
+    # -- the schedule
+
+    def _found(self, least: int) -> Schedule:
+        operations = [cost.cycles for cost in self.costs]
+        found = schedule(operations, self.dependences, least)
+        loads = [n for n, op in enumerate(self.ops) if op in self.boxes or not self.costs[n].cycles]
+        found = self._shortened(delayed(found, operations, self.dependences, loads))
+        # Tiles of few registers are made where they are used.
+        small = [
+            n for n, op in enumerate(self.ops) if op not in self.products and not self._moves_registers(op)
+        ]
+        found = delayed(found, operations, self.dependences, small)
+        queued = self._queued(found)
+        return queued if self._fits(queued) else found
+
+    def _moves_registers(self, op: Operation) -> bool:
+        """Whether a tile that an op reads takes registers that it would take longer if the op came later."""
+        return any(
+            self._size(v.type)
+            for value in op.operands
+            for n, _ in self._makers(value, set())
+            for v in self.ops[n].results
+        )
+
+    def _shortened(self, found: Schedule) -> Schedule:
+        """The schedule in which neighbors in the threads have changed places where they do not need each
+        other, and the tiles then live shorter."""
+        cycles = list(found.cycles)
+        threads = [n for n, cost in enumerate(self.costs) if "threads" in cost.cycles]
+        best = self._lifetimes(found)
+        for _ in range(SWAPPED):
+            changed = False
+            order = sorted(threads, key=lambda n: cycles[n])
+            for position, first in enumerate(order[:-1]):
+                then = order[position + 1]
+                if cycles[then] - cycles[first] >= found.interval:
+                    continue
+                moved = list(cycles)
+                moved[then] = cycles[first]
+                moved[first] = max(
+                    cycles[first] + self.costs[then].cycles["threads"],
+                    cycles[then] + self.costs[then].cycles["threads"] - self.costs[first].cycles["threads"],
+                )
+                trial = Schedule(found.interval, tuple(moved), found.resources, found.recurrence)
+                if self._holds(trial, (first, then)) and (length := self._lifetimes(trial)) < best:
+                    cycles, best, changed = moved, length, True
+                    order[position], order[position + 1] = then, first
+            if not changed:
+                break
+        return Schedule(found.interval, tuple(cycles), found.resources, found.recurrence)
+
+    def _holds(self, found: Schedule, moved: tuple[int, int]) -> bool:
+        """Whether the dependences of the ops that moved hold, and nothing else has its place in the threads."""
+        for one in self.dependences:
+            if (one.source in moved or one.target in moved) and (
+                found.cycles[one.target] + one.distance * found.interval
+                < found.cycles[one.source] + one.latency
+            ):
+                return False
+        return not conflicts(found, [cost.cycles for cost in self.costs], moved)
+
+    def _lifetimes(self, found: Schedule) -> int:
+        """Registers times the cycles for which they hold tiles."""
+        return sum(size * (end - start) for start, end, size in self._spans(found))
+
+    def _queued(self, found: Schedule) -> Schedule:
+        """The schedule in which a product whose sums only others add to ends behind the start of the next one, so that
+        the tensor cores have work while the threads wait."""
+        cycles = list(found.cycles)
+        for number, end in self.ends.items():
+            product = self.products[self.ops[number]]
+            if product.a is not None and chained(product.dot, self.products):
+                cycles[end] = max(cycles[end], cycles[number] + found.interval + 1)
+        return Schedule(found.interval, tuple(cycles), found.resources, found.recurrence)
+
+    def _fitting(self) -> Schedule:
+        self.limit_of_registers = 1 << 16
+        alone = self._found(sum(max(c.latency, *c.cycles.values(), 1) for c in self.costs if c.cycles) + 1)
+        groups = self.choice.groups
+        self.limit_of_registers = max(WARPGROUP_REGISTERS[groups] - OTHER_REGISTERS, self.registers(alone))
+        return super()._fitting()
+
+    def _fits(self, found: Schedule) -> bool:
+        if self.instances(found) > MOST_INSTANCES:
+            return False
+        depths = self.depths(found)
+        if self.most and max(depths.values(), default=1) > max(self.most, FEWEST_STAGES):
+            return False
+        needed = sum(depth * _bytes(self.ops[number].results[0].type) for number, depth in depths.items())
+        least = all(depth == FEWEST_STAGES for depth in depths.values())
+        outside = sum(
+            _bytes(op.results[0].type)
+            for op in self.boxes
+            if op not in self.numbers  # held while the loop runs
+        )
+        if needed + outside > pipeline_room(self.target) and not least:
+            return False
+        return self.registers(found) <= self.limit_of_registers and not self._crosses(found)
+
+    def _crosses(self, found: Schedule) -> bool:
+        """Whether sums that are read are under way from one instance of the loop to the next: moves between registers,
+        which a loop may need for what it carries, must not read them."""
+        first = min(
+            c for n, c in enumerate(found.cycles) if n >= len(self.ops) or self.agent(n) == "consumer"
+        )
+        return any(
+            (found.cycles[number] - first) // found.interval != (found.cycles[end] - first) // found.interval
+            for number, end in self.ends.items()
+            if not chained(self.ops[number], self.products)
+        )
+
+    def depths(self, found: Schedule | None = None) -> dict[int, int]:
+        """For each load of a product of the loop: the buffers that its tile needs, until the product ends."""
+        found = found or self.schedule
+        depths: dict[int, int] = {}
+        for number, op in enumerate(self.ops):
+            product = self.boxes.get(op)
+            if product is not None and product.dot in self.numbers:
+                end = self.ends[self.numbers[product.dot]]
+                held = found.cycles[end] - found.cycles[number]
+                depths[number] = max(FEWEST_STAGES, self.instances(found), -(-held // found.interval))
+        return depths
+
+    def instances(self, found: Schedule) -> int:
+        """How many iterations the consumer has in flight.  Each pipeline has as many buffers, or the producer, which
+        fills them in the order of the program, could wait for one that is released behind what the consumer waits
+        for."""
+        own = [c for n, c in enumerate(found.cycles) if n >= len(self.ops) or self.agent(n) == "consumer"]
+        return (max(own) - min(own)) // found.interval + 1
+
+    def registers(self, found: Schedule) -> int:
+        """The most registers of a thread that tiles take at one time, of all iterations in flight."""
+        spans = list(self._spans(found))
+        slots = sorted({start % found.interval for start, _, _ in spans})
+        most = 0
+        for slot in slots:
+            most = max(
+                most, sum(size * _alive(start, end, slot, found.interval) for start, end, size in spans)
+            )
+        return most + self._outside()
+
+    def _spans(self, found: Schedule) -> Iterator[tuple[int, int, int]]:
+        """(from, to, registers) of each tile that an op of the loop makes."""
+        last: dict[int, int] = {}
+        for one in self._tile_uses():
+            user = self.ops[one.target]
+            cycle = found.cycles[one.target]
+            if user in self.products and one.latency:
+                cycle = found.cycles[self.ends[one.target]]
+            last[one.source] = max(last.get(one.source, 0), cycle + one.distance * found.interval)
+        for number, end in last.items():
+            size = sum(self._size(v.type) for v in self.ops[number].results)
+            if size and self.ops[number] not in self.boxes:
+                yield found.cycles[number], end, size
+
+    def _tile_uses(self) -> Iterator[Dependence]:
+        """Uses of tiles by ops that cost something, also through ops that cost nothing; latency 1 where the registers
+        are a factor of a product."""
+        for number, op in enumerate(self.ops):
+            if not self.costs[number].cycles:
+                continue
+            for value in op.operands:
+                for source, distance in self._makers(value, set()):
+                    factor = op in self.products and value is op.operands[0] and self.products[op].a is None
+                    yield Dependence(source, number, int(factor), distance)
+
+    def _makers(self, value: Value, seen: set[Value]) -> Iterator[tuple[int, int]]:
+        found = self._origin(value)
+        if found is None or value in seen or not isinstance(value.type, RankedTensorType):
+            return
+        seen.add(value)
+        source, distance = found
+        if self.costs[source].cycles:
+            yield source, distance
+            return
+        for inner in self.ops[source].operands:
+            for maker, further in self._makers(inner, seen):
+                yield maker, distance + further
+
+    def _size(self, type: Any) -> int:
+        if not isinstance(type, RankedTensorType):
+            return 0
+        if type.element is I1:
+            # Comparisons are made again where they are needed.
+            return 0
+        threads = 32 * WARPS_OF_WARPGROUP * self.choice.groups
+        return prod(type.shape) * storage_bits(type.element) // (32 * threads)
+
+    def _outside(self) -> int:
+        """Registers of tiles that are computed before the loop."""
+        found: set[Value] = set()
+        for op in self.ops:
+            for value in op.operands:
+                source = value.defining_op if not isinstance(value, BlockArgument) else None
+                if source is None or source in self.numbers or source in self.boxes:
+                    continue
+                if not isinstance(source, arith.Constant) and cost_of(source, self.target).cycles:
+                    found.add(value)
+        return sum(self._size(value.type) for value in found)
+
+    # -- the answer
+
+    def agent(self, number: int) -> str | None:
+        """Who runs an op: the producer starts what TMA brings."""
+        if self.ops[number] in self.boxes:
+            return "producer"
+        return "consumer" if self.costs[number].cycles else None
+
+    def write(self) -> None:
+        """Also when each product ends."""
+        super().write()
+        for number, end in self.ends.items():
+            self.ops[number].attributes[DONE] = i32(self.schedule.cycles[end])
+
+
+def _alive(start: int, end: int, slot: int, interval: int) -> int:
+    """How many iterations' values live at a slot, if each lives from start to end."""
+    first = -(-(start - slot) // interval)
+    return max(0, -(-(end - slot) // interval) - first)
+
+
+def _bytes(type: Any) -> int:
+    return prod(type.shape) * max(storage_bits(type.element), 8) // 8

@@ -1,0 +1,167 @@
+"""Whether TMA can copy a tile of a view, and by which boxes: decided from facts.
+
+    make_memref %p, shape = [%m, %n], stride = [%s, 1]      order (0, 1): the axis of stride 1 last
+    a tile 128x256 of f16, swizzle of 128 bytes             boxes 128x64: as wide as the swizzle, four of them
+
+The base and the other strides must be multiples of 16 bytes, and the tensor map must follow from parameters.  `Refusal`
+says what is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.analysis.access import divisor_of
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.analysis.tensor_maps import describe, element_word
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.layout import LinearLayout
+from tessera_tools.layout.shared import swizzled
+
+TMA_ALIGNMENT = 16
+"""Bytes that base and strides of a tensor are multiples of (CUDA driver API, `cuTensorMapEncodeTiled`)."""
+MOST_AXES = 5
+"""Axes of a tensor map."""
+
+
+class Refusal(Exception):
+    """Why an op stays as it is: the op, and what is wrong with it."""
+
+    def __init__(self, op: Operation, why: str) -> None:
+        super().__init__(why)
+        self.op, self.why = op, why
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """How TMA copies a tile of a view."""
+
+    order: tuple[int, ...]
+    """The axes of the view as the tensor map has them: the one whose neighbors lie side by side last."""
+    tile: tuple[int, ...]
+    """The tile, its axes in that order."""
+    box: tuple[int, ...]
+    swizzle: int
+    bits: int
+    """Of an element in memory."""
+
+    @property
+    def count(self) -> int:
+        """Boxes of a tile."""
+        found = 1
+        for n, m in zip(self.tile, self.box, strict=True):
+            found *= n // m
+        return found
+
+    @property
+    def layout(self) -> LinearLayout:
+        """How the boxes of a tile lie in the buffer."""
+        return swizzled(self.tile, self.bits, None, self.swizzle)
+
+
+def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[int, ...]:
+    """The axes of an access's view in the order of its tensor map.  Refusal unless TMA can copy boxes of the view;
+    `verb`: whether the op `reads` or `writes` it."""
+    view = op.view.defining_op
+    if not isinstance(view, nv_tileaa.MakeMemRef):
+        raise Refusal(op, f"{verb} a view that is not created in the kernel")
+    if not 1 <= type.rank <= MOST_AXES or element_word(type.element) is None:
+        raise Refusal(op, f"{verb} a tile of {type}, which TMA does not support")
+    if op.cache is not None:
+        raise Refusal(op, "names a cache operator, which TMA does not have")
+    fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]
+    if not fast:
+        raise Refusal(op, f"{verb} a view without a dimension of known unit stride")
+    last = fast[-1]
+    axes = (*(axis for axis in range(type.rank) if axis != last), last)
+    size = element_bytes(type.element)
+    if facts.divisor(view.base) % TMA_ALIGNMENT:
+        raise Refusal(
+            op,
+            f"{verb} {'from' if verb == 'reads' else 'to'} a base that is not known to be a multiple of "
+            f"{TMA_ALIGNMENT} bytes: add an assume",
+        )
+    for axis in axes[:-1]:
+        if divisor_of(view.strides()[axis], facts) * size % TMA_ALIGNMENT:
+            raise Refusal(
+                op,
+                f"{verb} a view whose stride of dimension {axis} is not known to be a multiple of {TMA_ALIGNMENT} "
+                "bytes: add an assume",
+            )
+    return axes
+
+
+def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: int, verb: str) -> Boxes:
+    """The boxes of a tile for a swizzle (0 for none).  Refusal if there are none, or no tensor map."""
+    view = op.view.defining_op
+    size = element_bytes(type.element)
+    tile = tuple(type.shape[axis] for axis in axes)
+    width = swizzle // size if swizzle else min(tile[-1], nv_tileas.MOST_EXTENT)
+    if tile[-1] % width or width * size % TMA_ALIGNMENT:
+        raise Refusal(
+            op, f"{verb} rows of {tile[-1] * size} bytes, which are no boxes of {width * size} bytes"
+        )
+    # An axis that is cut leaves one element of those outside of it, or the box would not lie in one piece.
+    box = [width]
+    whole = width == tile[-1] or bool(swizzle)
+    for extent in reversed(tile[:-1]):
+        box.append(min(extent, nv_tileas.MOST_EXTENT) if whole else 1)
+        whole = whole and extent <= nv_tileas.MOST_EXTENT
+    found = Boxes(axes, tile, tuple(reversed(box)), swizzle, 8 * size)
+    problem = describe(_Permuted(view, axes), found.box, swizzle)
+    if isinstance(problem, str):
+        raise Refusal(op, problem.replace("describes", verb))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Permuted:
+    """A view with its axes in another order, as `describe` reads one."""
+
+    op: nv_tileaa.MakeMemRef
+    axes: tuple[int, ...]
+    name = "nv_tileaa.make_memref"
+
+    @property
+    def defining_op(self) -> Any:
+        return self
+
+    @property
+    def base(self) -> Value:
+        return self.op.base
+
+    @property
+    def res(self) -> Value:
+        return self.op.res
+
+    def extents(self) -> list[Any]:
+        return [self.op.extents()[axis] for axis in self.axes]
+
+    def strides(self) -> list[Any]:
+        return [self.op.strides()[axis] for axis in self.axes]
+
+
+def with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa.MakeMemRef:
+    """The view with its axes in another order, not yet inserted."""
+    extents, strides = ([items[axis] for axis in order] for items in (source.extents(), source.strides()))
+    type = source.res.type
+
+    def static(items: list[Any]) -> DenseArrayAttr:
+        marks = [nv_tileaa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items]
+        return DenseArrayAttr(I64, tuple(marks))
+
+    return nv_tileaa.MakeMemRef(
+        source.base,
+        [v for v in extents if isinstance(v, Value)],
+        [v for v in strides if isinstance(v, Value)],
+        static(extents),
+        static(strides),
+        source.space,
+        res=nv_tileaa.MemRefType(tuple(type.shape[axis] for axis in order), type.element),
+        location=source.location,
+    )

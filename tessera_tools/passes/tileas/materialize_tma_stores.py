@@ -1,0 +1,328 @@
+"""tileas-materialize-tma-stores: a tile goes to global memory through shared memory, by TMA, where that costs less.
+
+    tiled_store %view[%i, %j], convert_layout(%x)
+      ──▶  store %x, %buffer; fence_proxy; async.tiled_tma_store %desc[%i, %j], %buffer        … async.store_wait 0 read
+
+TMA writes whole boxes, checks bounds by itself, and needs no conversion to a layout of whole lines.  A store stays as
+it is where TMA cannot copy boxes of its view, where the buffer does not fit, or where the price is higher: both ways
+are counted in cycles of a warp.  Before its buffer is filled again, and before the kernel ends, the boxes have been
+read; before an access that a token orders behind the store, they have been written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.access import in_bounds
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.parameters import expression_of
+from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
+from tessera_tools.dialects.cute_nvgpu import TmaStoreAtomAttr
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.interfaces import LoopLike
+from tessera_tools.ir.location import Location
+from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.layout import (
+    LinearLayout,
+    MatrixAccess,
+    RegisterMove,
+    SharedRoundTrip,
+    VectorAccess,
+    transpose,
+)
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of, with_axes
+from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.planning.accesses import access_vector, layout_axis
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.shared_memory import ALIGN, allocate, best_store, conversion_plan, store_atom
+from tessera_tools.target import Feature, Target
+from tessera_tools.target.occupancy import occupancy
+
+BARRIER = 16
+"""Cycles that a warp loses at a barrier of its unit."""
+CHECK = 2
+"""Instructions of a bounds check: a comparison and a branch."""
+_LINE = 128
+"""Bytes of a cache line; the lines that an access of a warp touches are served one after the other."""
+_FIXED = 4
+"""A proxy fence, the choice of the thread that stores, a commit, and a wait."""
+
+
+@dataclass(frozen=True)
+class MaterializeTmaStores(Pass):
+    """Store tiles by TMA."""
+
+    name: ClassVar = "tileas-materialize-tma-stores"
+    summary: ClassVar = "store tiles through shared memory by TMA where that costs less"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "layouts on every tensor"
+    ensures: ClassVar = "every TMA store is waited for before its buffer is reused and before the kernel ends"
+    statistics: ClassVar = {"stores": "stores by TMA"}
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        functions = kernels(op)
+        if not functions:
+            return
+        target = target_of(op)
+        if not (target.has(Feature.TMA) and target.has(Feature.STMATRIX)):
+            return
+        for function in functions:
+            _Kernel(function, target, context).run()
+
+
+@dataclass(eq=False)
+class _Plan:
+    """A store by TMA: what is written to shared memory, how, and by which boxes it goes on."""
+
+    store: nv_tileas.TiledStore
+    value: Value
+    boxes: Boxes
+    access: VectorAccess | MatrixAccess
+    price: int
+
+    @property
+    def conversion(self) -> Operation | None:
+        """The conversion of layout that the store saves."""
+        return self.store.value.defining_op if self.value is not self.store.value else None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the tile in memory."""
+        type: Any = self.value.type
+        return type.num_elements * self.boxes.bits // 8
+
+
+class _Kernel:
+    """The stores of one kernel."""
+
+    def __init__(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
+        self.function, self.target, self.context = function, target, context
+        self.facts, self.order = Facts(), MemoryOrder()
+
+    def run(self) -> None:
+        ops = list(self.function.walk())
+        self.stores = [op for op in ops if isinstance(op, nv_tileas.TiledStore)]
+        self.accesses = [op for op in ops if not op.regions and self.order.before(op)]
+        if not self.stores:
+            return
+        try:
+            self.total = allocate(self.function, self.target).total
+        except DiagnosticError:
+            # What does not fit is an error of the pass that places it.
+            return
+        chosen: dict[Operation, _Plan] = {}
+        for store in self.stores:
+            try:
+                plan = self.plan(store, set(chosen))
+                self.check_room([*chosen.values(), plan])
+            except Refusal as refusal:
+                self.context.missed(
+                    refusal.op,
+                    f"TMA does not store the tile: {refusal.op.name} {refusal.why}",
+                    "tma",
+                    "memory",
+                )
+                continue
+            chosen[store] = plan
+        followed = {store: self.is_followed(store) for store in chosen}
+        repeated = {store: store in self.order.before(store) for store in chosen}
+        left: list[nv_tileas.TiledTmaStore] = []
+        for store, plan in chosen.items():
+            box = "x".join(map(str, plan.boxes.box))
+            text = f"store by TMA in boxes of {box} elements, swizzled by {plan.boxes.swizzle} bytes"
+            self.context.passed(store, text, "tma", "memory")
+            made = self.rewrite(plan, followed[store], repeated[store])
+            if not followed[store]:
+                left.append(made)
+            self.context.count("stores")
+        self.wait_at_ends(left)
+
+    # -- the choice
+
+    def plan(self, store: nv_tileas.TiledStore, chosen: set[Operation]) -> _Plan:
+        """The cheapest way by TMA.  Refusal if there is none, or if the store as it is costs less."""
+        type = store.value.type
+        assert isinstance(type, RankedTensorType)
+        axes = axes_of(store, type, self.facts, "writes")
+        for op in self.order.before(store):
+            if op is not store and op not in chosen and writes_memory(op):
+                raise Refusal(
+                    store, f"is ordered by its token after '{op.name}', whose writes TMA would have to see"
+                )
+        for other in self.stores:
+            ordered = other in self.order.before(store) or store in self.order.before(other)
+            if other is not store and not ordered and _parameter(other) == _parameter(store):
+                raise Refusal(
+                    store, "writes a tensor that another store writes, too, and no token says in which order"
+                )
+        value = store.value
+        conversion = value.defining_op
+        if isinstance(conversion, nv_tileas.ConvertLayout) and value.has_one_use:
+            value = conversion.source
+        layout = transpose(nv_tileas.layout_of(value.type), axes)
+        best: _Plan | None = None
+        why: Refusal | None = None
+        for swizzle in SWIZZLE_ALIGNMENT:
+            try:
+                boxes = boxes_of(store, type, axes, swizzle, "writes")
+            except Refusal as refusal:
+                why = refusal
+                continue
+            access = best_store(layout, boxes.layout, boxes.bits, self.target)
+            price = access.banks.total + boxes.count + 2 * BARRIER + _FIXED
+            if best is None or price < best.price:
+                best = _Plan(store, value, boxes, access, price)
+        if best is None:
+            assert why is not None
+            raise why
+        direct = self.direct_price(store, value)
+        if best.price >= direct:
+            raise Refusal(
+                store,
+                f"takes about {direct} cycles of a warp as it is, and {best.price} through shared memory",
+            )
+        return best
+
+    def direct_price(self, store: nv_tileas.TiledStore, value: Value) -> int:
+        """Cycles of a warp for a store from registers, with the conversion before it that the other way saves."""
+        type = store.value.type
+        layout = nv_tileas.layout_of(type)
+        vector = access_vector(store, layout)
+        free = layout.free_variable_masks().get("register", 0)
+        count = (layout.in_size("register") >> free.bit_count()) // vector
+        size = element_bytes(type.element)
+        checks = 0 if all(in_bounds(store.view.defining_op, store.indices, type.shape, self.facts)) else CHECK
+        price = count * (_lines(layout, layout_axis(store.view.defining_op, store), vector * size) + checks)
+        if value is store.value:
+            return price
+        conversion: Any = store.value.defining_op
+        plan = conversion_plan(conversion, self.target)
+        if isinstance(plan, SharedRoundTrip):
+            return price + plan.store.banks.total + plan.load.banks.total + 2 * BARRIER
+        if isinstance(plan, RegisterMove):
+            return price
+        return price + 2 * layout.in_size("register")
+
+    def check_room(self, plans: list[_Plan]) -> None:
+        """Refusal unless the buffers of the plans fit, without fewer CTAs at a time than now."""
+        spec = self.function.kernel_spec
+        assert spec is not None
+        saved = {plan.conversion for plan in plans if plan.conversion is not None}
+        others = allocate(self.function, self.target, saved).total
+        total = others + sum(plan.bytes for plan in plans)
+        # Buffers of swizzles are aligned; those of pipelines, too, so that the largest leave no gaps between them.
+        gap = max(SWIZZLE_ALIGNMENT[plan.boxes.swizzle] for plan in plans)
+
+        threads = 32 * spec.num_warps
+        # Agents that share out registers take all of a multiprocessor's; of other kernels, they are not known yet.
+        agents = any(isinstance(op, nv_tileas.AgentSwitch) and op.registers for op in self.function.walk())
+        registers = self.target.registers_per_sm // threads // 8 * 8 if agents else 0
+
+        def blocks(shared: int) -> int:
+            return occupancy(self.target, threads=threads, registers=registers, shared=shared).blocks
+
+        fits = total + gap <= self.target.max_shared_per_block
+        if not fits or blocks(total) < blocks(self.total):
+            raise Refusal(
+                plans[-1].store,
+                f"would take {plans[-1].bytes} bytes of shared memory, with which "
+                + ("fewer CTAs run at a time" if fits else "the kernel does not fit"),
+            )
+
+    def is_followed(self, store: Operation) -> bool:
+        """Whether a token orders another access behind a store."""
+        return any(store in self.order.before(op) for op in self.accesses if op is not store)
+
+    # -- the code
+
+    def rewrite(self, plan: _Plan, followed: bool, repeated: bool) -> nv_tileas.TiledTmaStore:
+        """The store through shared memory in place of the other."""
+        store, boxes, value = plan.store, plan.boxes, plan.value
+        location = store.location
+        type: Any = value.type
+        turned = boxes.order != tuple(range(len(boxes.order)))
+        view: Any = store.view.defining_op
+        near = Builder.after(view)
+        source = near.insert(with_axes(view, boxes.order)).res if turned else store.view
+        atom = TmaStoreAtomAttr(len(boxes.box), type.element, boxes.swizzle)
+        box, kind = DenseArrayAttr(I64, boxes.box), TmaDescType(boxes.box, type.element)
+        desc = near.insert(nv_tileas.MakeTiledTmaDesc(source, box, atom, res=kind, location=location)).res
+        memory = SmemType((1, *boxes.tile), type.element, SharedAttr(boxes.layout))
+        alloc = nv_tileas.AllocTensor(res=memory, location=location)
+        alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[boxes.swizzle])
+        buffer = Builder.at_start(self.function.body.entry, location).insert(alloc).res
+        builder = Builder.before(store)
+        if _is_in_loop(store):
+            builder.insert(_wait(location, read=not repeated))
+        if turned:
+            layout = transpose(nv_tileas.layout_of(type), boxes.order)
+            made = nv_tileas.with_layout(RankedTensorType(boxes.tile, type.element), layout)
+            value = builder.insert(
+                nv_tileaa.Permute(value, DenseArrayAttr(I64, boxes.order), res=made, location=location)
+            ).res
+        zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
+        atom = store_atom(plan.access, type.element)
+        builder.insert(nv_tileas.Store(value, buffer, zero, atom, location=location))
+        builder.insert(nv_tileas.FenceProxy(location=location))
+        indices = [store.indices[axis] for axis in boxes.order]
+        copy = nv_tileas.TiledTmaStore(
+            desc, indices, buffer, zero, store.token, out_token=store.out_token.type, location=location
+        )
+        builder.insert(copy)
+        if followed:
+            builder.insert(_wait(location, read=False))
+        conversion = plan.conversion
+        store.replace_all_uses_with([copy.out_token])
+        store.erase()
+        if conversion is not None:
+            conversion.erase()
+        return copy
+
+    def wait_at_ends(self, stores: list[nv_tileas.TiledTmaStore]) -> None:
+        """Wait where the threads that store leave the kernel: its shared memory must have been read."""
+        agents = {nv_tileas.agent_of(op) for op in stores}
+        ends = [agent.entry.last_op for agent in agents if agent is not None]
+        if None in agents:
+            ends += [op for op in self.function.walk() if isinstance(op, nv_tileaa.Return)]
+        for end in ends:
+            assert end is not None
+            Builder.before(end).insert(_wait(end.location, read=True))
+
+
+def _parameter(store: nv_tileas.TiledStore) -> int | None:
+    """The parameter of the kernel that a store's view begins at; None if it is not known."""
+    view = store.view.defining_op
+    base = expression_of(view.base) if isinstance(view, nv_tileaa.MakeMemRef) else None
+    return None if base is None else base.parameter
+
+
+def _wait(location: Location, read: bool) -> nv_tileas.AsyncStoreWait:
+    return nv_tileas.AsyncStoreWait(i32(0), UNIT if read else None, location=location)
+
+
+def _lines(layout: LinearLayout, axis: int, size: int) -> int:
+    """Cache lines that an access of a warp touches, `size` bytes a lane."""
+    rows, run = 1, size
+    place = layout.out_dims.index(f"dim{axis}")
+    for basis in layout.bases["lane"]:
+        if any(c for i, c in enumerate(basis) if i != place):
+            rows *= 2
+        elif basis[place]:
+            run *= 2
+    return rows * max(1, run // _LINE)
+
+
+def _is_in_loop(op: Operation) -> bool:
+    around = op.parent_op
+    while around is not None:
+        if isinstance(around, LoopLike):
+            return True
+        around = around.parent_op
+    return False

@@ -1,0 +1,168 @@
+"""What a schedule makes of the consumer's loops: products start in one place and end in another.
+
+    schedule: dot cycle 0, done 1049, interval 1024      prologue   wait; async.dot
+    for { wait; async.dot; dot_wait; release }     ──▶   kernel     wait; async.dot; dot_wait 1; release the one before
+                                                         epilogue   dot_wait 0; release
+
+`Schedules` reads the attributes of tileas-schedule before the loops change, places the parts of each product at the
+cycles of its start and its end, and pipelines the loops.  How many products may be under way behind a wait is counted
+by playing the pipelined loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tessera_tools.dialects import nv_tileas, scf
+from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.passes.tileas.agent_schedule import DONE, chained
+from tessera_tools.passes.tileas.products import BoxLoad, Choice
+from tessera_tools.passes.tileas.scheduled_loop import CYCLE, DEPTH, INTERVAL
+from tessera_tools.passes.tileas.software_pipelining import Pipelined, Placement, pipelined
+
+__all__ = ["Schedules"]
+
+_PLAYED = 4
+"""Instances of the kernel after which nothing new follows."""
+
+
+@dataclass(eq=False)
+class _Product:
+    """The parts of a product in a loop with a schedule."""
+
+    start: int
+    end: int
+    chained: bool
+    dot: Any = None
+    wait: Any = None
+
+
+@dataclass(eq=False)
+class Schedules:
+    """The loops of a kernel that have a schedule."""
+
+    products: dict[Operation, _Product] = field(default_factory=dict[Operation, _Product])
+    cycles: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    order: list[tuple[Operation, Operation]] = field(default_factory=list[tuple[Operation, Operation]])
+    split_products: list[_Product] = field(default_factory=list[_Product])
+
+    @classmethod
+    def read(cls, choice: Choice) -> Schedules:
+        """What the attributes say of the products.  A loop in which the consumer computes a factor, or a product
+        stays as it is, is left alone: who writes to shared memory would have to wait for products under way."""
+        found = cls()
+        dots: dict[Operation, Any] = {product.dot: product for product in choice.products}
+        left = {p.dot.parent_op for p in choice.products if p.staged or p.read}
+        left |= {refusal.op.parent_op for refusal in choice.refused}
+        for dot in dots:
+            loop = dot.parent_op
+            if loop in left:
+                continue
+            start, end = _number(dot, CYCLE), _number(dot, DONE)
+            if (
+                not isinstance(loop, scf.For)
+                or start is None
+                or end is None
+                or _number(loop, INTERVAL) is None
+            ):
+                continue
+            found.products[dot] = _Product(start, end, chained(dot, dots))
+            found.cycles.update((op, c) for op in loop.body.entry if (c := _number(op, CYCLE)) is not None)
+        return found
+
+    def has(self, dot: Operation) -> bool:
+        """Whether a product has a schedule."""
+        return dot in self.products
+
+    def depth(self, loads: Sequence[BoxLoad], dot: Operation) -> int | None:
+        """The buffers that the schedule gives the loads of a product; None without one."""
+        depths = [n for load in loads if (n := _number(load.load, DEPTH)) is not None]
+        return max(depths) if dot in self.products and len(depths) == len(loads) else None
+
+    def split(
+        self,
+        dot: Operation,
+        started: nv_tileas.AsyncDot,
+        stage: nv_tileas.ConsumerWait | None,
+        builder: Builder,
+    ) -> Value:
+        """The end of a product that has been started, and of its stage; its sums."""
+        product = self.products[dot]
+        self.split_products.append(product)
+        product.dot = started
+        self.cycles[started] = product.start
+        sums = None if product.chained else started.res
+        wait = nv_tileas.AsyncDotWait(
+            sums, i32(0), res=None if sums is None else sums.type, location=started.location
+        )
+        product.wait = builder.insert(wait)
+        self.cycles[wait] = product.end
+        self.order.append((started, wait))
+        if stage is not None:
+            release = builder.insert(nv_tileas.ConsumerRelease(stage.res, location=started.location))
+            self.cycles[stage], self.cycles[release] = product.start, product.end
+            self.order += [(stage, started), (wait, release)]
+        return started.res if sums is None else wait.results[0]
+
+    def overlap(self) -> None:
+        """Pipeline the loops."""
+        loops = dict.fromkeys(product.dot.parent_op for product in self.split_products)
+        for loop in loops:
+            self._overlap(loop)
+
+    def _overlap(self, loop: scf.For) -> None:
+        block, end = loop.body.entry, loop.body.entry.last_op
+        interval = _number(loop, INTERVAL)
+        assert interval is not None and end is not None
+        ops = set(block)
+        placement = Placement(
+            interval,
+            {op: cycle for op, cycle in self.cycles.items() if op in ops},
+            [pair for pair in self.order if pair[0] in ops],
+        )
+        inside = [product for product in self.split_products if product.dot in ops]
+        under_way = {p.dot.res for p in inside if p.chained}
+
+        def finish(value: Value, made: Value, builder: Builder) -> Value:
+            """The sums that leave the loop have been waited for."""
+            if value not in under_way:
+                return made
+            return builder.insert(nv_tileas.AsyncDotResult(made, location=loop.location)).res
+
+        found = pipelined(loop, placement, finish)
+        if found is not None:
+            _count(found, inside)
+            return
+        for number, value in enumerate(end.operands):
+            result = loop.results[number]
+            if value in under_way:
+                uses = list(result.uses)
+                builder = Builder.after(loop)
+                waited = finish(value, result, builder)
+                for use in uses:
+                    use.owner.set_operand(use.index, waited)
+
+
+def _count(found: Pipelined, products: list[_Product]) -> None:
+    """Let each wait leave as many products under way as have always been started behind its own."""
+    dots = {product.dot: product for product in products}
+    waits = {product.wait: product for product in products}
+    pending: dict[Any, int] = {}
+    for instances in range(_PLAYED + found.stages):
+        started: dict[tuple[_Product, int], int] = {}
+        for op, copy, iteration in found.played(instances):
+            if op in dots:
+                started[dots[op], iteration] = len(started)
+            elif op in waits:
+                later = len(started) - 1 - started[waits[op], iteration]
+                pending[copy] = min(pending.get(copy, later), later)
+    for copy, count in pending.items():
+        copy.pending = i32(count)
+
+
+def _number(op: Operation, key: str) -> int | None:
+    found = op.attributes.get(key)
+    return found.value if isinstance(found, IntegerAttr) else None

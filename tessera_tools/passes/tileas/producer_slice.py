@@ -1,0 +1,82 @@
+"""What a producer must compute of a kernel: where the tiles are that it loads.
+
+for %k { %r = muli %k, %c; load %v[%r, %z]; … }  ──▶  ops {muli}, loops {for}; or a Refusal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.passes.tileas.boxes import Refusal
+
+
+class Slice:
+    """What the producer must compute: the ops, the loops around the loads, and the values that loops carry for them.
+
+    Refusal where something that only the consumer does decides over a load.
+    """
+
+    def __init__(self, loads: Iterable[nv_tileas.TiledLoad]) -> None:
+        self.ops: set[Operation] = set()
+        self.loops: set[Operation] = set()
+        self.carried: set[Value] = set()
+        self.seen: set[Value] = set()
+        for load in loads:
+            self.around(load, load)
+            for index in load.indices:
+                self.need(index, load)
+
+    def around(self, op: Operation, load: Operation) -> None:
+        """The loops around an op are the producer's too."""
+        outer = op.parent_op
+        while isinstance(outer, scf.For):
+            if outer not in self.loops:
+                self.loops.add(outer)
+                for bound in (outer.lower, outer.upper, outer.step):
+                    self.need(bound, load)
+            outer = outer.parent_op
+        if not isinstance(outer, nv_tileaa.Func):
+            raise Refusal(
+                load,
+                "has an index that follows from a branch, which a producer cannot execute in this version",
+            )
+
+    def need(self, value: Value, load: Operation) -> None:
+        """A value that the producer computes."""
+        if value in self.seen:
+            return
+        self.seen.add(value)
+        if isinstance(value, BlockArgument):
+            loop = value.block.parent_op
+            if isinstance(loop, scf.For):
+                self.around(value.block.first_op or loop, load)
+                if value.index:
+                    self.carry(loop, value.index - 1, load)
+            return
+        assert isinstance(value, OpResult)
+        op = value.op
+        if isinstance(op, scf.For):
+            self.around(op.body.entry.first_op or op, load)
+            self.carry(op, value.index, load)
+            return
+        if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
+            raise Refusal(
+                load,
+                f"has an index or a bound that follows from '{op.name}', which only the consumer executes",
+            )
+        self.around(op, load)
+        self.ops.add(op)
+        for operand in op.operands:
+            self.need(operand, load)
+
+    def carry(self, loop: scf.For, number: int, load: Operation) -> None:
+        if loop.results[number] in self.carried:
+            return
+        self.carried.add(loop.results[number])
+        self.seen.update((loop.results[number], loop.iter_args[number]))
+        self.need(loop.inits[number], load)
+        self.need(loop.yielded[number], load)

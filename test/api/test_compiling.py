@@ -1,0 +1,132 @@
+"""`compile`: what it takes, what the kernel holds, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tessera_tools as tt
+
+ROOT = Path(__file__).resolve().parents[2]
+VECTOR_ADD = ROOT / "examples" / "vector_add.mlir"
+
+SCALE = """
+entry @scale(%a: tile<ptr<f32>>) {
+  %offsets = iota : tile<32xi32>
+  %p = reshape %a : tile<ptr<f32>> -> tile<1xptr<f32>>
+  %q = broadcast %p : tile<1xptr<f32>> -> tile<32xptr<f32>>
+  %r = offset %q, %offsets : tile<32xptr<f32>>, tile<32xi32> -> tile<32xptr<f32>>
+  %x, %t = load_ptr_tko weak %r : tile<32xptr<f32>> -> tile<32xf32>, token
+  %y = addf %x, %x rounding<nearest_even> : tile<32xf32>
+  %u = store_ptr_tko weak %r, %y token = %t : tile<32xptr<f32>>, tile<32xf32> -> token
+  return
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> tt.Kernel:
+    return tt.compile(SCALE, "sm_90a", keep_ir=True)
+
+
+def test_every_stage_is_there_as_text(kernel: tt.Kernel) -> None:
+    assert list(kernel.stages) == ["cuda_tile", "nv_tileaa", "nv_tileas", "llvm", "llvmir", "ptx"]
+    assert "nv_tileaa" in str(kernel.stages["nv_tileaa"])
+
+
+def test_ptx_is_for_the_target(kernel: tt.Kernel) -> None:
+    assert ".target sm_90a" in kernel.ptx
+
+
+def test_the_cubin_is_made_when_it_is_asked_for(kernel: tt.Kernel) -> None:
+    assert kernel.cubin.startswith(b"\x7fELF")
+    assert "FADD" in kernel.sass
+
+
+def test_resources_are_those_of_ptxas(kernel: tt.Kernel) -> None:
+    assert kernel.resources.registers > 0
+    assert kernel.manifest.kernel("scale").registers == kernel.resources.registers
+
+
+def test_each_tensor_has_a_layout_and_its_place(kernel: tt.Kernel) -> None:
+    loads = [layout for layout in kernel.layouts if "load" in layout.op]
+    assert loads
+    assert all(layout.layout.startswith("#nv_tileas.linear<") for layout in loads)
+    assert all(layout.location.startswith("<text>:") for layout in loads)
+
+
+def test_remarks_say_why_with_the_place(kernel: tt.Kernel) -> None:
+    assert any("<text>:" in str(tt.DiagnosticError(remark)) for remark in kernel.remarks)
+
+
+def test_passes_have_times_and_ir(kernel: tt.Kernel) -> None:
+    assert kernel.seconds["convert-tileas-to-llvm"] > 0
+    assert "llvm.func" in kernel.after("convert-tileas-to-llvm")
+
+
+def test_ir_that_was_not_kept_is_refused() -> None:
+    made = tt.compile(SCALE, "sm_80")
+    with pytest.raises(tt.DiagnosticError, match="keep_ir=True"):
+        made.after("canonicalize")
+
+
+def test_an_unknown_pass_is_refused_with_those_that_ran(kernel: tt.Kernel) -> None:
+    with pytest.raises(tt.DiagnosticError, match="convert-tileas-to-llvm"):
+        kernel.after("canonicalise")
+
+
+def test_a_path_names_the_file_in_messages(tmp_path: Path) -> None:
+    file = tmp_path / "bad.mlir"
+    file.write_text("entry @f() { %x = constant <i32: 1> : tile<f32> }")
+    with pytest.raises(tt.DiagnosticError, match=r"bad\.mlir:1:\d+: error: "):
+        tt.compile(file)
+
+
+def test_a_module_is_not_changed() -> None:
+    module = tt.parse_file(VECTOR_ADD)
+    before = tt.to_text(module)
+    tt.compile(module, "sm_80")
+    assert tt.to_text(module) == before
+
+
+def test_bytecode_compiles_as_its_text_does() -> None:
+    from tessera_tools.bytecode import write_bytecode
+
+    module = tt.parse_file(VECTOR_ADD)
+    from_text = tt.compile(module, "sm_80", lineinfo=False)
+    from_bytecode = tt.compile(write_bytecode(module), "sm_80", lineinfo=False)
+    assert from_bytecode.signature.block == from_text.signature.block
+    assert len(from_bytecode.ptx.splitlines()) == len(from_text.ptx.splitlines())
+
+
+def test_ptx_is_taken_too(kernel: tt.Kernel) -> None:
+    again = tt.compile(kernel.ptx)
+    assert (again.name, again.target.cpu) == ("scale", kernel.target.cpu)
+
+
+def test_an_unknown_target_is_refused() -> None:
+    with pytest.raises(tt.DiagnosticError, match="sm_91"):
+        tt.compile(SCALE, "sm_91")
+
+
+def test_an_unknown_entry_is_refused() -> None:
+    with pytest.raises(tt.DiagnosticError, match="has no kernel 'f'; found 'scale'"):
+        tt.compile(SCALE, entry="f")
+
+
+def test_one_of_several_kernels_is_named() -> None:
+    two = SCALE + SCALE.replace("@scale", "@twice")
+    with pytest.raises(tt.DiagnosticError, match="has 2 kernels: 'scale', 'twice'"):
+        tt.compile(two)
+    assert tt.compile(two, entry="twice").name == "twice"
+
+
+def test_something_else_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="cannot compile a int"):
+        tt.compile(3)
+
+
+def test_a_missing_file_is_said_to_be_missing() -> None:
+    with pytest.raises(FileNotFoundError):
+        tt.compile("no_such_kernel.mlir")

@@ -1,0 +1,172 @@
+"""`kernel[grid](…)`: arrays as pointers, extents and strides; results in place; what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from runtime.fake_driver import FakeDriver
+from runtime.test_cuda import install
+
+import tessera_tools as tt
+
+# b[i] = a[i] + s, for arrays of one dimension with any stride.
+ADD = """
+entry @add(%a: tile<ptr<f32>>, %an: tile<i32>, %as: tile<i32>,
+           %b: tile<ptr<f32>>, %bn: tile<i32>, %bs: tile<i32>, %s: tile<f32>) {
+  %va = make_tensor_view %a, shape = [%an], strides = [%as] : tile<i32> -> tensor_view<?xf32, strides=[?]>
+  %vb = make_tensor_view %b, shape = [%bn], strides = [%bs] : tile<i32> -> tensor_view<?xf32, strides=[?]>
+  %pa = make_partition_view %va : partition_view<tile=(32), tensor_view<?xf32, strides=[?]>>
+  %pb = make_partition_view %vb : partition_view<tile=(32), tensor_view<?xf32, strides=[?]>>
+  %x, %y, %z = get_tile_block_id : tile<i32>
+  %t, %tok = load_view_tko weak %pa[%x]
+    : partition_view<tile=(32), tensor_view<?xf32, strides=[?]>>, tile<i32> -> tile<32xf32>, token
+  %r = reshape %s : tile<f32> -> tile<1xf32>
+  %c = broadcast %r : tile<1xf32> -> tile<32xf32>
+  %u = addf %t, %c rounding<nearest_even> : tile<32xf32>
+  %tok2 = store_view_tko weak %u, %pb[%x]
+    : tile<32xf32>, partition_view<tile=(32), tensor_view<?xf32, strides=[?]>>, tile<i32> -> token
+  return
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> tt.Kernel:
+    return tt.compile(ADD, "sm_80")
+
+
+@pytest.fixture
+def arrays() -> tuple[Any, Any]:
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    print(f"seed {seed}")
+    return np.random.default_rng(seed).standard_normal(100).astype(np.float32), np.zeros(100, np.float32)
+
+
+def test_an_array_stands_for_its_pointer_extents_and_strides(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    result = kernel[4](a, b, 1.5)
+    assert np.array_equal(b, a + np.float32(1.5))
+    assert not result.findings
+
+
+def test_every_parameter_may_be_given_by_itself(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    kernel[4,](a, 100, 1, b, 100, 1, 2.0)
+    assert np.array_equal(b, a + 2)
+
+
+def test_a_strided_array_is_read_by_its_strides(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    kernel[2](a[::2], b[1::2], 0.0)
+    assert np.array_equal(b[1::2], a[::2])
+    assert not b[::2].any()
+
+
+def test_arrays_that_share_memory_share_it_in_the_kernel(kernel: tt.Kernel) -> None:
+    a = np.arange(64, dtype=np.float32)
+    kernel[1](a[:32], a[32:], 100.0)
+    kernel[1](a, a[:32], 1.0)
+    assert np.array_equal(a[:32], np.arange(32) + 1)
+    assert np.array_equal(a[32:], np.arange(32) + 100)
+
+
+def test_a_read_only_array_may_be_read_but_not_written(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    a.flags.writeable = False
+    kernel[4](a, b, 1.0)
+    with pytest.raises(tt.DiagnosticError, match="wrote to 'b', and its array is read-only"):
+        kernel[4](b, a, 1.0)
+
+
+def test_another_element_type_is_refused(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match=r"'a' points to f32: found an array of float64"):
+        kernel[4](a.astype(np.float64), b, 1.0)
+
+
+def test_the_number_of_arguments_is_checked_both_ways(kernel: tt.Kernel, arrays: Any) -> None:
+    with pytest.raises(tt.DiagnosticError, match="2 arguments given, which stand for 6 parameters"):
+        kernel[4](*arrays)
+
+
+def test_an_array_of_another_rank_is_refused(kernel: tt.Kernel, arrays: Any) -> None:
+    a, _ = arrays
+    with pytest.raises(tt.DiagnosticError, match="'b' .*expected|which stand for 9 parameters"):
+        kernel[4](a.reshape(10, 10), a, 1.0)
+
+
+def test_an_array_for_a_number_is_refused(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match="'an' .*found an array"):
+        kernel[4](a, b, 1, b, 1, 1, 1.0)
+
+
+def test_negative_strides_are_refused(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match="negative strides"):
+        kernel[4](a[::-1], b, 1.0)
+
+
+def test_a_finding_is_an_exception_with_the_result() -> None:
+    kernel = tt.compile(ADD, "sm_80")
+    a = np.zeros(32, np.float32)
+    with pytest.raises(tt.FindingsError, match="out-of-bounds") as caught:
+        kernel[1](a, 32, 1, a, 64, 40, 1.0)  # the stride leads past the array
+    assert caught.value.result.findings.kinds() == {"out-of-bounds"}
+
+
+def test_findings_are_returned_on_request(kernel: tt.Kernel) -> None:
+    a = np.zeros(32, np.float32)
+    result = kernel[1](a, 32, 1, a, 64, 40, 1.0, check=False)
+    assert result.findings.of("error")
+
+
+def test_bf16_is_given_as_patterns_or_by_a_library_that_has_it() -> None:
+    kernel = tt.compile(ADD.replace("f32", "bf16"), "sm_80")
+    a, b = np.full(32, 0x3F80, np.uint16), np.zeros(32, np.uint16)
+    kernel[1](a, b, np.float32(0).tobytes()[:2])
+    assert np.array_equal(a, b)
+
+
+def test_torch_tensors_are_changed_in_place(kernel: tt.Kernel) -> None:
+    torch = pytest.importorskip("torch")
+    a, b = torch.randn(100), torch.zeros(100)
+    kernel[4](a, b, 1.0)
+    assert torch.equal(b, a + 1)
+
+
+class OnGpu:
+    """What CuPy's arrays and torch's CUDA tensors say of themselves."""
+
+    def __init__(self, address: int, count: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (count,),
+            "typestr": "<f4",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+def test_an_array_on_a_gpu_is_refused_by_the_simulated_one(kernel: tt.Kernel, arrays: Any) -> None:
+    with pytest.raises(tt.DiagnosticError, match="'a' is on a GPU"):
+        kernel[1](OnGpu(1 << 32, 32), arrays[1], 1.0)
+
+
+def test_a_real_gpu_uses_its_own_arrays_where_they_are(
+    kernel: tt.Kernel, arrays: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver is played by the simulated GPU, which takes the PTX in place of the cubin."""
+    driver = install(monkeypatch)
+    monkeypatch.setattr(
+        driver, "cuModuleLoadData", lambda _: FakeDriver.cuModuleLoadData(driver, kernel.ptx.encode() + b"\0")
+    )
+    a, b = arrays
+    gpu = tt.device("cuda")
+    there = gpu.buffer(a)
+
+    kernel[4](OnGpu(there.address, len(a)), b, 1.0, device=gpu)
+    assert np.array_equal(b, a + 1)
+    kernel[4](b, OnGpu(there.address, len(a)), 1.0, device=gpu)
+    assert np.array_equal(there.array(), a + 1 + 1)

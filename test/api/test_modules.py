@@ -1,0 +1,56 @@
+"""`parse`, `run_passes`, `to_text`, and the names that `import tessera_tools` gives."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tessera_tools as tt
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("module", ["compiling", "modules"])
+def test_the_examples_of_docstrings_are_true(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    failed, run = doctest.testmod(importlib.import_module(f"tessera_tools.api.{module}"))
+    assert run and not failed
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in tt.__all__:
+        assert getattr(tt, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="compil"):
+        tt.compil  # noqa: B018
+
+
+def test_the_import_loads_nothing_else() -> None:
+    code = "import sys, tessera_tools; print([m for m in sys.modules if m.startswith(('tessera_tools.', 'numpy'))])"
+    made = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert made.stdout == "[]\n"
+
+
+def test_text_and_parse_are_inverse() -> None:
+    text = "module {\n  func.func @f(%arg0: i32) -> i32 {\n    return %arg0 : i32\n  }\n}\n"
+    assert tt.to_text(tt.parse(text)) == text
+
+
+def test_a_syntax_error_has_its_place() -> None:
+    with pytest.raises(tt.DiagnosticError, match=r"f\.mlir:1:15: error: "):
+        tt.parse("func.func @f( {", name="f.mlir")
+
+
+def test_an_unknown_pass_is_refused() -> None:
+    with pytest.raises(tt.DiagnosticError, match="canonicalise"):
+        tt.run_passes(tt.parse("module {}"), "canonicalise")

@@ -1,0 +1,164 @@
+"""Pipelined loops compute what the loops did: random loops and schedules, run by an interpreter of a few ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import fresh_seed
+
+from tessera_tools.dialects import arith, scf
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.tileas.software_pipelining import Pipelined, Placement, pipelined
+
+MASK = (1 << 32) - 1
+INTERVAL = 10
+
+
+def signed(value: int) -> int:
+    return (value & MASK ^ 1 << 31) - (1 << 31)
+
+
+def run(ops: Any, values: dict[Value, int]) -> list[int]:
+    """Interpret a block; what its terminator gives."""
+    for op in ops:
+        if isinstance(op, scf.For):
+            count, carried = values[op.lower], [values[v] for v in op.inits]
+            while count < values[op.upper]:
+                values[op.induction[0]] = count
+                values.update(zip(op.iter_args, carried, strict=True))
+                carried = run(op.body.entry, values)
+                count += values[op.step]
+            values.update(zip(op.results, carried, strict=True))
+        elif isinstance(op, scf.If):
+            side = op.then if values[op.condition] else op.otherwise
+            values.update(zip(op.results, run(side.entry, values), strict=True))
+        elif isinstance(op, arith.Constant):
+            values[op.result] = op.value.value
+        elif isinstance(op, arith.CmpI):
+            values[op.result] = int(values[op.lhs] < values[op.rhs])
+        elif isinstance(op, arith.AddI | arith.MulI | arith.XOrI):
+            a, b = values[op.lhs], values[op.rhs]
+            values[op.result] = signed({"addi": a + b, "muli": a * b, "xori": a ^ b}[op.name[6:]])
+        else:
+            return [values[v] for v in op.operands]
+    return []
+
+
+def random_loop(rng: np.random.Generator) -> tuple[str, int]:
+    """A function of a loop over a few operations, and how many values it carries."""
+    carried, count = int(rng.integers(1, 4)), int(rng.integers(2, 9))
+    names = ["%i", "%x", *(f"%a{n}" for n in range(carried))]
+    lines = []
+    for number in range(count):
+        a, b = (names[int(rng.integers(len(names)))] for _ in range(2))
+        lines.append(f"%v{number} = arith.{('addi', 'muli', 'xori')[int(rng.integers(3))]} {a}, {b} : i32")
+        names.append(f"%v{number}")
+    yielded = [f"%a{n}" if rng.integers(6) == 0 else f"%v{int(rng.integers(count))}" for n in range(carried)]
+    types = ", ".join(["i32"] * carried)
+    inits = ", ".join(f"%a{n} = %x" if n % 2 else f"%a{n} = %n" for n in range(carried))
+    body = "\n    ".join(lines)
+    results = ", ".join(f"%r#{n}" for n in range(carried))
+    return (
+        f"""func.func @f(%x: i32, %n: i32) -> ({types}) {{
+  %c0 = arith.constant 0 : i32
+  %c3 = arith.constant 3 : i32
+  %r:{carried} = scf.for %i = %c0 to %n step %c3 iter_args({inits}) -> ({types}) : i32 {{
+    {body}
+    scf.yield {", ".join(yielded)} : {types}
+  }}
+  func.return {results} : {types}
+}}""",
+        carried,
+    )
+
+
+def random_cycles(loop: scf.For, rng: np.random.Generator) -> dict[Operation, int]:
+    """Cycles that hold every dependence, within an iteration and from one to the next; some ops have none."""
+    end: Any = loop.body.entry.last_op
+    ops = [op for op in loop.body.entry if op is not end]
+    kept = {v.defining_op for v in end.operands}
+    cycles = {op: 0 for op in ops if op in kept or rng.integers(3)}
+    for op in cycles:
+        cycles[op] = int(rng.integers(0, 3 * INTERVAL))
+
+    def needed(value: Value, distance: int) -> list[tuple[Operation, int]]:
+        op: Any = value.defining_op
+        if op in cycles:
+            return [(op, distance)]
+        if op in ops:
+            return [found for v in op.operands for found in needed(v, distance)]
+        if value in loop.iter_args:
+            source = end.operands[list[Any](loop.iter_args).index(value)]
+            return [] if source is value or source in loop.iter_args else needed(source, distance + 1)
+        return []
+
+    for _ in range(200):
+        changed = False
+        for op in list(cycles):
+            for value in op.operands:
+                for source, distance in needed(value, 0):
+                    least = cycles[source] + 1 - distance * INTERVAL
+                    if cycles[op] < least:
+                        cycles[op], changed = least, True
+        if not changed:
+            return cycles
+    return dict.fromkeys(ops, 0)
+
+
+def transformed(text: str, rng: np.random.Generator) -> tuple[Any, Pipelined | None]:
+    module = parse_module(text)
+    function: Any = next(op for op in module.walk() if op.name == "func.func")
+    loop = next(op for op in function.walk() if isinstance(op, scf.For))
+    found = pipelined(loop, Placement(INTERVAL, random_cycles(loop, rng)), lambda _, made, __: made)
+    return function, found
+
+
+def results(function: Any, x: int, n: int) -> list[int]:
+    block = function.regions[0].entry
+    return run(block, dict(zip(block.arguments, (x, n), strict=True)))
+
+
+def test_results_stay() -> None:
+    seed = fresh_seed()
+    rng = np.random.default_rng(seed)
+    stages: set[int] = set()
+    for _ in range(150):
+        text, _ = random_loop(rng)
+        reference: Any = next(op for op in parse_module(text).walk() if op.name == "func.func")
+        function, found = transformed(text, rng)
+        if found is None:
+            continue
+        stages.add(found.stages)
+        for n in (0, 1, 3, 4, 8, 12, 20):
+            assert results(function, 7, n) == results(reference, 7, n), f"{text}\nn = {n}"
+    assert {1, 2, 3} <= stages
+
+
+@pytest.mark.parametrize(
+    ("body", "args"),
+    [
+        (
+            '"test.effect"() : () -> ()\n    %v = arith.addi %a, %i : i32\n    scf.yield %v, %b',
+            "an op with effects",
+        ),
+        ("scf.yield %b, %a", "carried values that change places"),
+        ("scf.yield %x, %a", "a value from outside"),
+    ],
+)
+def test_what_cannot_be_pipelined_stays(body: str, args: str) -> None:
+    text = f"""func.func @f(%x: i32, %n: i32) {{
+  %c = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c to %n step %c iter_args(%a = %x, %b = %n) -> (i32, i32) : i32 {{
+    {body} : i32, i32
+  }}
+  func.return
+}}"""
+    module = parse_module(text, allow_unregistered=True)
+    before = str(module)
+    loop = next(op for op in module.walk() if isinstance(op, scf.For))
+    placed = {op: 0 for op in loop.body.entry if op.name == "arith.addi"}
+    assert pipelined(loop, Placement(INTERVAL, placed), lambda _, made, __: made) is None, args
+    assert str(module) == before
