@@ -25,7 +25,7 @@ from tessera_tools.emit.driver import (
     stage_of,
     target_of_text,
 )
-from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx, with_resources
+from tessera_tools.emit.kernels import with_resources
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType
@@ -244,8 +244,7 @@ def compile(
     )
     with collect() as remarks:
         made = compile_module(module, options, observers=(watch,))
-    manifest = _manifest(chosen, made, kernels_of_module(module))
-    kernel = _kernel(manifest, chosen, made, entry, label)
+    kernel = _kernel(chosen, made, entry, label)
     kernel.remarks = remarks
     kernel.seconds, kernel._ir, kernel.layouts = watch.seconds, watch.ir, watch.layouts
     kernel.pointees = pointees.get(kernel.name, {})
@@ -308,19 +307,14 @@ def _compile_text(
     text = data.decode("utf-8", "replace")
     chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
     made = compile_text(text, kind, Options(chosen, "ptx", ptxas=ptxas), name=label)
-    manifest = _manifest(chosen, made, kernels_of_ptx(made.text("ptx")))
-    kernel = _kernel(manifest, chosen, made, entry, label)
+    kernel = _kernel(chosen, made, entry, label)
     kernel._ptxas = ptxas
     return kernel
 
 
-def _manifest(target: Target, made: Compiled, kernels: Sequence[Any]) -> Manifest:
-    ptx = made.text("ptx")
-    version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), "0")
-    return Manifest(target.cpu, version, tuple(kernels), plans=made.plans)
-
-
-def _kernel(manifest: Manifest, target: Target, made: Compiled, entry: str | None, label: str) -> Kernel:
+def _kernel(target: Target, made: Compiled, entry: str | None, label: str) -> Kernel:
+    manifest = made.manifest
+    assert manifest is not None
     names = [kernel.name for kernel in manifest.kernels]
     if entry is None and len(names) != 1:
         listed = ", ".join(f"'{one}'" for one in names) or "none"

@@ -14,7 +14,6 @@ from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import read_input, write_reproducer
 from tessera_tools.diagnostics import DiagnosticError, InternalFault, Position, Sources, error
 from tessera_tools.emit.driver import (
-    Compiled,
     Options,
     compile_module,
     compile_text,
@@ -24,8 +23,8 @@ from tessera_tools.emit.driver import (
     target_of_text,
 )
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx
-from tessera_tools.emit.manifest import Kernel, Manifest
+from tessera_tools.emit.kernels import kernels_of_ptx
+from tessera_tools.emit.manifest import Manifest
 from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.target import Target
 
@@ -67,7 +66,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     if kind == "llvmir":
         chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
         made = compile_text(text, kind, Options(chosen, until))
-        return _compiled(made, shown, chosen, kernels_of_ptx(made.text("ptx")), cuda)
+        return Loaded(shown, made.stages[until], made.manifest, True, chosen)
     from tessera_tools.ir.printing import print_op
     from tessera_tools.ir.verifier import verify_or_raise
 
@@ -85,16 +84,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     except InternalFault as failure:
         failure.diagnostics[-1].note(write_reproducer(None, source, Reproducer(pipeline)))
         raise
-    return _compiled(made, shown, chosen, kernels_of_module(module), cuda)
-
-
-def _compiled(made: Compiled, name: str, target: Target, kernels: list[Kernel], cuda: bool) -> Loaded:
-    if cuda:
-        cubin = made.stages["cubin"]
-        return Loaded(name, cubin, made.manifest, True, target)
-    ptx = made.text("ptx")
-    version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), "0")
-    return Loaded(name, ptx, Manifest(target.cpu, version, tuple(kernels), plans=made.plans), True, target)
+    return Loaded(shown, made.stages[until], made.manifest, True, chosen)
 
 
 def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Target | None) -> Loaded:

@@ -307,7 +307,7 @@ class Session:
         output = self.options["output"] or "-"
         data = compiled.stages[self.until]
         folder = self.options["save_temps"]
-        if folder is not None and compiled.manifest is not None:
+        if folder is not None and "cubin" in compiled.stages and compiled.manifest is not None:
             write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
         if output == "-" and folder is not None:
             return  # the file is in the folder
