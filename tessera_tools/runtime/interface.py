@@ -42,6 +42,8 @@ class Result:
     processes: int = 1
     shared: int = 0
     """Shared memory of a block, static and dynamic, in bytes (simulated GPU)."""
+    estimate: Estimate | None = None
+    """How long the launch would take on the GPU, if `timing` was asked for (simulated GPU)."""
 
 
 class Buffer(ABC):

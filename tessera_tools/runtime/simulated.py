@@ -78,6 +78,16 @@ class SimulatedKernel(interface.Kernel):
         watch: Callable[[PartialLaunch], Any] | None = settings.pop("watch", None)
         processes = int(settings.pop("processes", 1))
         seed = int(settings.pop("seed", 0))
+        timed = None
+        recorder = None
+        if settings.pop("timing", False):
+            from tessera_tools.runtime import timing
+            from tessera_tools.sim.clock.record import Recorder
+
+            timed = timing.check_timed(self.owner.target)
+            recorder = Recorder()
+            settings["mode"], processes = "early", 1
+            settings.pop("stats", None)
         begin = time.perf_counter()
         launch = PartialLaunch(
             self.owner.inner,
@@ -90,7 +100,7 @@ class SimulatedKernel(interface.Kernel):
             seed=seed,
             mode=settings.pop("mode", "late"),
             max_instructions=int(settings.pop("max_instructions", MAX_INSTRUCTIONS)),
-            stats=bool(settings.pop("stats", False)),
+            stats=recorder or bool(settings.pop("stats", False)),
             time_limit=settings.pop("time_limit", None),
         )
         if settings:
@@ -98,6 +108,9 @@ class SimulatedKernel(interface.Kernel):
         if watch is not None:
             watch(launch)
         result, used = run_launch(launch, processes)
+        found = None
+        if timed is not None and recorder is not None:
+            found = timing.estimate(launch, recorder, self.owner.text, *timed)
         return interface.Result(
             result.findings,
             result.stats,
@@ -108,6 +121,7 @@ class SimulatedKernel(interface.Kernel):
             launch.mode,
             used,
             launch.shared_size,
+            found,
         )
 
 
@@ -115,8 +129,10 @@ class SimulatedModule(interface.Module):
     """A PTX module in the simulated GPU."""
 
     def __init__(
-        self, owner: SimulatedDevice, inner: sim.Module, target: Target | None, manifest: Manifest | None
+        self, owner: SimulatedDevice, inner: sim.Module, target: Target | None, manifest: Manifest | None,
+        text: str,
     ) -> None:
+        self.text = text
         self.device = owner
         self.inner = inner
         self.target = target
@@ -137,6 +153,7 @@ class SimulatedDevice(interface.Device):
     seed, mode: the schedule, and when asynchronous operations complete (`late` or `early`).
     max_instructions, time_limit: warp instructions and seconds after which a launch ends with the finding `limit`.
     stats: enable counters (sim/counters.py).
+    timing: estimate how long the launch takes on the GPU (sim/clock); it runs in the mode `early` then.
     processes: maximum number of processes for a launch with independent clusters (workers.py).
     """
 
@@ -152,6 +169,7 @@ class SimulatedDevice(interface.Device):
             "time_limit",
             "stats",
             "processes",
+            "timing",
             "watch",
         }
         if unknown:
@@ -178,7 +196,7 @@ class SimulatedDevice(interface.Device):
                 _check_target(own, compiled, self.target, Position(file, 1, 1))
             program.targets = (self.target.cpu, *program.targets[1:])
         inner = sim.Module(program, self.memory)
-        return SimulatedModule(self, inner, target, manifest)
+        return SimulatedModule(self, inner, target, manifest, code)
 
     def _buffer(self, array: Array, name: str, type: Type | None) -> SimulatedBuffer:
         raw = array if array.dtype.hasobject is False else array.astype(np.uint8)
