@@ -1,6 +1,6 @@
 """The SASS of each line of PTX: ptxas's own account of what an instruction became.
 
-    PTX ──one `.loc` for each instruction──▶ ptxas -lineinfo ──▶ nvdisasm ──▶ {PTX line: ["LDG", "IADD3", …]}
+    PTX ──one `.loc` for each instruction──▶ ptxas -lineinfo ──▶ nvdisasm ──▶ {PTX line: [(12, "LDG"), …]}
 
 The line table does not change the code, so that the opcodes are those of the kernel.
 """
@@ -62,16 +62,17 @@ def _complete(lines: list[str]) -> bool:
 
 def sass_by_line(
     ptx: str, target: Target, *, ptxas: str | None = None, nvdisasm: str | None = None
-) -> tuple[dict[int, list[str]], Report]:
-    """Opcodes by PTX line, and ptxas's report. Raises ToolError if ptxas or nvdisasm is missing or refuses."""
+) -> tuple[dict[int, list[tuple[int, str]]], Report]:
+    """Places in the SASS and opcodes by PTX line, and ptxas's report. Raises ToolError if ptxas or nvdisasm is missing or refuses."""
     made = Ptxas.find(ptxas).assemble(with_lines(ptx), arch=target.ptx_target, lineinfo=True)
     sass = Nvdisasm.find(nvdisasm).disassemble(made.cubin, lineinfo=True)
-    found: dict[int, list[str]] = {}
-    current = 0
+    found: dict[int, list[tuple[int, str]]] = {}
+    current = number = 0
     for line in sass.splitlines():
         if place := _LINE.match(line):
             current = int(place[1])
         elif opcode := _OPCODE.match(line):
             if opcode[1] != "NOP":
-                found.setdefault(current, []).append(opcode[1])
+                found.setdefault(current, []).append((number, opcode[1]))
+                number += 1
     return found, made.report

@@ -89,7 +89,7 @@ class SimulatedKernel(interface.Kernel):
             settings["mode"], processes = "early", 1
             settings.pop("stats", None)
         begin = time.perf_counter()
-        launch = PartialLaunch(
+        launch = (PartialLaunch if timed is None else timing.TimedLaunch)(
             self.owner.inner,
             self.owner.inner.entry(self.name),
             grid,

@@ -7,20 +7,27 @@ PTX ──ptxas, nvdisasm──▶ SASS of each line ──▶ costs ┴──re
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.sass_lines import sass_by_line
-from tessera_tools.sim.clock.cost import costs
-from tessera_tools.sim.clock.record import Recorder
+from tessera_tools.runtime.workers import PartialLaunch
+from tessera_tools.sim.clock.cost import Cost, costs
+from tessera_tools.sim.clock.record import Recorder, Trace
 from tessera_tools.sim.clock.replay import Timeline, replay
-from tessera_tools.sim.launch import Launch
+from tessera_tools.sim.clock.sample import Sample, choose, freshness, residents
 from tessera_tools.target import Target, occupancy, targets
 from tessera_tools.target.timing import Timing, timing
 
-__all__ = ["Estimate", "check_timed", "estimate"]
+__all__ = ["Estimate", "TimedLaunch", "check_timed", "estimate"]
 
+_MOST_CLUSTERS = 16
+"""Clusters of a grid that is simulated whole."""
 _L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10}
 """Bytes of an SM that L1 and shared memory divide (CUDA C++ Programming Guide, "Compute Capability 8.0", "9.0")."""
 
@@ -32,17 +39,25 @@ class Estimate:
     target: Target
     table: Timing
     timeline: Timeline
+    """Of what was replayed: the launch, or one SM of it."""
     source: str
     """Where the instruction counts come from: `SASS` or `PTX`."""
     why_not_sass: str
     flops: Counter[str]
+    """Of the whole launch, by unit."""
     registers: int
-    shared: int
+    ctas: int = 0
+    simulated: int = 0
+    """CTAs that were simulated; the others are extrapolated."""
+    cycles: float = 0.0
+    waves: float = 0.0
+    scale: float = 1.0
+    """How often what was replayed happens in the launch."""
 
     @property
     def seconds(self) -> float:
         """Of the kernel, at the table's clock; without the launch."""
-        return self.timeline.cycles / self.table.value("clock_mhz") / 1e6
+        return self.cycles / self.table.value("clock_mhz") / 1e6
 
 
 def check_timed(target: Target | None) -> tuple[Target, Timing]:
@@ -55,8 +70,25 @@ def check_timed(target: Target | None) -> tuple[Target, Timing]:
     return target, table
 
 
-def estimate(launch: Launch, recorder: Recorder, ptx: str, target: Target, table: Timing) -> Estimate:
-    """The time of a launch that has run with `recorder`. Raises DiagnosticError if it does not fit on an SM."""
+class TimedLaunch(PartialLaunch):
+    """A launch that is timed: all clusters of a small grid, a sample of a large one."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.size = self.cluster[0] * self.cluster[1] * self.cluster[2]
+        """CTAs of a cluster."""
+        self.sample = choose(self.clusters) if self.count > _MOST_CLUSTERS else None
+
+    def _indices(self) -> Iterator[tuple[int, int, int]]:
+        for number in self.sample.run if self.sample is not None else range(self.count):
+            self.random = np.random.default_rng([self.seed, number])
+            self.tally[0] += 1
+            yield self.cluster_at(number)
+        self.stopped = False
+
+
+def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, table: Timing) -> Estimate:
+    """The time of a launch that has run with `recorder`. Raises DiagnosticError if no CTA fits on an SM."""
     why = ""
     try:
         sass, report = sass_by_line(ptx, target)
@@ -64,13 +96,51 @@ def estimate(launch: Launch, recorder: Recorder, ptx: str, target: Target, table
     except ToolError as failure:
         sass, registers, why = {}, 0, failure.message
     found = costs(launch.module.program, launch.functions, table, sass)
-    fits = occupancy(target, threads=launch.threads, registers=registers, shared=launch.shared_size)
-    if not fits.blocks:
+    fits = occupancy(target, threads=launch.threads, registers=registers, shared=launch.shared_size).blocks
+    if not fits:
         raise error(None, f"no CTA of '{launch.entry.name}' fits on an SM of {target.name}")
-    left = _L1_SHARED[target.name] - fits.blocks * launch.shared_size
-    timeline = replay(
-        list(recorder.traces.values()), found, table, resident=fits.blocks, l1_bytes=max(left, 16 << 10)
-    )
-    return Estimate(
-        target, table, timeline, "SASS" if sass else "PTX", why, recorder.flops, registers, launch.shared_size
-    )
+    l1_bytes = max(_L1_SHARED[target.name] - fits * launch.shared_size, 16 << 10)
+    traces = list(recorder.traces.values())
+    made = Estimate(target, table, Timeline(), "SASS" if sass else "PTX", why, recorder.flops, registers)
+    made.ctas = launch.count * launch.size
+    if launch.sample is None:
+        made.timeline = replay(traces, found, table, resident=fits, l1_bytes=l1_bytes)
+        made.cycles, made.waves, made.simulated = made.timeline.cycles, made.timeline.waves, made.ctas
+        return made
+    return _extrapolated(made, launch, launch.sample, traces, found, fits, l1_bytes)
+
+
+def _extrapolated(
+    made: Estimate,
+    launch: TimedLaunch,
+    sample: Sample,
+    traces: list[Trace],
+    found: dict[int, Cost],
+    fits: int,
+    l1_bytes: int,
+) -> Estimate:
+    """One SM, or those of a cluster, with as many CTAs as the others; the grid is the mean of a few such."""
+    sms = int(made.table.value("sms"))
+    groups = max(1, sms // launch.size)
+    copies = min(fits, -(-launch.count // groups))
+    active = min(groups, launch.count)
+    at_once = min(active * copies, launch.count)
+    fresh = freshness(traces, sample, launch.clusters, at_once)
+    timelines = [
+        replay(
+            residents(traces, number, copies, fresh), found, made.table,
+            resident=fits, l1_bytes=l1_bytes, share=1 / active,
+        )
+        for number in sample.representatives
+    ]  # fmt: skip
+    waves = launch.count / (active * copies)
+    longest = max(one.cycles for one in timelines)
+    mean = sum(one.cycles for one in timelines) / len(timelines)
+    whole = int(waves)
+    made.timeline = timelines[len(timelines) // 2]
+    made.cycles = mean * whole + (longest if waves > whole else 0.0)
+    made.waves = waves
+    made.simulated = len(sample.run) * launch.size
+    made.scale = launch.count / copies
+    made.flops = Counter({unit: count * launch.count // len(sample.run) for unit, count in made.flops.items()})
+    return made

@@ -69,6 +69,9 @@ class Counters:
     def wait(self, kind: str, cta: int, place: int, phase: int) -> None:
         """The current instruction waits for a phase of a barrier (sim/clock)."""
 
+    def gave_up(self, warp: Any) -> None:
+        """The last wait of the warp has ended without the phase (sim/clock)."""
+
     def global_access(self, line: int, addresses: Array, width: int) -> None:
         self.sectors[line] += sectors(addresses, width)
         self.requests[line] += 1

@@ -205,6 +205,7 @@ class Cluster:
                         split.pc = pc
                         break
                 elif following.__class__ is int:
+                    split.laps += following <= pc
                     split.pc = pc = following
                     if not alone or pc >= stop:
                         break

@@ -42,6 +42,8 @@ class Cost:
     """Bytes of shared memory that a warp's part of a wgmma reads."""
     group: int = 0
     """Of wait_group: how many groups may be left."""
+    place: float = 0.0
+    """Where ptxas has put it; within a basic block, its order is that of these numbers."""
 
 
 _FMA = {"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"}
@@ -64,26 +66,38 @@ _REMOVED = {"mov", "cvta", "pragma"}
 _NO_RESULT = {"bar", "barrier", "bra", "brx", "call", "ret", "exit", "trap", "setmaxnreg", "nanosleep"}
 
 
-def costs(program: Program, functions: Sequence[Function], table: Timing, sass: Mapping[int, Sequence[str]]) -> dict[int, Cost]:
+def costs(program: Program, functions: Sequence[Function], table: Timing, sass: Mapping[int, Sequence[tuple[int, str]]]) -> dict[int, Cost]:
     """The cost of each instruction of the functions, by its index.
 
-    sass: opcodes of the SASS by PTX line; empty to estimate from the PTX.
+    sass: places and opcodes of the SASS by PTX line; empty to estimate from the PTX.
     """
     found: dict[int, Cost] = {}
     for function in functions:
         copies = _copies(program, function, sass)
+        place = 0.0
         for pc in range(function.start, function.end):
             inst = program.instructions[pc]
             if sass:
-                listed = Counter(sass.get(inst.line, ()))
+                listed = Counter(opcode for _, opcode in sass.get(inst.line, ()))
                 opcodes = {opcode: number / copies[pc] for opcode, number in listed.items()}
+                # What is removed stays behind what is before it.
+                place = _place(inst, sass.get(inst.line, ()), place)
             else:
-                opcodes = _estimate(inst)
-            found[pc] = _cost(inst, opcodes, table)
+                opcodes, place = _estimate(inst), float(pc)
+            found[pc] = _cost(inst, opcodes, table, place)
     return found
 
 
-def _copies(program: Program, function: Function, sass: Mapping[int, Sequence[str]]) -> dict[int, float]:
+def _place(inst: Instruction, listed: Sequence[tuple[int, str]], before: float) -> float:
+    """The place of the first opcode that does the instruction's work; of any, if there is none."""
+    starts = _ANCHORS.get(inst.opcode)
+    if not listed:
+        return before
+    work = [number for number, opcode in listed if starts is not None and opcode.startswith(starts)]
+    return float(min(work or (number for number, _ in listed)))
+
+
+def _copies(program: Program, function: Function, sass: Mapping[int, Sequence[tuple[int, str]]]) -> dict[int, float]:
     """How often ptxas has copied each instruction by unrolling, as the instructions that it cannot split tell."""
     found: dict[int, float] = {}
     block: list[int] = []
@@ -103,7 +117,7 @@ def _copies(program: Program, function: Function, sass: Mapping[int, Sequence[st
         block.append(pc)
         starts = _ANCHORS.get(inst.opcode)
         if starts is not None:
-            number = sum(opcode.startswith(starts) for opcode in sass.get(inst.line, ()))
+            number = sum(opcode.startswith(starts) for _, opcode in sass.get(inst.line, ()))
             if number:
                 anchors.append(number)
         if inst.opcode in ("bra", "brx", "ret", "exit"):
@@ -112,7 +126,7 @@ def _copies(program: Program, function: Function, sass: Mapping[int, Sequence[st
     return found
 
 
-def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing) -> Cost:
+def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing, place: float) -> Cost:
     value = table.value
     per = value("schedulers")
     rates = {
@@ -142,7 +156,7 @@ def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing) -> Cos
     kind, tensor, feed, group = _kind(inst, table)
     if kind != "plain":
         slots = max(slots, 1.0)
-    return Cost(slots, tuple(busy.items()), latency, kind, reads, writes, tensor, feed, group)
+    return Cost(slots, tuple(busy.items()), latency, kind, reads, writes, tensor, feed, group, place)
 
 
 def _unit(opcode: str) -> str | None:

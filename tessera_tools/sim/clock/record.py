@@ -27,7 +27,7 @@ Phase = tuple[str, int, int, int]
 class Step:
     """One instruction that a warp executed."""
 
-    __slots__ = ("arrives", "bytes", "count", "pc", "sectors", "stores", "waits", "wavefronts")
+    __slots__ = ("arrives", "bytes", "count", "fresh", "pc", "sectors", "waits", "wavefronts")
 
     def __init__(self, pc: int) -> None:
         self.pc = pc
@@ -37,7 +37,8 @@ class Step:
         """Of shared memory."""
         self.sectors: Any = None
         """Numbers of the 32-byte sectors of global memory that it reads or writes; None if it does not."""
-        self.stores = False
+        self.fresh = 1.0
+        """The part of the sectors that comes from DRAM for this access and not for that of another SM."""
         self.bytes = 0
         """That a bulk copy moves."""
         self.arrives: list[Phase] = []
@@ -124,6 +125,11 @@ class Recorder(Counters):
 
     def arrive(self, kind: str, cta: int, place: int, phase: int) -> None:
         self.step.arrives.append((kind, cta, place, phase))
+
+    def gave_up(self, warp: Warp) -> None:
+        trace = self.traces.get((warp.cta.number, warp.index))
+        if trace is not None:
+            trace.steps[-1].waits = None
 
     def wait(self, kind: str, cta: int, place: int, phase: int) -> None:
         self.step.waits = (kind, cta, place, phase)

@@ -50,8 +50,8 @@ class Timeline:
     resident: int = 0
     """CTAs that fit on an SM."""
     waves: float = 0.0
-    l2_bytes: int = 0
-    dram_bytes: int = 0
+    l2_bytes: float = 0
+    dram_bytes: float = 0
 
 
 class _Port:
@@ -144,15 +144,21 @@ class _Warp:
 
 class _Replay:
     def __init__(
-        self, traces: Sequence[Trace], costs: Mapping[int, Cost], table: Timing, resident: int, l1_bytes: float
+        self,
+        traces: Sequence[Trace],
+        costs: Mapping[int, Cost],
+        table: Timing,
+        resident: int,
+        l1_bytes: float,
+        share: float,
     ) -> None:
         self.table = table
         self.costs = costs
         self.value = {name: number.value for name, number in table.numbers.items()}
-        self.sms = [_Sm(table, resident, l1_bytes) for _ in range(int(self.value["sms"]))]
-        self.l2 = _Port(self.value["l2_chip_rate"])
-        self.dram = _Port(self.value["dram_chip_gbs"] * 1e3 / self.value["clock_mhz"])
-        self.held = _Cache(self.value["l2_bytes"])
+        self.sms = [_Sm(table, resident, l1_bytes) for _ in range(max(1, round(self.value["sms"] * share)))]
+        self.l2 = _Port(self.value["l2_chip_rate"] * share)
+        self.dram = _Port(self.value["dram_chip_gbs"] * 1e3 / self.value["clock_mhz"] * share)
+        self.held = _Cache(self.value["l2_bytes"] * share)
         self.result = Timeline(resident=resident)
         self.left = arrivals(list(traces))
         self.latest: dict[Phase, float] = {}
@@ -191,18 +197,26 @@ class _Replay:
                     self.begin(trace, sm, at)
 
     def begin(self, trace: Trace, sm: _Sm, at: float) -> None:
-        steps: list[tuple[int, Step]] = []
-        kinds: set[str] = set()
-        for step in trace.steps:
-            for extra in range(step.count):
-                steps.append((step.pc + extra, step))
-                kinds.add(self.costs[step.pc + extra].kind)
+        steps = self.ordered(trace)
+        kinds = {self.costs[pc].kind for pc, _ in steps}
         role = "consumer" if "wgmma" in kinds else "producer" if "bulk" in kinds else "warps"
         time = WarpTime(trace.cta, trace.warp, role, at)
         self.result.warps.append(time)
         partition = sm.partitions[sm.warps % len(sm.partitions)]
         sm.warps += 1
         self.push(at, _Warp(trace, sm, partition, time, steps))
+
+    def ordered(self, trace: Trace) -> list[tuple[int, Step]]:
+        """The trace's steps, those of a basic block in the order that ptxas has given them."""
+        steps: list[tuple[int, Step]] = []
+        block: list[tuple[int, Step]] = []
+        for step in trace.steps:
+            for pc in range(step.pc, step.pc + step.count):
+                if block and pc != block[-1][0] + 1:
+                    steps += sorted(block, key=lambda one: self.costs[one[0]].place)
+                    block = []
+                block.append((pc, step))
+        return steps + sorted(block, key=lambda one: self.costs[one[0]].place)
 
     def push(self, at: float, warp: _Warp) -> None:
         self.number += 1
@@ -234,7 +248,7 @@ class _Replay:
 
     # -- memory
 
-    def fetch(self, sm: _Sm, sectors: Sequence[int], at: float, *, cached: bool) -> float:
+    def fetch(self, sm: _Sm, sectors: Sequence[int], at: float, fresh: float, *, cached: bool) -> float:
         """When the last of the sectors is there."""
         value = self.value
         missing = sm.l1.misses(sectors) if cached else list(sectors)
@@ -244,8 +258,10 @@ class _Replay:
         self.result.l2_bytes += _SECTOR * len(missing)
         last = self.l2.take(at, _SECTOR * len(missing)) + value["l2_latency"]
         if absent:
-            self.result.dram_bytes += _SECTOR * len(absent)
-            last = max(last, self.dram.take(at, _SECTOR * len(absent)) + value["dram_latency"])
+            # Who fetches what another SM fetches at the same time waits as long.
+            amount = _SECTOR * len(absent) * fresh
+            self.result.dram_bytes += amount
+            last = max(last, self.dram.take(at, amount) + value["dram_latency"])
         return last
 
     def write(self, sectors: Sequence[int], at: float) -> float:
@@ -325,21 +341,20 @@ class _Replay:
             over = self.done.get(phase, 0.0)
             if over > ready:
                 ready, tag = over, "mbarrier"
-        if ready > at:
-            stalls[tag] += ready - at
         partition = warp.partition
-        issue = ready if ready > partition.free else partition.free
-        if issue > ready:
-            stalls["issue"] += issue - ready
-        begin = issue
-        for name, cycles in cost.units:
+        begin = ready
+        if partition.free > begin:
+            begin, tag = partition.free, "issue"
+        for name, _ in cost.units:
             port = partition.units.get(name)
             if port is None:
                 port = partition.units[name] = _Port(1.0)
             if port.free > begin:
-                begin = port.free
-        if begin > issue:
-            stalls[max(cost.units, key=lambda unit: partition.units[unit[0]].free)[0]] += begin - issue
+                begin, tag = port.free, name
+        if begin > at:
+            # The scheduler may issue another warp meanwhile.
+            stalls[tag] += begin - at
+            return begin
         for name, cycles in cost.units:
             partition.units[name].take(begin, cycles)
         partition.free = begin + cost.slots
@@ -360,11 +375,15 @@ class _Replay:
         sectors: Sequence[int] = ()
         if step is not None and step.sectors is not None:
             sectors = step.sectors.tolist()
+        fresh = step.fresh if step is not None else 1.0
         waves = step.wavefronts if step is not None else 0
         if kind == "mma":
             done = warp.partition.tensor.take(at, cost.tensor)
             # The warp can run ahead of the tensor core by one product.
-            return done + value["mma_latency"], "tensor", max(following, done - cost.tensor)
+            begin = done - cost.tensor
+            if begin > following:
+                warp.time.stalls["tensor"] += begin - following
+            return done + value["mma_latency"], "tensor", max(following, begin)
         if kind == "wgmma":
             fed = sm.shared.take(at, cost.feed)
             done = max(warp.partition.tensor.take(at, cost.tensor), fed)
@@ -377,14 +396,16 @@ class _Replay:
         elif kind == "store.shared":
             sm.shared.take(at, value["shared_bytes"] * max(waves, 1))
         elif kind == "load.global":
-            return self.fetch(sm, sectors, at, cached=True), "memory", following
+            return self.fetch(sm, sectors, at, fresh, cached=True), "memory", following
         elif kind == "store.global":
             self.write(sectors, at)
         elif kind == "atomic":
             return self.write(sectors, at) + value["atomic_latency"], "atomic", following
         elif kind == "copy":
-            there = self.fetch(sm, sectors, at, cached=False) if sectors else at
-            warp.copies = max(warp.copies, sm.shared.take(there, value["shared_bytes"] * max(waves, 1)) + value["cp_async_latency"])
+            there = self.fetch(sm, sectors, at, fresh, cached=False) if sectors else at
+            # The port is charged now: it serves others until the data arrives.
+            written = sm.shared.take(at, value["shared_bytes"] * max(waves, 1)) - at
+            warp.copies = max(warp.copies, there + written + value["cp_async_latency"])
         elif kind == "copy.commit":
             warp.copy_groups.append(warp.copies)
         elif kind == "bulk":
@@ -424,19 +445,31 @@ class _Replay:
         begin = sm.bulk.take(at, value["tma_issue"])
         arrives = step.arrives if step is not None else ()
         if arrives:
-            done = self.fetch(sm, sectors, begin, cached=False) if sectors else begin
-            done += value["tma_latency"]
+            fresh = step.fresh if step is not None else 1.0
+            done = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
+            size = step.bytes if step is not None else 0
+            done += sm.shared.take(at, size) - at + value["tma_latency"]
             for phase in arrives:
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0
-            read = sm.shared.take(begin, size)
+            read = begin + sm.shared.take(at, size) - at
             self.write(sectors, read)
             warp.bulk = max(warp.bulk, read + value["tma_latency"])
 
 
 def replay(
-    traces: Sequence[Trace], costs: Mapping[int, Cost], table: Timing, *, resident: int, l1_bytes: float
+    traces: Sequence[Trace],
+    costs: Mapping[int, Cost],
+    table: Timing,
+    *,
+    resident: int,
+    l1_bytes: float,
+    share: float = 1.0,
 ) -> Timeline:
-    """The time of a launch. `resident`: CTAs that fit on an SM; `l1_bytes`: of L1 beside its shared memory."""
-    return _Replay(traces, costs, table, resident, l1_bytes).run()
+    """The time of a launch.
+
+    resident: CTAs that fit on an SM. l1_bytes: of L1 beside its shared memory.
+    share: the part of the GPU that is replayed, with that part of L2 and DRAM.
+    """
+    return _Replay(traces, costs, table, resident, l1_bytes, share).run()

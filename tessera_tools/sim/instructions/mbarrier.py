@@ -212,6 +212,8 @@ def wait(ctx: Context) -> Execute:
             row = np.ones(32, np.bool_)
             for lanes, barrier, wanted in tests:
                 over = row[lanes] = passed(barrier, wanted)
+                if not over and warp.stats is not None:
+                    warp.stats.gave_up(warp)
                 if over and not relaxed and barrier.released is not None:
                     warp.cta.cluster.clocks.acquire(warp, barrier.released)
             put(warp, mask, destination, row)
