@@ -63,7 +63,10 @@ def _complete(lines: list[str]) -> bool:
 def sass_by_line(
     ptx: str, target: Target, *, ptxas: str | None = None, nvdisasm: str | None = None
 ) -> tuple[dict[int, list[tuple[int, str]]], Report]:
-    """Places in the SASS and opcodes by PTX line, and ptxas's report. Raises ToolError if ptxas or nvdisasm is missing or refuses."""
+    """Places in the SASS and opcodes by PTX line, and ptxas's report.
+
+    Raises ToolError if ptxas or nvdisasm is missing or refuses its input.
+    """
     made = Ptxas.find(ptxas).assemble(with_lines(ptx), arch=target.ptx_target, lineinfo=True)
     sass = Nvdisasm.find(nvdisasm).disassemble(made.cubin, lineinfo=True)
     found: dict[int, list[tuple[int, str]]] = {}
@@ -71,8 +74,7 @@ def sass_by_line(
     for line in sass.splitlines():
         if place := _LINE.match(line):
             current = int(place[1])
-        elif opcode := _OPCODE.match(line):
-            if opcode[1] != "NOP":
-                found.setdefault(current, []).append((number, opcode[1]))
-                number += 1
+        elif (opcode := _OPCODE.match(line)) and opcode[1] != "NOP":
+            found.setdefault(current, []).append((number, opcode[1]))
+            number += 1
     return found, made.report

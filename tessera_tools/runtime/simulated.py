@@ -78,18 +78,10 @@ class SimulatedKernel(interface.Kernel):
         watch: Callable[[PartialLaunch], Any] | None = settings.pop("watch", None)
         processes = int(settings.pop("processes", 1))
         seed = int(settings.pop("seed", 0))
-        timed = None
-        recorder = None
         if settings.pop("timing", False):
-            from tessera_tools.runtime import timing
-            from tessera_tools.sim.clock.record import Recorder
-
-            timed = timing.check_timed(self.owner.target)
-            recorder = Recorder()
-            settings["mode"], processes = "early", 1
-            settings.pop("stats", None)
+            return self._time(grid, block, cluster, shared, args, settings)
         begin = time.perf_counter()
-        launch = (PartialLaunch if timed is None else timing.TimedLaunch)(
+        launch = PartialLaunch(
             self.owner.inner,
             self.owner.inner.entry(self.name),
             grid,
@@ -100,7 +92,7 @@ class SimulatedKernel(interface.Kernel):
             seed=seed,
             mode=settings.pop("mode", "late"),
             max_instructions=int(settings.pop("max_instructions", MAX_INSTRUCTIONS)),
-            stats=recorder or bool(settings.pop("stats", False)),
+            stats=bool(settings.pop("stats", False)),
             time_limit=settings.pop("time_limit", None),
         )
         if settings:
@@ -108,9 +100,6 @@ class SimulatedKernel(interface.Kernel):
         if watch is not None:
             watch(launch)
         result, used = run_launch(launch, processes)
-        found = None
-        if timed is not None and recorder is not None:
-            found = timing.estimate(launch, recorder, self.owner.text, *timed)
         return interface.Result(
             result.findings,
             result.stats,
@@ -121,15 +110,56 @@ class SimulatedKernel(interface.Kernel):
             launch.mode,
             used,
             launch.shared_size,
-            found,
         )
+
+    def _time(
+        self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
+        settings: dict[str, Any],
+    ) -> interface.Result:  # fmt: skip
+        """Launch with the clock: in one process, with operations that complete at once, and perhaps only a sample."""
+        from tessera_tools.runtime.timing import TimedLaunch, check_timed, estimate
+        from tessera_tools.sim.clock.record import Recorder
+
+        target, table = check_timed(self.owner.target)
+        seed = int(settings.pop("seed", 0))
+        begin = time.perf_counter()
+        recorder = Recorder()
+        launch = TimedLaunch(
+            self.owner.inner,
+            self.owner.inner.entry(self.name),
+            grid,
+            block,
+            args,
+            shared,
+            cluster,
+            seed=seed,
+            mode="early",
+            max_instructions=int(settings.pop("max_instructions", MAX_INSTRUCTIONS)),
+            stats=recorder,
+            time_limit=settings.pop("time_limit", None),
+        )
+        if (watch := settings.pop("watch", None)) is not None:
+            watch(launch)
+        result = launch.run()
+        # A kernel that was stopped has no time.
+        whole = not result.findings.of("error")
+        found = estimate(launch, recorder, self.owner.text, target, table) if whole else None
+        seconds = time.perf_counter() - begin
+        return interface.Result(
+            result.findings, result.stats, result.output, result.instructions, seconds, seed, launch.mode, 1,
+            launch.shared_size, found,
+        )  # fmt: skip
 
 
 class SimulatedModule(interface.Module):
     """A PTX module in the simulated GPU."""
 
     def __init__(
-        self, owner: SimulatedDevice, inner: sim.Module, target: Target | None, manifest: Manifest | None,
+        self,
+        owner: SimulatedDevice,
+        inner: sim.Module,
+        target: Target | None,
+        manifest: Manifest | None,
         text: str,
     ) -> None:
         self.text = text

@@ -66,7 +66,9 @@ def check_timed(target: Target | None) -> tuple[Target, Timing]:
     if target is None or table is None:
         known = ", ".join(one.name for one in targets() if timing(one) is not None)
         name = target.name if target is not None else "the PTX's target"
-        raise error(None, f"the clock has no table for {name}; expected one of {known}", "choose with --gpu-name")
+        raise error(
+            None, f"the clock has no table for {name}; expected one of {known}", "choose with --gpu-name"
+        )
     return target, table
 
 
@@ -126,21 +128,23 @@ def _extrapolated(
     active = min(groups, launch.count)
     at_once = min(active * copies, launch.count)
     fresh = freshness(traces, sample, launch.clusters, at_once)
-    timelines = [
-        replay(
-            residents(traces, number, copies, fresh), found, made.table,
-            resident=fits, l1_bytes=l1_bytes, share=1 / active,
-        )
-        for number in sample.representatives
-    ]  # fmt: skip
-    waves = launch.count / (active * copies)
-    longest = max(one.cycles for one in timelines)
+
+    def wave(number: int, copies: int, active: int) -> Timeline:
+        held = residents(traces, number, copies, fresh)
+        return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=1 / active)
+
+    timelines = [wave(number, copies, active) for number in sample.representatives]
     mean = sum(one.cycles for one in timelines) / len(timelines)
-    whole = int(waves)
+    waves = launch.count / (active * copies)
+    # The last wave has the GPU for itself.
+    left = launch.count % (active * copies)
+    last = wave(sample.representatives[-1], -(-left // active), min(active, left)).cycles if left else 0.0
     made.timeline = timelines[len(timelines) // 2]
-    made.cycles = mean * whole + (longest if waves > whole else 0.0)
+    made.cycles = mean * (launch.count // (active * copies)) + last
     made.waves = waves
     made.simulated = len(sample.run) * launch.size
     made.scale = launch.count / copies
-    made.flops = Counter({unit: count * launch.count // len(sample.run) for unit, count in made.flops.items()})
+    made.flops = Counter(
+        {unit: count * launch.count // len(sample.run) for unit, count in made.flops.items()}
+    )
     return made

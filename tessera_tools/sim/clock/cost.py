@@ -8,18 +8,31 @@ Dependencies between instructions are those of the PTX registers.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Operand, Pair, Program, Vector
+from tessera_tools.sim.program import (
+    Address,
+    Function,
+    Group,
+    Immediate,
+    Instruction,
+    Name,
+    Operand,
+    Pair,
+    Program,
+    Vector,
+)
 from tessera_tools.target.timing import Timing
 
 __all__ = ["Cost", "costs"]
 
 Register = tuple[int, int]
 """Bits and slot: one PTX register."""
+Sass = Mapping[int, Sequence[tuple[int, str]]]
+"""Places and opcodes of SASS instructions by PTX line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +74,15 @@ _ANCHORS = {
     "stmatrix": ("STSM",), "atom": ("ATOM",), "red": ("RED",), "ex2": ("MUFU",), "shfl": ("SHFL",),
     "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
 }  # fmt: skip
-_MNEMONIC_LATENCY = {"ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"}
+_ELEMENTARY = {"ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"}
+_LOGIC = {
+    "setp", "selp", "min", "max", "and", "or", "xor", "not", "shl", "shr", "shf", "prmt", "lop3", "bfe", "bfi",
+}  # fmt: skip
 _REMOVED = {"mov", "cvta", "pragma"}
 _NO_RESULT = {"bar", "barrier", "bra", "brx", "call", "ret", "exit", "trap", "setmaxnreg", "nanosleep"}
 
 
-def costs(program: Program, functions: Sequence[Function], table: Timing, sass: Mapping[int, Sequence[tuple[int, str]]]) -> dict[int, Cost]:
+def costs(program: Program, functions: Sequence[Function], table: Timing, sass: Sass) -> dict[int, Cost]:
     """The cost of each instruction of the functions, by its index.
 
     sass: places and opcodes of the SASS by PTX line; empty to estimate from the PTX.
@@ -97,7 +113,7 @@ def _place(inst: Instruction, listed: Sequence[tuple[int, str]], before: float) 
     return float(min(work or (number for number, _ in listed)))
 
 
-def _copies(program: Program, function: Function, sass: Mapping[int, Sequence[tuple[int, str]]]) -> dict[int, float]:
+def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float]:
     """How often ptxas has copied each instruction by unrolling, as the instructions that it cannot split tell."""
     found: dict[int, float] = {}
     block: list[int] = []
@@ -138,7 +154,7 @@ def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing, place:
         "shuffle": value("shuffle_rate"),
         "double": value("fma_rate") / 2,
     }
-    busy: Counter[str] = Counter()
+    busy: defaultdict[str, float] = defaultdict(float)
     slots = 0.0
     for opcode, number in opcodes.items():
         slots += number
@@ -180,7 +196,7 @@ def _estimate(inst: Instruction) -> dict[str, float]:
     wide = bool(modifiers & {"b64", "u64", "s64"})
     if opcode in _REMOVED:
         return {}
-    if opcode in _MNEMONIC_LATENCY:
+    if opcode in _ELEMENTARY:
         return {"MUFU": 1.0} if "ftz" in modifiers or "f16x2" in modifiers else {"MUFU": 1.0, "FMUL": 2.0}
     if opcode in ("fma", "add", "sub", "mul", "mad", "neg", "abs"):
         if "f32" in modifiers:
@@ -195,7 +211,7 @@ def _estimate(inst: Instruction) -> dict[str, float]:
         return {"F2FP": 1.0} if floats else {"F2I": 1.0} if modifiers & {"f32", "f64"} else {"MOV": 1.0}
     if opcode in ("div", "rem"):
         return {"IMAD": 20.0} if not modifiers & {"f32", "f64"} else {"MUFU": 1.0, "FFMA": 8.0}
-    if opcode in ("setp", "selp", "min", "max", "and", "or", "xor", "not", "shl", "shr", "shf", "prmt", "lop3", "bfe", "bfi"):
+    if opcode in _LOGIC:
         return {"LOP3": 2.0 if wide else 1.0}
     if opcode in ("popc", "clz", "bfind", "brev"):
         return {"POPC": 1.0}
@@ -204,7 +220,9 @@ def _estimate(inst: Instruction) -> dict[str, float]:
     return {"OTHER": 1.0}
 
 
-_TYPE_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "f64": 64, "s4": 4, "u4": 4, "b1": 1}
+_TYPE_BITS = {
+    "f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "f64": 64, "s4": 4, "u4": 4, "b1": 1,
+}  # fmt: skip
 
 
 def _kind(inst: Instruction, table: Timing) -> tuple[str, float, float, int]:
@@ -230,17 +248,20 @@ def _kind(inst: Instruction, table: Timing) -> tuple[str, float, float, int]:
         if name.startswith(start):
             group = 0
             if kind.endswith("wait"):
-                group = next((int(op.value) for op in inst.operands if hasattr(op, "value")), 0)
+                group = next((int(op.value) for op in inst.operands if isinstance(op, Immediate)), 0)
             return kind, 0.0, 0.0, group
     if opcode in ("ld", "st", "atom", "red", "ldu"):
         if "shared" in modifiers or "shared::cta" in modifiers or "shared::cluster" in modifiers:
             return "load.shared" if opcode == "ld" else "store.shared", 0.0, 0.0, 0
         if "param" in modifiers or "const" in modifiers:
             return "plain", 0.0, 0.0, 0
-        return {"ld": "load.global", "ldu": "load.global", "st": "store.global", "atom": "atomic", "red": "store.global"}[opcode], 0.0, 0.0, 0
+        return _GLOBAL[opcode], 0.0, 0.0, 0
     return "plain", 0.0, 0.0, 0
 
 
+_GLOBAL = {
+    "ld": "load.global", "ldu": "load.global", "st": "store.global", "atom": "atomic", "red": "store.global",
+}  # fmt: skip
 _STARTS = (
     ("wgmma.commit_group", "wgmma.commit"),
     ("wgmma.wait_group", "wgmma.wait"),

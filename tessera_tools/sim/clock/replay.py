@@ -10,7 +10,7 @@ that serve one request after the other.  L2 and DRAM are shared by all SMs.  A C
 from __future__ import annotations
 
 import heapq
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,7 +33,7 @@ class WarpTime:
     begin: float
     end: float = 0.0
     issued: float = 0.0
-    stalls: Counter[str] = field(default_factory=Counter[str])
+    stalls: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """By what the warp waited for: `issue`, `memory`, `shared`, `tensor`, `barrier` …"""
 
 
@@ -43,7 +43,7 @@ class Timeline:
 
     cycles: float = 0.0
     warps: list[WarpTime] = field(default_factory=list[WarpTime])
-    busy: Counter[str] = field(default_factory=Counter[str])
+    busy: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Cycles that units were busy, over all SMs: `issue`, `fma`, `tensor`, `shared`, `l2`, `dram` …"""
     sms: int = 0
     """SMs that ran a CTA."""
@@ -122,11 +122,13 @@ class _Sm:
 
 class _Warp:
     __slots__ = (
-        "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "parked_at", "partition", "products", "product_groups",
-        "registers", "sm", "steps", "tags", "time",
+        "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "parked_at", "partition", "products",
+        "product_groups", "registers", "sm", "steps", "tags", "time",
     )  # fmt: skip
 
-    def __init__(self, trace: Trace, sm: _Sm, partition: _Partition, time: WarpTime, steps: list[tuple[int, Step]]) -> None:
+    def __init__(
+        self, trace: Trace, sm: _Sm, partition: _Partition, time: WarpTime, steps: list[tuple[int, Step]]
+    ) -> None:
         self.cta = trace.cta
         self.steps = steps
         self.index = 0
@@ -241,8 +243,9 @@ class _Replay:
             for warp in self.parked.pop(phase, ()):
                 since = self.arrived.pop(id(warp), None)
                 if since is not None:
-                    warp.time.stalls["barrier"] += self.done[phase] - since
-                    self.push(self.done[phase], warp)
+                    over = max(self.done[phase], since)
+                    warp.time.stalls["barrier"] += over - since
+                    self.push(over, warp)
                 else:
                     self.push(warp.parked_at, warp)
 
@@ -293,6 +296,8 @@ class _Replay:
         if self.waiting or self.parked:
             raise RuntimeError("the trace does not end: a warp waits for a phase that nothing completes")
         result = self.result
+        # What was written last is still on its way when the last warp ends.
+        result.cycles = max(result.cycles, self.l2.free, self.dram.free)
         for sm in self.sms:
             if sm.warps:
                 result.sms += 1
@@ -369,7 +374,9 @@ class _Replay:
             registers[register], warp.tags[register] = done, tag
         return following
 
-    def special(self, warp: _Warp, cost: Cost, step: Step | None, at: float, following: float) -> tuple[float, str, float | None]:
+    def special(
+        self, warp: _Warp, cost: Cost, step: Step | None, at: float, following: float
+    ) -> tuple[float, str, float | None]:
         """Memory, tensor cores and synchronization: when the result is there, what it is, when the warp goes on."""
         value, sm, kind = self.value, warp.sm, cost.kind
         sectors: Sequence[int] = ()
@@ -392,7 +399,11 @@ class _Replay:
         if kind == "wgmma.commit":
             warp.product_groups.append(warp.products)
         elif kind == "load.shared":
-            return sm.shared.take(at, value["shared_bytes"] * max(waves, 1)) + value["shared_latency"], "shared", following
+            return (
+                sm.shared.take(at, value["shared_bytes"] * max(waves, 1)) + value["shared_latency"],
+                "shared",
+                following,
+            )
         elif kind == "store.shared":
             sm.shared.take(at, value["shared_bytes"] * max(waves, 1))
         elif kind == "load.global":
@@ -426,7 +437,7 @@ class _Replay:
             for phase in step.arrives:
                 self.signal(phase, at + value["barrier_latency"])
             if step.waits is not None:
-                return self.meet(warp, step.waits, at)
+                return self.meet(warp, step.waits, following)
         return at + cost.latency, "arithmetic", following
 
     def meet(self, warp: _Warp, phase: Phase, at: float) -> tuple[float, str, float | None]:
@@ -436,6 +447,7 @@ class _Replay:
             self.parked.setdefault(phase, []).append(warp)
             self.arrived[id(warp)] = at
             return at, "barrier", None
+        over = max(over, at)
         warp.time.stalls["barrier"] += over - at
         return over, "barrier", over
 

@@ -1,8 +1,8 @@
 """Large grids: a few clusters are simulated, one SM is replayed with them, and the grid is a multiple of that.
 
-    grid ──choose()──▶ clusters to run: a few over the grid, and the neighbors of the first
-    traces ──freshness()──▶ the part of each access that no other SM fetches at the same time: it comes from DRAM
-    traces ──residents()──▶ the traces of all CTAs that one SM holds
+grid ──choose()──▶ clusters to run: a few over the grid, and the neighbors of the first
+traces ──freshness()──▶ the part of each access that no other SM fetches at the same time: it comes from DRAM
+traces ──residents()──▶ the traces of all CTAs that one SM holds
 """
 
 from __future__ import annotations

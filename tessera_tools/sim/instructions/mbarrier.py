@@ -233,7 +233,8 @@ def wait(ctx: Context) -> Execute:
         cluster = warp.cta.cluster
         first = pc not in warp.state.setdefault("try_wait", set())
         warp.state["try_wait"].add(pc)
-        if not blocking or not cluster.launch.timed and cluster.launch.random.random() < (_EARLY_AT_FIRST if first else _EARLY):
+        likely = _EARLY_AT_FIRST if first else _EARLY
+        if not blocking or (not cluster.launch.timed and cluster.launch.random.random() < likely):
             barrier.polled += 1
             if barrier.polled % _POLLS == 0:
                 barrier.waiting += 1
