@@ -190,7 +190,7 @@ def test_the_command_prints_the_estimate_and_writes_it(tmp_path: Path) -> None:
 def test_a_sample_has_no_results(option: str) -> None:
     done = run([*COMMAND, option])
     assert done.exit_code == 1
-    name = option.split("=")[0]
+    name = option.split("=", maxsplit=1)[0]
     assert f"error: {name} cannot be combined with --timing".encode() in done.stderr
 
 
