@@ -210,10 +210,3 @@ def _region(low: Lowering, block: Block, after: Block) -> None:
         branch(low, header if isinstance(end, nv_tileaa.Continue) else exit, values)
     else:
         branch(low, after, values)
-
-
-def guarded(low: Lowering, condition: Value | None, results: list[Value], body: Any) -> list[Value]:
-    """Run `body()` only where the condition holds; its values there, `results` elsewhere.  None is always."""
-    if condition is None:
-        return body()
-    return instructions.guarded(low.e, condition, results, body)

@@ -407,6 +407,12 @@ class Emitter:
         """Whether this thread is the one that its warp elects; all lanes take part (PTX ISA, "elect.sync")."""
         return self.nvvm("elect.sync", (), (I1,)).results[0]
 
+    def parts(self, expression: XorExpression, constant: int, scale: int = 1) -> tuple[Int, int]:
+        """(what the thread computes, an immediate): their sum is the expression for a register's constant, times
+        `scale` (a power of two)."""
+        crossing, apart = expression.split(constant)
+        return self.xor(self.thread_part(expression, scale), crossing * scale), apart * scale
+
     def thread_part(self, expression: XorExpression, scale: int = 1) -> Int:
         """The run-time part of a layout's expression, times `scale` (a power of two)."""
         up = scale.bit_length() - 1
