@@ -6,7 +6,6 @@ import math
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.arith import casts, floats, integers
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.arith.constant_op import Constant
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.floats import format_of
@@ -14,7 +13,6 @@ from tessera_tools.dialects.arith.integers import defined_by, width_of
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, FloatAttr, IntegerAttr
 from tessera_tools.ir.floats import FORMATS
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
-from tessera_tools.ir.types import I64
 
 
 class CompareConvertedWithConstant(RewritePattern):
@@ -57,8 +55,7 @@ class CompareConvertedWithConstant(RewritePattern):
         if relation not in ("eq", "ne"):
             relation = ("s" if is_signed else "u") + relation
         bound = rewriter.insert(Constant(IntegerAttr.wrap(whole, integer))).result
-        predicate = IntegerAttr(CMPI_PREDICATES.index(relation), I64)
-        rewriter.replace_op(op, rewriter.insert(integers.CmpI(predicate, source.in_, bound)))
+        rewriter.replace_op(op, rewriter.insert(integers.CmpI.of(relation, source.in_, bound)))
         return True
 
 

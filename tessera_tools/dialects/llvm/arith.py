@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.arith.constants import bits_of, constant_of
 from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.dialects.llvm.attributes import (
     FCMP,
     FCMP_PREDICATES,
     ICMP,
-    ICMP_PREDICATES,
     NO_FLAGS,
     OVERFLOW,
     DereferenceableAttr,
@@ -270,7 +270,7 @@ class ICmp(LLVMOp, name="llvm.icmp", traits=(PURE,)):
 
     def llvm_ir(self, e: Emitter) -> None:
         lhs, rhs = self.operands
-        e.define(self, f"icmp {ICMP_PREDICATES[self.predicate.value]} {e.operand(lhs)}, {e.names[rhs]}")
+        e.define(self, f"icmp {CMPI_PREDICATES[self.predicate.value]} {e.operand(lhs)}, {e.names[rhs]}")
 
 
 class FCmp(LLVMOp, name="llvm.fcmp", traits=(PURE,)):

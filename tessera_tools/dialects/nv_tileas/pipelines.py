@@ -21,12 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.scf.ops import end_with
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
-from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.opdef import (
     I32_ATTR,
@@ -40,6 +38,7 @@ from tessera_tools.opdef import (
     SINGLE_BLOCK,
     Completion,
     HasParent,
+    ImplicitTerminator,
     MemoryEffects,
     Op,
     Resource,
@@ -188,7 +187,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
             raise self.error("advances an iterator that has already been advanced")
 
 
-class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
+class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
     """The base of ops that run their region once, and give what it yields."""
 
     def flow(self) -> Flow:
@@ -197,11 +196,6 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
         given = list(end.operands) if end is not None else []
         own = self.results[-len(given) :] if given else []
         return [(res, [value]) for res, value in zip(own, given, strict=True)]
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
-        end_with(Yield, regions, location)
 
     def verify_yield(self, types: Sequence[Type]) -> None:
         """An error unless the region yields values of these types."""
@@ -362,6 +356,7 @@ class AgentSwitch(
         SINGLE_BLOCK,
         OWNS_CONSTANTS,
         REGIONS_RUN_TOGETHER,
+        ImplicitTerminator(Yield),
         MemoryEffects(arrive(), wait(), recursive=True),
     ),
 ):
@@ -378,11 +373,6 @@ class AgentSwitch(
     assembly = (
         "`num_warps` `=` $num_warps `warp_id` `=` $warp_id (`registers` `=` $registers^)? $agents attr-dict"
     )
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
-        end_with(Yield, regions, location)
 
     def unit(self, number: int) -> ExecutionUnit:
         """The execution unit of a region.  ValueError if there is no such unit."""

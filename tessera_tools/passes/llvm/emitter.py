@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tessera_tools.dialects import llvm
-from tessera_tools.dialects.llvm.attributes import ICMP_PREDICATES
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.llvm.syntax import DYNAMIC_INDEX
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nvvm.attributes import ShflKindAttr
@@ -260,7 +260,7 @@ class Emitter:
     def icmp(self, predicate: str, a: Int, b: Int, type: Type = I32) -> Value:
         """The comparison as an i1."""
         left, right = self.constant(a, type), self.constant(b, type)
-        code = IntegerAttr(ICMP_PREDICATES.index(predicate), I64)
+        code = IntegerAttr(CMPI_PREDICATES.index(predicate), I64)
         return self.pure(("icmp", predicate), (left, right), lambda: llvm.ICmp(code, left, right, res=I1))
 
     def both(self, conditions: Sequence[Value | None]) -> Value | None:

@@ -11,9 +11,8 @@ from typing import Any
 from tessera_tools.analysis.access import unsigned_range
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES, IntegerOverflowFlagsAttr
+from tessera_tools.dialects.arith.attributes import IntegerOverflowFlagsAttr
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     I32,
@@ -92,8 +91,7 @@ def plus(a: Int, b: Int, type: Type, to: Lowering) -> Int:
 
 def below(a: Value, b: Int, to: Lowering) -> Value:
     """Whether a < b, read as unsigned, for each element."""
-    code = i64(CMPI_PREDICATES.index("ult"))
-    return to.emit(arith.CmpI(code, a, as_value(b, a.type, to))).result
+    return to.emit(arith.CmpI.of("ult", a, as_value(b, a.type, to))).result
 
 
 def rest(extent: Int, place: Int, limit: int, to: Lowering) -> Int:
