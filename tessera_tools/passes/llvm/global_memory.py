@@ -36,7 +36,7 @@ from tessera_tools.passes.llvm.tiles import (
     scalar_attribute,
     stored,
 )
-from tessera_tools.planning.accesses import access_vector, layout_axis
+from tessera_tools.planning.accesses import access_layout, access_vector, layout_axis
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class _Access:
         for expression in self.expressions:
             self.e.thread_part(expression)  # here, where no condition holds yet
         view = op.view.defining_op
-        self.axis = layout_axis(view, op)
+        self.axis = layout_axis(op)
         self.shape = shape
         self.known_inside = in_bounds(view, indices, shape, low.facts)
 
@@ -280,7 +280,7 @@ def tiled_prefetch(low: Lowering, op: nv_tileas.TiledPrefetch) -> None:
     e = low.e
     shape, element = tuple(op.shape.values), op.view.type.element
     vector = max(1, _LINE // element_bytes(element))
-    axis = layout_axis(op.view.defining_op, op)
+    axis = layout_axis(op)
     layout = coalesced(shape, vector, low.unit.warps, axis)
     access = _Access(low, op, layout, shape, op.indices)
     owner = access.owner()
@@ -298,9 +298,7 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     bits = 8 * element_bytes(element)
     vector = op.atom.bits // bits
     tile = op.buffer.type.tile
-    threads = op.atom.row.threads
-    assert threads is not None
-    layout = threads(tile, vector, low.unit.warps, layout_axis(op.view.defining_op, op))
+    layout = access_layout(op, tile, low.unit.warps)
     plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
     if plan.elements != vector or op.atom.bits not in (32, 64, 128):
         raise op.error(
