@@ -22,10 +22,9 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.forward import Forward
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR, Fact, power_of_two
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.traits import SameOperandsAndResultShape
-from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type
+from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type, width_of
 
 
 class Run(NamedTuple):

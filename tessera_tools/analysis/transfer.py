@@ -13,11 +13,10 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type
+from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type, width_of
 
 ZERO_DIVISOR = 1 << 62
 """The divisor of zero, which every number divides; also the largest divisor that is kept."""

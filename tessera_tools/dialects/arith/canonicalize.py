@@ -9,10 +9,11 @@ from tessera_tools.dialects.arith import casts, floats, integers
 from tessera_tools.dialects.arith.constant_op import Constant
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.floats import format_of
-from tessera_tools.dialects.arith.integers import defined_by, width_of
+from tessera_tools.dialects.arith.integers import defined_by
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, FloatAttr, IntegerAttr
 from tessera_tools.ir.floats import FORMATS
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+from tessera_tools.ir.types import width_of
 
 
 class CompareConvertedWithConstant(RewritePattern):

@@ -13,7 +13,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.location import UNKNOWN, Location
-from tessera_tools.ir.types import I1, I64, bit_width, element_type, have_same_shape, with_element
+from tessera_tools.ir.types import I1, I64, have_same_shape, width_of, with_element
 from tessera_tools.opdef import (
     BOOL_LIKE,
     COMMUTATIVE,
@@ -31,11 +31,6 @@ from tessera_tools.opdef import (
 )
 
 INTEGER_LIKE = SIGNLESS_INTEGER_LIKE
-
-
-def width_of(type: Type) -> int:
-    """The bit width of a scalar's or an element's type; `index` has 64."""
-    return bit_width(element_type(type))
 
 
 def i1_like(type: Type) -> Type:

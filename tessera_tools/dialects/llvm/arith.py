@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.arith.constants import bits_of, constant_of
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.dialects.llvm.attributes import (
     FCMP,
     FCMP_PREDICATES,
@@ -30,7 +29,7 @@ from tessera_tools.dialects.llvm.types import StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, with_element
+from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, width_of, with_element
 from tessera_tools.opdef import (
     COMMUTATIVE,
     NO_EFFECT,

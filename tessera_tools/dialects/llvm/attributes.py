@@ -143,34 +143,13 @@ class UWTableKindAttr(EnumAttr, name="llvm.uwtableKind"):
 class ZeroAttr(Attribute, name="llvm.zero"):
     """`#llvm.zero` inside an array constant."""
 
-    def text(self) -> str:
-        return "#llvm.zero"
-
-    @classmethod
-    def parse(cls, s: Any) -> ZeroAttr:
-        return cls()
-
 
 class UndefAttr(Attribute, name="llvm.undef"):
     """`#llvm.undef` inside an array constant."""
 
-    def text(self) -> str:
-        return "#llvm.undef"
-
-    @classmethod
-    def parse(cls, s: Any) -> UndefAttr:
-        return cls()
-
 
 class PoisonAttr(Attribute, name="llvm.poison"):
     """`#llvm.poison`: a folded `llvm.mlir.poison`."""
-
-    def text(self) -> str:
-        return "#llvm.poison"
-
-    @classmethod
-    def parse(cls, s: Any) -> PoisonAttr:
-        return cls()
 
 
 class AddressSpaceAttr(Attribute, name="llvm.address_space"):

@@ -61,9 +61,6 @@ from tessera_tools.target import ExecutionUnit
 class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
     """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
 
-    def text(self) -> str:
-        return "!nv_tileas.pipeline_token"
-
 
 class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
     """`!nv_tileas.pipeline_iter<i32>`: a stage of a pipeline and the parity of its round, as integers of a type."""
@@ -88,15 +85,9 @@ class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
 class ProducerTokenType(Type, name="nv_tileas.producer_token"):
     """`!nv_tileas.producer_token`: the right to fill a stage."""
 
-    def text(self) -> str:
-        return "!nv_tileas.producer_token"
-
 
 class ConsumerTokenType(Type, name="nv_tileas.consumer_token"):
     """`!nv_tileas.consumer_token`: the right to read a stage."""
-
-    def text(self) -> str:
-        return "!nv_tileas.consumer_token"
 
 
 PIPELINE = exactly(PipelineTokenType())
@@ -207,13 +198,21 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
             )
 
 
-class ProduceOne(
-    _Region, name="nv_tileas.async.pipeline.produce_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
-):
-    """Fills one stage: an acquire, a write and a commit."""
+class _OfPipeline(Op):
+    """The base of ops on the stage of a pipeline that an iterator is at."""
 
     pipeline = operand(PIPELINE)
     iter = operand(ITERATOR)
+
+
+class ProduceOne(
+    _OfPipeline,
+    _Region,
+    name="nv_tileas.async.pipeline.produce_one",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
+):
+    """Fills one stage: an acquire, a write and a commit."""
+
     body = region()
     assembly = "$pipeline `,` $iter $body attr-dict"
 
@@ -222,14 +221,12 @@ class ProduceOne(
 
 
 class ProducerAcquire(
-    Op,
+    _OfPipeline,
     name="nv_tileas.async.pipeline.producer_acquire",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
     """Waits until the consumers have released the stage."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     res = result(PRODUCER)
     assembly = "$pipeline `,` $iter attr-dict `:` type($res)"
 
@@ -271,12 +268,13 @@ class ProducerCommit(
 
 
 class ConsumeOne(
-    _Region, name="nv_tileas.async.pipeline.consume_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
+    _OfPipeline,
+    _Region,
+    name="nv_tileas.async.pipeline.consume_one",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
 ):
     """Reads one stage: a wait, a read and a release. The results are what the region yields."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     consumer_idx = attribute(I32_ATTR)
     results_ = variadic_result()
     body = region()
@@ -287,14 +285,12 @@ class ConsumeOne(
 
 
 class ConsumerWait(
-    Op,
+    _OfPipeline,
     name="nv_tileas.async.pipeline.consumer_wait",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=FULL)),),
 ):
     """Waits until the stage is full."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     consumer_idx = attribute(I32_ATTR)
     res = result(CONSUMER)
     assembly = "$pipeline `,` $iter `,` $consumer_idx attr-dict `:` type($res)"

@@ -22,6 +22,7 @@ from tessera_tools.ir.types import (
     FloatType,
     bit_width,
     element_type,
+    width_of,
     with_element,
 )
 from tessera_tools.passes.tileaa.arithmetic import is_signed, overflow_flags
@@ -82,7 +83,7 @@ def _float_to_integer(op: ct.FToI, to: Lowering) -> None:
     value, target = to[op.from_], to.type_of(op.to.type, op)
     if _format(value.type) is TF32 or bit_width(_format(value.type)) <= 8:
         value = to.emit(arith.ExtF(value, out=with_element(value.type, F32))).out
-    width = bit_width(element_type(target))
+    width = width_of(target)
     signed = is_signed(op)
     least, most = (-(1 << width >> 1), (1 << width >> 1) - 1) if signed else (0, (1 << width) - 1)
     found = to.emit((arith.FPToSI if signed else arith.FPToUI)(value, out=target)).out
@@ -96,7 +97,7 @@ def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: V
     """`result` where the number compares so with `limit`, a power of two: one of its format, or infinity there."""
     bound = splat([floats.encode(limit, _format(value.type).keyword)], value.type, to)
     outside = to.emit(arith.CmpF.of(predicate, value, bound)).result
-    width = bit_width(element_type(otherwise.type))
+    width = width_of(otherwise.type)
     edge = splat([result & ((1 << width) - 1)], otherwise.type, to)
     return to.emit(arith.Select(outside, edge, otherwise)).result
 

@@ -21,6 +21,7 @@ from tessera_tools.ir.types import (
     RankedTensorType,
     bit_width,
     element_type,
+    width_of,
     with_element,
 )
 from tessera_tools.passes.tileaa.constants import splat
@@ -47,7 +48,7 @@ def signed_type(greatest: int) -> IntegerType:
 
 def resized(value: Value, element: Type, to: Lowering) -> Value:
     """A scalar or tile of integers extended with zeros, or truncated."""
-    old, new = bit_width(element_type(value.type)), bit_width(element)
+    old, new = width_of(value.type), bit_width(element)
     if old == new:
         return value
     kind: Any = arith.ExtUI if old < new else arith.TruncI
@@ -57,7 +58,7 @@ def resized(value: Value, element: Type, to: Lowering) -> Value:
 def as_value(item: Int, type: Type, to: Lowering) -> Value:
     """An item as a value of a scalar or tensor type."""
     if isinstance(item, int):
-        width = bit_width(element_type(type))
+        width = width_of(type)
         return splat([item & ((1 << width) - 1)], type, to)
     value = resized(item, element_type(type), to)
     if isinstance(type, RankedTensorType) and not isinstance(value.type, RankedTensorType):
