@@ -194,11 +194,6 @@ class If(
         lasts = [inner.entry.last_op for inner in self.regions if inner.blocks]
         return [last for last in lasts if isinstance(last, Yield)]
 
-    @property
-    def is_passed(self) -> bool:
-        """Whether anything after the op is ever reached through it: a region yields, or there is no else."""
-        return not self.otherwise.blocks or bool(self.yields)
-
     def flow(self) -> Flow:
         """A result is what one of the regions yields; one that leaves gives none."""
         passed = [end.operands for end in self.yields]
