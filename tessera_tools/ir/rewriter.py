@@ -152,6 +152,28 @@ class Rewriter(Builder):
         assert place.parent is not None
         self._inline(block, place.parent, place, arguments)
 
+    def inline_region(
+        self, region: Region, op: Operation, ends: type[Operation], arguments: Sequence[Value] = ()
+    ) -> None:
+        """Put the only block of `region` in the place of `op`.
+
+        The operands of its last op, if that is one of the class `ends`, are the results.  With another last op control
+        leaves there, and what follows `op` is erased.
+        """
+        block = region.block
+        last = block.last_op
+        self.inline_block_before(block, op, arguments)
+        if isinstance(last, ends):
+            values = last.operands
+            self.erase_op(last)
+            self.replace_op(op, values)
+            return
+        assert op.parent is not None
+        for dead in reversed(list(op.parent)):
+            self.erase_op(dead)
+            if dead is op:
+                return
+
     def inline_block_at_end(self, block: Block, target: Block, arguments: Sequence[Value] = ()) -> None:
         """Move the operations of `block` to the end of `target`, with its arguments replaced; the block goes."""
         self._inline(block, target, None, arguments)

@@ -81,31 +81,6 @@ def yielded(region: Region) -> list[Value] | None:
     return list(last.operands) if isinstance(last, Yield) else None
 
 
-def erase_from(op: Operation, rewriter: Rewriter) -> None:
-    """Erase an operation and everything after it in its block."""
-    block = op.parent
-    assert block is not None
-    while True:
-        last = block.last_op
-        assert last is not None
-        rewriter.erase_op(last)
-        if last is op:
-            return
-
-
-def put_region(op: Operation, region: Region, rewriter: Rewriter) -> None:
-    """Put the block of `region` in the place of `op`; what follows it goes where the region leaves."""
-    block = region.entry
-    last = block.last_op
-    rewriter.inline_block_before(block, op)
-    if not isinstance(last, Yield):
-        erase_from(op, rewriter)
-        return
-    values = last.operands
-    rewriter.erase_op(last)
-    rewriter.replace_op(op, values)
-
-
 def move(source: Region, target: Region, rewriter: Rewriter) -> None:
     """Move the blocks of one region into another, which is empty."""
     rewriter.inline_region_before(source, target)
@@ -139,7 +114,7 @@ class IfKnown(RewritePattern):
             return "the condition is not constant"
         region = op.thenRegion if condition else op.elseRegion
         if region.blocks:
-            put_region(op, region, rewriter)
+            rewriter.inline_region(region, op, Yield)
         else:
             rewriter.erase_op(op)
         return True
@@ -393,7 +368,7 @@ class IfLeavesBothWays(RewritePattern):
             return "a region goes on"
         made = new_if(rewriter, op, op.condition, [])
         move(op.thenRegion, made.thenRegion, rewriter)
-        put_region(op, op.elseRegion, rewriter)
+        rewriter.inline_region(op.elseRegion, op, Yield)
         return True
 
 

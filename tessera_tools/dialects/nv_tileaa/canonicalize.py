@@ -30,23 +30,7 @@ class IfWithConstantCondition(RewritePattern):
         if not region.blocks:
             rewriter.erase_op(op)
             return True
-        last = region.entry.last_op
-        if not isinstance(last, Yield):
-            after = op.next_op
-            doomed = []
-            while after is not None:
-                doomed.append(after)
-                after = after.next_op
-            # From the end, so that nothing that is erased is still used.
-            for dead in reversed(doomed):
-                rewriter.erase_op(dead)
-            rewriter.inline_block_before(region.entry, op)
-            rewriter.erase_op(op)
-            return True
-        values = last.operands
-        rewriter.erase_op(last)
-        rewriter.inline_block_before(region.entry, op)
-        rewriter.replace_op(op, values)
+        rewriter.inline_region(region, op, Yield)
         return True
 
 

@@ -16,7 +16,6 @@ from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.integers import AddI, CmpI, defined_by
 from tessera_tools.dialects.cf.ops import Branch
 from tessera_tools.dialects.scf import carried, conditionals, parallel_patterns
-from tessera_tools.dialects.scf.conditionals import inline
 from tessera_tools.dialects.scf.ops import ExecuteRegion, For, While, Yield
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
 from tessera_tools.ir.core import Block, Operation
@@ -61,7 +60,8 @@ class LoopOfOneIteration(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         if trip_count(op) != 1:
             return "the loop does not run exactly once"
-        return inline(op, op.body, rewriter, [op.lower, *op.inits])
+        rewriter.inline_region(op.body, op, Yield, [op.lower, *op.inits])
+        return True
 
 
 class EmptyLoop(RewritePattern):
@@ -166,7 +166,10 @@ class ExecuteOneBlock(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         if len(op.body.blocks) != 1 or op.no_inline is not None:
             return "the region has several blocks or is not to be inlined"
-        return inline(op, op.body, rewriter, []) or "the block does not end in a yield"
+        if not isinstance(op.body.block.last_op, Yield):
+            return "the block does not end in a yield"
+        rewriter.inline_region(op.body, op, Yield)
+        return True
 
 
 class ExecuteBlocks(RewritePattern):

@@ -11,23 +11,10 @@ from tessera_tools.dialects.arith.select import Select
 from tessera_tools.dialects.scf.carried import is_outside
 from tessera_tools.dialects.scf.ops import If, IndexSwitch, Yield
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
-from tessera_tools.ir.core import Operation, OpResult, Region, Value
+from tessera_tools.ir.core import OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import ShapedType
-
-
-def inline(op: Operation, region: Region, rewriter: Rewriter, arguments: list[Value]) -> bool:
-    """Put the only block of `region` in the place of `op`; its yield gives the results."""
-    block = region.block
-    last = block.last_op
-    if not isinstance(last, Yield):
-        return False
-    rewriter.inline_block_before(block, op, arguments)
-    values = last.operands
-    rewriter.erase_op(last)
-    rewriter.replace_op(op, values)
-    return True
 
 
 def is_empty(region: Region) -> bool:
@@ -53,8 +40,9 @@ class IfWithConstantCondition(RewritePattern):
             return "the condition is not constant"
         region = op.then if truth else op.otherwise
         if region.blocks:
-            return inline(op, region, rewriter, [])
-        rewriter.erase_op(op)
+            rewriter.inline_region(region, op, Yield)
+        else:
+            rewriter.erase_op(op)
         return True
 
 
@@ -246,7 +234,8 @@ class SwitchOnConstant(RewritePattern):
             return "the index is not constant"
         cases = op.cases.values
         region = op.case_regions[cases.index(number.value)] if number.value in cases else op.default_region
-        return inline(op, region, rewriter, [])
+        rewriter.inline_region(region, op, Yield)
+        return True
 
 
 patterns = (
