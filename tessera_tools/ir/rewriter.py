@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from tessera_tools.ir.core import (
     Block,
@@ -228,10 +228,21 @@ class Pattern:
         return True
 
 
-class RewritePattern(Pattern):
-    """A rewrite of one operation."""
+KindT = TypeVar("KindT")
 
-    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
+
+class RewritePattern(Pattern, Generic[KindT]):
+    """A rewrite of one operation: `RewritePattern[For]` of those of a class or with an interface, `RewritePattern` of
+    any."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            kind = get_args(base)[0] if get_origin(base) is RewritePattern else Operation
+            if "op_class" not in cls.__dict__ and isinstance(kind, type) and kind is not Operation:
+                cls.op_class = kind
+
+    def match_and_rewrite(self, op: KindT, rewriter: Rewriter) -> bool | str | None:
         """Rewrite `op` through `rewriter`, which inserts before it, and return True.
 
         Anything else means that the pattern does not apply, and that nothing was changed: False, None, or a sentence

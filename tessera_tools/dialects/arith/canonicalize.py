@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
 
 from tessera_tools.dialects.arith import casts, floats, integers
 from tessera_tools.dialects.arith.constant_op import Constant
@@ -16,13 +15,12 @@ from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import width_of
 
 
-class CompareConvertedWithConstant(RewritePattern):
+class CompareConvertedWithConstant(RewritePattern[floats.CmpF]):
     """An integer as a number compares with a constant as an integer does, unless the conversion rounds it there."""
 
     # float(x) ∘ c = x ∘ c where c is whole;  float(x) < 3.2 = x <= 3;  float(x) < -4.4 = false for unsigned x
-    op_class: ClassVar = floats.CmpF
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: floats.CmpF, rewriter: Rewriter) -> bool | str | None:
         source = defined_by(op.lhs, casts.SIToFP) or defined_by(op.lhs, casts.UIToFP)
         constant = constant_of(op.rhs)
         if source is None or not isinstance(constant, FloatAttr):

@@ -10,7 +10,7 @@ follows the `if` in its block runs.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.cuda_tile.constraints import F4E2M1FN
 from tessera_tools.dialects.cuda_tile.control_flow import Break, Continue, If, Yield
@@ -102,13 +102,12 @@ def set_yield(region: Region, values: list[Value], rewriter: Rewriter) -> None:
             last.set_operands(values)
 
 
-class IfKnown(RewritePattern):
+class IfKnown(RewritePattern[If]):
     """A known condition leaves one region."""
 
     # if true {a} else {b} = a;  if false {a} else {b} = b
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         condition = truth(op.condition)
         if condition is None:
             return "the condition is not constant"
@@ -120,13 +119,12 @@ class IfKnown(RewritePattern):
         return True
 
 
-class IfOfNot(RewritePattern):
+class IfOfNot(RewritePattern[If]):
     """A negated condition swaps the regions."""
 
     # if !c {a} else {b} = if c {b} else {a}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         inner = negated(op.condition)
         if inner is None or not op.elseRegion.blocks:
             return "the condition is not a negation, or there is no else"
@@ -141,12 +139,10 @@ class IfOfNot(RewritePattern):
         return True
 
 
-class IfUnusedResults(RewritePattern):
+class IfUnusedResults(RewritePattern[If]):
     """Results without a use are not given."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         kept = [result for result in op.results if result.has_uses]
         if len(kept) == len(op.results):
             return "every result is used"
@@ -163,13 +159,12 @@ class IfUnusedResults(RewritePattern):
         return True
 
 
-class IfYieldsCondition(RewritePattern):
+class IfYieldsCondition(RewritePattern[If]):
     """A result that is the same in both regions, or the condition or its negation, is that value."""
 
     # (if c {x} else {x}) = x;  (if c {true} else {false}) = c;  (if c {false} else {true}) = !c
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         yes, no = yielded(op.thenRegion), yielded(op.elseRegion)
         if yes is None or no is None:
             return "a region leaves, or there is no else"
@@ -187,13 +182,12 @@ class IfYieldsCondition(RewritePattern):
         return changed or "no result is known"
 
 
-class IfToSelect(RewritePattern):
+class IfToSelect(RewritePattern[If]):
     """A value from outside needs no `if`; where one region leaves, what follows sees the other's values only."""
 
     # (if c {x} else {y}) = select(c, x, y) for x and y defined outside;  (if c {x} else {return}) = x
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         yes, no = yielded(op.thenRegion), yielded(op.elseRegion)
         if not op.results or (yes is None and no is None):
             return "nothing is given"
@@ -233,12 +227,10 @@ class IfToSelect(RewritePattern):
         return True
 
 
-class IfEmptyElse(RewritePattern):
+class IfEmptyElse(RewritePattern[If]):
     """An else region without operations goes."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if op.results or yielded(op.elseRegion) is None or len(op.elseRegion.entry) != 1:
             return "the else region has operations"
         with rewriter.modify(op):
@@ -246,13 +238,12 @@ class IfEmptyElse(RewritePattern):
         return True
 
 
-class IfThenIf(RewritePattern):
+class IfThenIf(RewritePattern[If]):
     """Two `if`s in a row of one condition, or of a condition and its negation, are one."""
 
     # if c {a} else {b}; if c {d} else {e} = if c {a; d} else {b; e}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         first = op.prev_op
         if not isinstance(first, If):
             return "no if stands before it"
@@ -311,13 +302,12 @@ def _append(target: Region, source: Region, rewriter: Rewriter) -> None:
         set_yield(target, [*values, *more], rewriter)
 
 
-class IfInIf(RewritePattern):
+class IfInIf(RewritePattern[If]):
     """An `if` that holds nothing but another is one of both conditions."""
 
     # if a { if b {x} } = if (a and b) {x}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         given = yielded(op.thenRegion)
         inner: Any = op.thenRegion.entry.first_op if op.thenRegion.blocks else None
         if given is None or not isinstance(inner, If) or inner.next_op is not op.thenRegion.entry.last_op:
@@ -357,13 +347,12 @@ class IfInIf(RewritePattern):
         return True
 
 
-class IfLeavesBothWays(RewritePattern):
+class IfLeavesBothWays(RewritePattern[If]):
     """Where both regions leave, the else region takes the place of what follows, which never runs."""
 
     # if c {…; return} else {b; return}; rest = if c {…; return}; b; return
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if not leaves(op.thenRegion) or not leaves(op.elseRegion):
             return "a region goes on"
         made = new_if(rewriter, op, op.condition, [])
