@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from pathlib import Path
 
 import hypothesis
@@ -28,8 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of results that the workers of this run share."""
+    # As in the commands (cli/common.py): IR, tests and parse tables stay, and are not looked through again and again.
+    gc.set_threshold(1_000_000, 50, 1000)
     if (folder := make_folder()) is not None:
         config.add_cleanup(lambda: remove_folder(folder))
+        if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+            # Nothing is written beside the sources, but hundreds of processes need not compile them hundreds of times.
+            os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+
+
+def pytest_collection_finish() -> None:
+    """Take what is there now, thousands of tests and modules, out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> str:
