@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import worker
 from run_cache import once_in_a_run
 
 from tessera_tools import sim
@@ -48,7 +49,7 @@ def compiled(name: str, target: str) -> tuple[str, int]:
     """PTX, and bytes of dynamic shared memory."""
     path = CORPUS / f"{name}.mlir"
     module = parse_module(path.read_text(), str(path))
-    made = compile_module(module, Options(lookup(target), until="ptx", plain_abi=True))
+    made = compile_module(module, Options(lookup(target), until="ptx", plain_abi=True), worker=worker())
     (kernel,) = kernels_of_module(module)
     return made.text("ptx"), kernel.dynamic_shared
 
