@@ -113,9 +113,19 @@ PASSES: dict[str, Row] = {
         "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
     ),
     # On nv_tileas
+    "sink-negf-through-shapes": Row(
+        "tileas.sink_negf_through_shapes:SinkNegFThroughShapes", "move negf before shape operations"
+    ),
     "tileas-materialize-schedule": Row(
         "tileas.materialize_schedule:MaterializeSchedule",
         "specialize warps of matrix product kernels: a TMA producer and wgmma consumers",
+    ),
+    "optimize-execution-unit-mapping": Row(
+        "tileas.optimize_execution_unit_mapping:OptimizeExecutionUnitMapping",
+        "optimize the numWarps and warpId alignment for each agent",
+    ),
+    "propagate-execution-unit": Row(
+        "tileas.propagate_execution_unit:PropagateExecutionUnit", "propagate the numWarps for each agent"
     ),
     "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "assign a layout to every tensor"),
     "tileas-remove-layout-conversions": Row(
@@ -195,6 +205,26 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tileaa-to-tileas",
         "tileas-materialize-schedule",
         "it needs products and loads as nv_tileas ops",
+    ),
+    (
+        "sink-negf-through-shapes",
+        "tileas-schedule",
+        "a negation that wgmma does takes no time of the threads",
+    ),
+    (
+        "sink-negf-through-shapes",
+        "tileas-materialize-schedule",
+        "wgmma does the negations that stand behind all shapes",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "optimize-execution-unit-mapping",
+        "it maps the agents of an agent_switch to warps",
+    ),
+    (
+        "optimize-execution-unit-mapping",
+        "tileas-assign-layouts",
+        "tiles are laid out over the warps that the kernel has in the end",
     ),
     (
         "tileas-schedule",
@@ -294,17 +324,19 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "llvm": (),
 }
 
+_SIGNS = "sink-negf-through-shapes"
 AGENTS = "tileas-materialize-schedule"
+_UNITS = "optimize-execution-unit-mapping"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SCHEDULE, AGENTS, TMA_STORES)
+HIDDEN = (_SIGNS, _SCHEDULE, AGENTS, _UNITS, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
-    return (_SCHEDULE, AGENTS, *steps[:place], TMA_STORES, *steps[place:])
+    return (_SIGNS, _SCHEDULE, AGENTS, _UNITS, *steps[:place], TMA_STORES, *steps[place:])
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

@@ -11,7 +11,7 @@ from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
 from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
 from tessera_tools.dialects.nv_tileas.pipelines import FULL, ITERATOR, ProducerWrite, pipeline_of
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I32, RankedTensorType, ShapedType
+from tessera_tools.ir.types import I32, IntegerType, RankedTensorType, ShapedType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I32_ATTR,
@@ -228,6 +228,8 @@ class AsyncDot(
     c = operand(ANY_RANKED_TENSOR)
     atom = attribute(of_class(MmaAtom))
     warps = attribute(I64_ARRAY, "the grid of warps over c, in multiples of 4 along its rows")
+    negate_a = attribute(UNIT_ATTR, "wgmma inverts the sign of a", optional=True)
+    negate_b = attribute(UNIT_ATTR, "wgmma inverts the sign of b", optional=True)
     res = result(same_as("c"))
     assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)"
 
@@ -243,6 +245,8 @@ class AsyncDot(
         types = [v.type.element for v in (self.a, self.b, self.c)]
         if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
             raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
+        if (self.negate_a or self.negate_b) and isinstance(self.atom.a, IntegerType):
+            raise self.error(f"inverts the sign of {types[0]}; wgmma does that for floating-point types only")
         m, n, k = self.atom.mnk
         grid = tuple(self.warps.values)
         if len(grid) != 2 or grid[0] % 4 or min(grid) < 1:
