@@ -155,6 +155,10 @@ PASSES: dict[str, Row] = {
     "convert-tileas-to-llvm": Row(
         "llvm.convert_tileas_to_llvm:ConvertTileASToLLVM", "lower nv_tileas to llvm and nvvm"
     ),
+    "tileas-insert-OCG-knobs": Row(
+        "llvm.insert_ocg_knobs:InsertOCGKnobs",
+        "this pass emits OCG knobs as specific optimization hints for the backend OCG compiler",
+    ),
 }
 """Every pass, by its name."""
 
@@ -285,6 +289,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-nv-tile-func-to-llvm",
         "convert-tileas-to-llvm",
         "the body conversion expects the function boundary in LLVM types",
+    ),
+    (
+        "convert-tileas-to-llvm",
+        "tileas-insert-OCG-knobs",
+        "the pragmas stand before the fences and barriers of the final code",
     ),
     (
         "convert-tileas-to-llvm",
