@@ -135,6 +135,9 @@ PASSES: dict[str, Row] = {
     "tileas-schedule": Row(
         "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
     ),
+    "tileas-remove-buffer-alias": Row(
+        "tileas.remove_buffer_alias:RemoveBufferAlias", "remove the aliases of buffers in shared memory"
+    ),
     "tileas-materialize-pipeline": Row(
         "tileas.materialize_pipeline:MaterializePipeline",
         "convert loads in loops to multi-buffered asynchronous copies",
@@ -241,6 +244,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tiles are laid out over the warps of the agent that computes them",
     ),
     (
+        "tileas-remove-buffer-alias",
+        "tileas-materialize-pipeline",
+        "it counts the shared memory of the buffers that there are, by their names",
+    ),
+    (
+        "tileas-remove-buffer-alias",
+        "tileas-insert-barriers",
+        "places and barriers are those of a buffer, which an access must name",
+    ),
+    (
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
         "there is no conversion to remove before layouts are assigned",
@@ -322,6 +335,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "nv_tileas": (
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
+        "tileas-remove-buffer-alias",
         "tileas-materialize-pipeline",
         "canonicalize",
         "cse",

@@ -37,7 +37,9 @@ class InsertOCGKnobs(Pass):
     )
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "llvm and nvvm ops, in their final form"
-    ensures: ClassVar = "each fence and mbarrier op follows its pragma, each function with products has its own"
+    ensures: ClassVar = (
+        "each fence and mbarrier op follows its pragma, each function with products has its own"
+    )
     statistics: ClassVar = {"knobs": "pragmas inserted"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
