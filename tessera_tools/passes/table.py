@@ -113,6 +113,9 @@ PASSES: dict[str, Row] = {
         "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
     ),
     # On nv_tileas
+    "tileas-slicing": Row(
+        "tileas.slicing:Slicing", "make the iterations of loops with a sliceCount the slices of one iteration"
+    ),
     "sink-negf-through-shapes": Row(
         "tileas.sink_negf_through_shapes:SinkNegFThroughShapes", "move negf before shape operations"
     ),
@@ -244,6 +247,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tiles are laid out over the warps of the agent that computes them",
     ),
     (
+        "tileas-slicing",
+        "tileas-schedule",
+        "slices are scheduled and pipelined as one iteration",
+    ),
+    (
         "tileas-remove-buffer-alias",
         "tileas-materialize-pipeline",
         "it counts the shared memory of the buffers that there are, by their names",
@@ -333,6 +341,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
+        "tileas-slicing",
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
         "tileas-remove-buffer-alias",
@@ -359,7 +368,9 @@ HIDDEN = (_SIGNS, _SCHEDULE, AGENTS, _UNITS, TMA_STORES)
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
-    return (_SIGNS, _SCHEDULE, AGENTS, _UNITS, *steps[:place], TMA_STORES, *steps[place:])
+    first = steps.index("tileas-slicing") + 1
+    agents = (_SIGNS, _SCHEDULE, AGENTS, _UNITS)
+    return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

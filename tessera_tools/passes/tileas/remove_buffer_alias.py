@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SmemType
 from tessera_tools.ir.builtin_attributes import i32, i64
-from tessera_tools.ir.core import BlockArgument, Builder, Operation, OpResult, Value
+from tessera_tools.ir.core import BlockArgument, Builder, Operation, Value
 from tessera_tools.ir.flow import sources
 from tessera_tools.ir.interfaces import HasFlow
 from tessera_tools.ir.traits import Terminator
@@ -136,7 +136,7 @@ def _merge(function: nv_tileaa.Func, aliases: list[Value], buffers: list[nv_tile
 def _rename(op: Any, index: int, first: Value, merged: Value) -> None:
     """An access of a buffer becomes one of the merged buffer, its stages behind `first`; what passes a buffer on passes
     the number."""
-    if isinstance(op, HasFlow | arith.Select) or op.has_trait(Terminator):
+    if _passes_on(op):
         op.set_operand(index, first)
         return
     stage = getattr(op, "stage", None)
@@ -147,3 +147,8 @@ def _rename(op: Any, index: int, first: Value, merged: Value) -> None:
     Builder.before(op).insert(total)
     op.set_operand(index, merged)
     op.set_operand(place, total.result)
+
+
+def _passes_on(op: Operation) -> bool:
+    """Whether an op gives its operands another name."""
+    return isinstance(op, HasFlow | arith.Select) or op.has_trait(Terminator)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Kernels whose buffers change places, on the simulated GPU."""
 
 from __future__ import annotations
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 from programs import TARGETS, fresh_seed, launch
 
-SMEM = "!nv_tileas.smem<1x32x32xf32, #nv_tileas.shared<{offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]}>>"  # noqa: E501
+SMEM = "!nv_tileas.smem<1x32x32xf32, #nv_tileas.shared<{offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]}>>"
 KERNEL = f"""
 !smem = {SMEM}
 !tile = tensor<32x32xf32>
