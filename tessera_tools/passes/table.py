@@ -127,6 +127,9 @@ PASSES: dict[str, Row] = {
         "tileas.optimize_execution_unit_mapping:OptimizeExecutionUnitMapping",
         "optimize the numWarps and warpId alignment for each agent",
     ),
+    "tileas-resolve-agent-boundary": Row(
+        "tileas.resolve_agent_boundary:ResolveAgentBoundary", "legalize the values that cross an agent_switch"
+    ),
     "propagate-execution-unit": Row(
         "tileas.propagate_execution_unit:PropagateExecutionUnit", "propagate the numWarps for each agent"
     ),
@@ -230,6 +233,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-schedule",
         "optimize-execution-unit-mapping",
         "it maps the agents of an agent_switch to warps",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "tileas-resolve-agent-boundary",
+        "values cross an agent_switch when there is one",
+    ),
+    (
+        "tileas-resolve-agent-boundary",
+        "tileas-assign-layouts",
+        "a tile is laid out over the warps of the agent that has it",
     ),
     (
         "optimize-execution-unit-mapping",
@@ -359,9 +372,10 @@ _COMMON: Mapping[str, Sequence[str]] = {
 _SIGNS = "sink-negf-through-shapes"
 AGENTS = "tileas-materialize-schedule"
 _UNITS = "optimize-execution-unit-mapping"
+_BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SIGNS, _SCHEDULE, AGENTS, _UNITS, TMA_STORES)
+HIDDEN = (_SIGNS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
@@ -369,7 +383,7 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
     first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _SCHEDULE, AGENTS, _UNITS)
+    agents = (_SIGNS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY)
     return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
 
 

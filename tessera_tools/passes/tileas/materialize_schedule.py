@@ -24,6 +24,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.boxes import Refusal, with_axes
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.overlap import Schedules
@@ -292,7 +293,11 @@ class _Kernel:
         """The producer's code: a copy of what is needed of the program, its loads as stages."""
         builder = Builder.at_end(target, self.function.location)
         state = {p: _first(p, builder) for p in self.pipelines}
-        self.copy(source, builder, IRMapping(), state)
+        mapping = IRMapping()
+        if self.slice.numbers:
+            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
+            mapping.values.update((op.token, none) for op in self.slice.numbers)
+        self.copy(source, builder, mapping, state)
         builder.insert(nv_tileas.Yield([]))
 
     def copy(
@@ -391,6 +396,9 @@ class _Kernel:
                 step.erase()
             load.out_token.replace_all_uses_with(load.token)
             load.erase()
+        if self.slice.numbers:
+            # The producer alone needs what it has read.
+            erase_dead(self.function)
         self.schedules.overlap()
 
     def rewrite(self, block: Block, state: dict[_Pipeline, Value]) -> None:
