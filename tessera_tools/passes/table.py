@@ -113,6 +113,10 @@ PASSES: dict[str, Row] = {
         "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
     ),
     # On nv_tileas
+    "tileas-prepare-for-scheduling": Row(
+        "tileas.prepare_for_scheduling:PrepareForScheduling",
+        "prepare accesses, loops and buffers for scheduling, in six steps",
+    ),
     "tileas-slicing": Row(
         "tileas.slicing:Slicing", "make the iterations of loops with a sliceCount the slices of one iteration"
     ),
@@ -260,6 +264,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tiles are laid out over the warps of the agent that computes them",
     ),
     (
+        "tileas-prepare-for-scheduling",
+        "tileas-schedule",
+        "the loads and slices that it makes are scheduled",
+    ),
+    (
         "tileas-slicing",
         "tileas-schedule",
         "slices are scheduled and pipelined as one iteration",
@@ -370,12 +379,13 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 _SIGNS = "sink-negf-through-shapes"
+_PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SIGNS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_STORES)
+HIDDEN = (_SIGNS, _PREPARE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
@@ -383,7 +393,7 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
     first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY)
+    agents = (_SIGNS, _PREPARE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY)
     return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
 
 

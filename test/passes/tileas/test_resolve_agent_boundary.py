@@ -25,7 +25,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %v = nv_tileaa.make_memref %p, shape = [96, 64], stride = [64, 1], space = #nv_tileaa.global : !view
     %w = nv_tileaa.make_memref %q, shape = [96, 64], stride = [64, 1], space = #nv_tileaa.global : !view
     %shared, %st = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> !tile, !tok
-    %own, %ot = nv_tileas.tiled_load %v[%i, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> !tile, !tok
+    %own, %mt = nv_tileas.tiled_load %v[%i, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> !tile, !tok
     %factor = nv_tileaa.splat %f : f32 -> !tile
     nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
       %a = arith.mulf %shared, %factor : !tile
