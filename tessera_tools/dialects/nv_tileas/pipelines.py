@@ -145,10 +145,7 @@ class CreatePipeline(
     producers = attribute(I32_ATTR)
     consumers = attribute(I32_ATTR)
     res = result(PIPELINE)
-    assembly = (
-        "`stages` `=` $stages `,` `producers` `=` $producers `,` `consumers` `=` $consumers attr-dict "
-        "`:` type($res)"
-    )
+    assembly = "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
         for word in ("stages", "producers", "consumers"):
@@ -202,6 +199,12 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
         """The yields may be left out."""
         end_with(Yield, regions, location)
+
+    @classmethod
+    def types_of_regions(cls, regions: Sequence[Region]) -> list[Type]:
+        """The types of the results where the text leaves them out: those that the region yields."""
+        end = regions[0].entry.last_op if regions and regions[0].blocks else None
+        return list(end.operand_types) if end is not None else []
 
     def verify_yield(self, types: Sequence[Type]) -> None:
         """An error unless the region yields values of these types."""
@@ -286,7 +289,10 @@ class ConsumeOne(
     consumer_idx = attribute(I32_ATTR)
     results_ = variadic_result()
     body = region()
-    assembly = "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx (`->` type($results)^)? $body attr-dict"
+    assembly = (
+        "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx custom<OlderType>() (`->` type($results)^)? $body "
+        "attr-dict"
+    )
 
     def verify_op(self) -> None:
         self.verify_yield(self.result_types)

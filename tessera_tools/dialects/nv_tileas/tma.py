@@ -74,7 +74,7 @@ class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,))
     box = attribute(I64_ARRAY)
     atom = attribute(of_class(TmaAtom))
     res = result(DESC)
-    assembly = "$view `,` `box` `=` $box attr-dict `:` type($view) `->` type($res)"
+    assembly = "$view `,` `box` `=` $box custom<OlderAtom> attr-dict `:` custom<OperandOrResult>($view, $res)"
 
     def verify_op(self) -> None:
         box, desc = tuple(self.box.values), self.res.type
@@ -117,7 +117,10 @@ class TiledTmaLoad(
     indices = variadic_operand(exactly(I32))
     buffer = operand(SMEM)
     iter = operand(ITERATOR)
-    assembly = "$desc `[` $indices `]` `,` $buffer `,` $iter attr-dict `:` type($desc) `,` type($buffer)"
+    assembly = (
+        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer `,` $iter attr-dict "
+        "custom<CopyTypes>($desc, $buffer)"
+    )
 
     def verify_op(self) -> None:
         self.verify_copy(self.desc.type, self.buffer.type, len(self.indices))
@@ -158,8 +161,8 @@ class TiledTmaStore(
     token = optional_operand(TOKEN)
     out_token = optional_result(TOKEN)
     assembly = (
-        "$desc `[` $indices `]` `,` $buffer `[` $stage `]` (`after` $token^)? attr-dict `:` type($desc) `,` "
-        "type($buffer) (`->` type($out_token)^)?"
+        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer custom<OlderStage>($stage) (`after` $token^)? attr-dict "
+        "custom<CopyTypes>($desc, $buffer) (`->` type($out_token)^)?"
     )
 
     def verify_op(self) -> None:
@@ -200,7 +203,7 @@ class View(Op, name="nv_tileas.view", traits=(PURE,)):
     buffer = operand(SMEM)
     iter = operand(ITERATOR)
     res = result(SMEM)
-    assembly = "$buffer `,` $iter attr-dict `:` type($buffer) `->` type($res)"
+    assembly = "$buffer `,` $iter attr-dict `:` custom<OperandOrResult>($buffer, $res)"
 
     def verify_op(self) -> None:
         old, new = self.buffer.type, self.res.type
