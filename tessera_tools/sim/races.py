@@ -28,6 +28,7 @@ __all__ = [
     "History",
     "Race",
     "clocks_of",
+    "code_bits",
     "describe",
     "late_records",
     "record_at",
@@ -67,6 +68,11 @@ def clocks_of(records: Array) -> Array:
 def record_at(record: Any, pc: int) -> Any:
     """The record or records (uint64) of an access by the instruction `pc`."""
     return record | np.uint64((pc & _CODE_MASK) << _CODE_SHIFT)
+
+
+def code_bits(pcs: Array) -> Array:
+    """The part of a record (uint64) that names the instruction, for each of `pcs`."""
+    return (pcs.astype(np.uint64) & np.uint64(_CODE_MASK)) << np.uint64(_CODE_SHIFT)
 
 
 class Clocks:

@@ -242,7 +242,7 @@ def watch(program: Program, function: Function, code: list[Any], together: list[
         if used and inst.opcode != "wgmma":
             code[pc] = _watching(code[pc], used)
             if together[pc] is not None:
-                together[pc] = _watching_together(together[pc], used)
+                together[pc] = _Together(together[pc], used)
 
 
 def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
@@ -265,18 +265,26 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
     return run
 
 
-def _watching_together(execute: Together, used: frozenset[Register]) -> Together:
+class _Together:
     """Like `_watching`, for several warps, unless one of them has a wgmma in flight."""
 
-    def run(gang: Any, mask: Any) -> Any:
+    def __init__(self, execute: Together, used: frozenset[Register]) -> None:
+        self.execute, self.used = execute, used
+
+    def __call__(self, gang: Any, mask: Any) -> Any:
         states = [state for warp in gang.warps if (state := warp.state.get("wgmma")) is not None]
         for state in states:
             if state.open or state.groups:
                 return NotImplemented
-        result = execute(gang, mask)
+        result = self.execute(gang, mask)
         if result is not NotImplemented:
             for state in states:
-                state.touched |= used
+                state.touched |= self.used
         return result
 
-    return run
+    @staticmethod
+    def join(closures: Sequence[Any]) -> Together:
+        """The closure for several instructions that differ only in their registers (sim/blocks.py)."""
+        watching = [each for each in closures if isinstance(each, _Together)]
+        first = closures[0].execute if isinstance(closures[0], _Together) else closures[0]
+        return _Together(first, frozenset[Register]().union(*[each.used for each in watching]))

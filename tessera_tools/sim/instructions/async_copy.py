@@ -23,9 +23,9 @@ from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.mbarrier import MBarrier, lookup
 from tessera_tools.sim.memory import WRITING, compact
 from tessera_tools.sim.program import Immediate
-from tessera_tools.sim.races import describe
+from tessera_tools.sim.races import describe, record_at
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Split, Warp, mask_of
+from tessera_tools.sim.warp import FULL, Mask, Split, Warp, mask_of
 
 __all__ = ["Copies", "copies"]
 
@@ -48,6 +48,16 @@ class Copy:
     """Compact rows, as read at issue."""
     source: Array | None
     """Compact addresses of the source, which is read again in the mode `late`; None if it is not read again."""
+
+    def is_plain(self, memory: Any, width: int) -> bool:
+        """Whether a whole warp copies units of `width` bytes to one memory."""
+        return (
+            self.width == width
+            and len(self.destinations) == 1
+            and self.destinations[0][0] is memory
+            and self.destinations[0][1].full
+            and self.source is not None
+        )
 
 
 @dataclass(slots=True)
@@ -104,14 +114,7 @@ class Copies:
     def _complete_at_once(self, warp: Warp, done: list[Copy]) -> bool:
         """Complete whole warps' copies of one width to one memory; False, without effect, if an access is invalid."""
         (memory, _, _), width = done[0].destinations[0], done[0].width
-        if any(
-            copy.width != width
-            or len(copy.destinations) != 1
-            or copy.destinations[0][0] is not memory
-            or not copy.destinations[0][1].full
-            or copy.source is None
-            for copy in done
-        ):
+        if any(not copy.is_plain(memory, width) for copy in done):
             return False
         units = np.concatenate([copy.destinations[0][2] for copy in done])
         values: Array | None = None
@@ -229,8 +232,9 @@ def cp_async(ctx: Context) -> Execute:
             return NotImplemented
         units = (to // np.uint64(width)).astype(np.int64)
         cta.shared.states[width][units] |= _WRITING[width]
-        for number, warp in enumerate(warps):
+        for number in range(len(mask.array) // 32):
             own = slice(32 * number, 32 * number + 32)
+            warp = warps[number % len(warps)]
             state, whole = copies(warp), warp.splits[0].mask
             found = [(cta.shared, whole, units[own])]
             state.pending.append(
@@ -238,7 +242,7 @@ def cp_async(ctx: Context) -> Execute:
             )
         return None
 
-    ctx.together = together
+    ctx.together, ctx.effect = together, "store"
     return execute
 
 
@@ -278,6 +282,14 @@ def commit_group(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         copies(warp).closed[mask.lanes] += 1
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        if not mask.full:
+            return NotImplemented
+        for warp in gang.warps:
+            copies(warp).closed += 1
+        return None
+
+    ctx.together, ctx.effect, ctx.alone = together, "other", True
     return execute
 
 
@@ -295,7 +307,53 @@ def wait_group(ctx: Context) -> Execute:
             limit = state.closed - most
             state.complete(warp, lambda copy: _due(copy, mask, limit))
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        found: list[tuple[Warp, list[Copy]]] = []
+        for warp, full in zip(gang.warps, mask.array.reshape(-1, 32).all(axis=1), strict=True):
+            state = warp.state.get("cp.async")
+            if not full:
+                return NotImplemented
+            if state is not None and state.pending:
+                limit = state.closed - most
+                found.append((warp, [copy for copy in state.pending if _due(copy, FULL_MASK, limit)]))
+        return _complete_together(gang, found)
+
+    ctx.together, ctx.effect = together, "other"
+    ctx.alone = True
     return execute
+
+
+def _complete_together(gang: Gang, found: list[tuple[Warp, list[Copy]]]) -> Any:
+    """Complete whole warps' copies of one width to the CTA's memory, as `Copies.complete` does; NotImplemented, without
+    effect, if an access is invalid."""
+    done = [copy for _, chosen in found for copy in chosen]
+    if not done:
+        return None
+    shared, width, early = gang.cta.shared, done[0].width, gang.cta.cluster.engine.early
+    if any(not copy.is_plain(shared, width) for copy in done):
+        return NotImplemented
+    units = np.concatenate([copy.destinations[0][2] for copy in done])
+    values: Array | None = None
+    if not early:
+        values = _read(
+            gang.warps[0], np.concatenate([copy.source for copy in done if copy.source is not None]), width
+        )
+        if values is None:
+            return NotImplemented
+    records = np.concatenate([warp.records for warp, chosen in found for _ in chosen])
+    if not shared.history.store_together(gang, units, width, record_at(records, gang.pc)):
+        return NotImplemented
+    shared.states[width][units] &= ~_WRITING[width]
+    if values is not None:
+        shared.views[width][units] = values
+    for warp, chosen in found:
+        state = copies(warp)
+        ended = set(map(id, chosen))
+        state.pending = [copy for copy in state.pending if id(copy) not in ended]
+    return None
+
+
+FULL_MASK = mask_of(FULL)
 
 
 def _due(copy: Copy, mask: Mask, limit: Array) -> bool:
