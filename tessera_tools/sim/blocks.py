@@ -3,11 +3,11 @@
     ld %r1; fma %r2, %r1, …; add %r3, %r2, …        level 0: ld %r1, %r4 ──▶ one load of 2 × 128 lanes
     ld %r4; fma %r5, %r4, …; add %r6, %r5, …   ──▶  level 1: fma %r2, %r5     level 2: add %r3, %r6
 
-A block is a range of instructions that only use registers and memory. Registers belong to their thread, so only the order
-of the accesses to memory can be observed. Loads keep their order with stores, and stores with each other. Everything
-else runs as soon as its operands are computed. A batch copies the rows of its operands together, runs the closure of its
-first instruction once, and copies the results back. If the closure refuses, because an access has a finding, the
-instructions run one by one.
+A block is a range of instructions that only use registers and memory. Registers belong to their thread, so only the
+order of the accesses to memory can be observed. Loads keep their order with stores, and stores with each other.
+Everything else runs as soon as its operands are computed. A batch copies the rows of its operands together, runs the
+closure of its first instruction once, and copies the results back. If the closure refuses, because an access has a
+finding, the instructions run one by one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ _MOST = 1024
 _FEWEST = 3
 """Instructions of the smallest batch."""
 _FEWEST_CHEAP = 8
+_FEWEST_COPIES = 2
 _CHEAP = frozenset(
     ("add", "and", "cvta", "mov", "mul", "not", "or", "selp", "setp", "shl", "shr", "sub", "xor")
 )
 """Instructions that take as long as the copies of their operands: a batch of them must be larger."""
+_COPIES = frozenset(("cp", "ld", "ldmatrix", "shfl", "st"))
+"""Instructions that take much longer."""
 _HOP = 25
 """Instructions that a hop skips at most, and one."""
 _KEPT = 4096
@@ -84,7 +87,7 @@ def joined(closures: Sequence[Any]) -> Together:
 
 
 class Batch:
-    """The instructions of a step for a gang, as closures use a gang: a row has all lanes of each instruction in turn."""
+    """The instructions of a step for a gang, with the interface of a gang: a row has all lanes of each instruction."""
 
     __slots__ = ("gang", "mask", "ports", "step")
 
@@ -212,8 +215,9 @@ def _part(module: Module, whole: Sequence[Step], begin: int, end: int) -> list[S
 
 
 def _grouped(module: Module, pcs: Sequence[int]) -> list[Step]:
-    cheap = module.program.instructions[pcs[0]].opcode in _CHEAP
-    if len(pcs) >= (_FEWEST_CHEAP if cheap else _FEWEST):
+    opcode = module.program.instructions[pcs[0]].opcode
+    fewest = _FEWEST_CHEAP if opcode in _CHEAP else _FEWEST_COPIES if opcode in _COPIES else _FEWEST
+    if len(pcs) >= fewest:
         return [Step(module, pcs)]
     return [Step(module, (pc,)) for pc in pcs]
 
@@ -250,11 +254,15 @@ def schedule(module: Module, begin: int, end: int) -> list[Step]:
             store = None
         elif straight.effect == "store":
             level = max(level, loaded + 1)
-            if store is not None and store[1] == key and level <= store[0]:
-                level = store[0]
+            if store is not None and store[1] == key:
+                level = max(level, store[0])
+                # Nothing after the earlier stores needs them: they can wait for the operands of this one.
+                for register in guarded:
+                    read[register] = max(read.get(register, -1), level)
+                levels.setdefault((level, key), levels.pop(store))
             else:
-                level = max(level, stored + 1)
-                store, guarded = (level, key), set()
+                level, guarded = max(level, stored + 1), set()
+            store = level, key
             guarded |= sources
             stored = max(stored, level)
         elif straight.effect == "other":

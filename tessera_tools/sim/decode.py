@@ -114,8 +114,9 @@ def _load_families() -> None:
 class Straight:
     """An instruction that a block (sim/blocks.py) can move: it uses its ports and memory, and never jumps or blocks.
 
-    `effect` is `none`, `load`, `store` or `other`. Instructions with equal keys differ only in their ports: the closure of
-    one of them computes another if its `ports` are replaced in order. Ports that are not in `sources` are overwritten.
+    `effect` is `none`, `load`, `store` or `other`. Instructions with equal keys differ only in their ports: the closure
+    of one of them computes another if its `ports` are replaced in order. Ports that are not in `sources`
+    are overwritten.
     """
 
     effect: str
@@ -126,18 +127,17 @@ class Straight:
 
 
 _VALUES = frozenset(
-    ("abs", "add", "and", "cvt", "fma", "ld", "mad", "max", "min", "mov", "mul", "or", "selp", "setp", "st", "sub", "xor")
+    ("abs", "add", "and", "cvt", "fma", "ld", "mad", "max", "min", "mov", "mul", "or", "selp", "setp", "st", "sub",
+     "xor")
 )  # fmt: skip
 """Instructions whose immediate operands are ports. The closures of others may contain the numbers."""
 
 
 def _kind(key: tuple[Any, ...]) -> Hashable:
     """The kind and the dtype of a port."""
-    return (
-        (key[0], key[1], str(key[3]))
-        if key[0] == "register"
-        else (key[0], str(key[-1 if key[0] != "constant" else 1]))
-    )
+    if key[0] == "register":
+        return key[0], key[1], str(key[3])
+    return key[0], str(key[1] if key[0] == "constant" else key[-1])
 
 
 def _form(operand: Operand, exact: bool) -> Hashable:

@@ -48,6 +48,8 @@ class Copy:
     """Compact rows, as read at issue."""
     source: Array | None
     """Compact addresses of the source, which is read again in the mode `late`; None if it is not read again."""
+    number: int = -1
+    """The number of the group, if it is the same for all lanes."""
 
     def is_plain(self, memory: Any, width: int) -> bool:
         """Whether a whole warp copies units of `width` bytes to one memory."""
@@ -56,7 +58,6 @@ class Copy:
             and len(self.destinations) == 1
             and self.destinations[0][0] is memory
             and self.destinations[0][1].full
-            and self.source is not None
         )
 
 
@@ -66,6 +67,21 @@ class Copies:
 
     closed: Array = field(default_factory=lambda: np.zeros(32, np.int64))
     pending: list[Copy] = field(default_factory=list[Copy])
+    even: bool = True
+    """Whether all lanes have closed the same number of groups."""
+
+    @property
+    def number(self) -> int:
+        """The number of the open group, or -1 if the lanes differ."""
+        return int(self.closed[0]) if self.even else -1
+
+    def due(self, mask: Mask, most: int) -> list[Copy]:
+        """The copies that the lanes wait for if `most` groups may stay in flight."""
+        if self.even and mask.full and all(copy.number >= 0 for copy in self.pending):
+            limit = int(self.closed[0]) - most
+            return [copy for copy in self.pending if copy.number < limit]
+        limits = self.closed - most
+        return [copy for copy in self.pending if _due(copy, mask, limits)]
 
     def issue(self, warp: Warp, copy: Copy) -> None:
         """Begin a copy. In the mode `early` it writes the bytes at once; in `late` they are poison until completion.
@@ -119,9 +135,7 @@ class Copies:
         units = np.concatenate([copy.destinations[0][2] for copy in done])
         values: Array | None = None
         if not warp.cta.cluster.engine.early:
-            values = _read(
-                warp, np.concatenate([copy.source for copy in done if copy.source is not None]), width
-            )
+            values = _values(warp, done)
             if values is None:
                 return False
         if not memory.history.store_quietly(warp, units, width):
@@ -214,16 +228,32 @@ def cp_async(ctx: Context) -> Execute:
                 part, units = mask_of(lanes), units[good]
             if part.count:
                 found.append((memory, part, units))
-        state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again))
+        state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again, state.number))
 
     def together(gang: Gang, mask: Mask) -> Any:
         to, source = destination(gang), origin(gang)
         if gang.stats is not None or not mask.full or ignore is not None:
             return NotImplemented
-        if size_port is not None and (gang.ports[size_port] != width).any():
-            return NotImplemented
         cta, records, warps = gang.cta, gang.records(), gang.warps
-        values = cta.cluster.launch.memory.load_together(gang, source, width, records)
+        read: Array | None = None
+        """The lanes that read their source; None for all. The others write zeros."""
+        if size_port is not None:
+            sizes = gang.ports[size_port]
+            whole: Array = sizes == width
+            if not whole.all():
+                if sizes[~whole].any():
+                    return NotImplemented
+                read = whole
+        memory = cta.cluster.launch.memory
+        if read is None:
+            values = memory.load_together(gang, source, width, records)
+        else:
+            values = np.zeros((len(read), width // 8) if width > 8 else len(read), dtype)
+            if read.any():
+                found = memory.load_together(gang, source[read], width, records[read])
+                if found is None:
+                    return NotImplemented
+                values[read] = found
         if values is None:
             return NotImplemented
         early = cta.cluster.engine.early
@@ -235,10 +265,18 @@ def cp_async(ctx: Context) -> Execute:
         for number in range(len(mask.array) // 32):
             own = slice(32 * number, 32 * number + 32)
             warp = warps[number % len(warps)]
-            state, whole = copies(warp), warp.splits[0].mask
-            found = [(cta.shared, whole, units[own])]
+            state, lanes = copies(warp), warp.splits[0].mask
+            again = source[own].copy() if read is None or read[own].all() else None
             state.pending.append(
-                Copy(whole, state.closed.copy(), found, width, values[own], source[own].copy())
+                Copy(
+                    lanes,
+                    state.closed.copy(),
+                    [(cta.shared, lanes, units[own])],
+                    width,
+                    values[own],
+                    again,
+                    state.number,
+                )
             )
         return None
 
@@ -257,6 +295,18 @@ def _read(warp: Warp, addresses: Array, width: int) -> Array | None:
         return None
     units = (addresses - np.uint64(region.base)) // np.uint64(width)
     return region.views[width].take(units.astype(np.intp), 0)
+
+
+def _values(warp: Warp, done: list[Copy]) -> Array | None:
+    """The values of whole warps' copies at their completion; None if the sources are not in one allocation."""
+    again = [copy.source for copy in done if copy.source is not None]
+    if not again:
+        return np.concatenate([copy.values for copy in done])
+    values = _read(warp, np.concatenate(again), done[0].width)
+    if values is None or len(again) == len(done):
+        return values
+    rows = iter(values.reshape(len(again), 32, *values.shape[1:]))
+    return np.concatenate([copy.values if copy.source is None else next(rows) for copy in done])
 
 
 def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, dtype: Any) -> Array:
@@ -280,7 +330,9 @@ def commit_group(ctx: Context) -> Execute:
     ctx.operands(0)
 
     def execute(warp: Warp, mask: Mask) -> None:
-        copies(warp).closed[mask.lanes] += 1
+        state = copies(warp)
+        state.closed[mask.lanes] += 1
+        state.even = state.even and mask.full
 
     def together(gang: Gang, mask: Mask) -> Any:
         if not mask.full:
@@ -304,18 +356,17 @@ def wait_group(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         state = copies(warp)
         if state.pending:
-            limit = state.closed - most
-            state.complete(warp, lambda copy: _due(copy, mask, limit))
+            due = set(map(id, state.due(mask, most)))
+            state.complete(warp, lambda copy: id(copy) in due)
 
     def together(gang: Gang, mask: Mask) -> Any:
         found: list[tuple[Warp, list[Copy]]] = []
-        for warp, full in zip(gang.warps, mask.array.reshape(-1, 32).all(axis=1), strict=True):
+        if not mask.full:
+            return NotImplemented
+        for warp in gang.warps:
             state = warp.state.get("cp.async")
-            if not full:
-                return NotImplemented
             if state is not None and state.pending:
-                limit = state.closed - most
-                found.append((warp, [copy for copy in state.pending if _due(copy, FULL_MASK, limit)]))
+                found.append((warp, state.due(FULL_MASK, most)))
         return _complete_together(gang, found)
 
     ctx.together, ctx.effect = together, "other"
@@ -333,13 +384,9 @@ def _complete_together(gang: Gang, found: list[tuple[Warp, list[Copy]]]) -> Any:
     if any(not copy.is_plain(shared, width) for copy in done):
         return NotImplemented
     units = np.concatenate([copy.destinations[0][2] for copy in done])
-    values: Array | None = None
-    if not early:
-        values = _read(
-            gang.warps[0], np.concatenate([copy.source for copy in done if copy.source is not None]), width
-        )
-        if values is None:
-            return NotImplemented
+    values = None if early else _values(gang.warps[0], done)
+    if values is None and not early:
+        return NotImplemented
     records = np.concatenate([warp.records for warp, chosen in found for _ in chosen])
     if not shared.history.store_together(gang, units, width, record_at(records, gang.pc)):
         return NotImplemented

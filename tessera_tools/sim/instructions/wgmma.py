@@ -29,7 +29,9 @@ from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp
 from tessera_tools.sim.warpgroup import (
     POISON,
+    Decoded,
     Operation,
+    Product,
     Reads,
     Register,
     State,
@@ -181,13 +183,14 @@ class _Source:
         low, high = _span(found)
         return None if low < SHARED_START or high > gang.cta.shared.size else found
 
-    def matrix(self, shared: Shared, units: Array, decoded: dict[Any, Array]) -> Array:
+    def matrix(self, shared: Shared, units: Array, decoded: Decoded) -> Array:
         """float64, K first; taken from `decoded`, if present."""
         key = id(units), self.element.name, self.transposed
-        found = decoded.get(key)
+        found = decoded.matrices.get(key)
         if found is None:
-            found = decoded[key] = self._matrix(shared, units)
-        return found
+            # The units are kept, so that no other array has their id.
+            found = decoded.matrices[key] = units, self._matrix(shared, units)
+        return found[1]
 
     def _matrix(self, shared: Shared, units: Array) -> Array:
         raw = shared.views[16][units.reshape(-1)].view(np.uint8)
@@ -265,11 +268,50 @@ def mma_async(ctx: Context) -> Execute:
 
     descriptors = (b_source.port, *([a_source.port] if a_source else ()))
 
+    def multiply(
+        warps: list[Warp],
+        a_units: Array | None,
+        a_rows: Array,
+        b_units: Array,
+        accumulate: bool,
+        decoded: Decoded,
+    ) -> None:
+        cta, states = warps[0].cta, [state_of(warp) for warp in warps]
+        if a_source is not None:
+            assert a_units is not None
+            first = a_source.matrix(cta.shared, a_units, decoded)
+        else:
+            # Poison represents the value of a register at issue.
+            now = cta.registers[32][a_index, warps[0].index : warps[-1].index + 1]
+            rows = np.where(now == POISON, a_rows, now).swapaxes(0, 1)
+            first = np.moveaxis(take_a(np.ascontiguousarray(rows)), 0, 1).reshape(depth, -1)
+        if sign < 0:
+            first = -first
+        second = b_source.matrix(cta.shared, b_units, decoded)
+        key = d_key, warps[0].index, len(warps)
+        known = decoded.take(key, d_set)
+        if not accumulate:
+            before = np.zeros((16 * len(warps), n))
+        elif known is not None:
+            before = kind.values(known.reshape(-1, n))
+        else:
+            before = take_sum(np.stack([state.sums[d_index] for state in states])).reshape(-1, n)
+        patterns = pack(product(first, second, before)).reshape(len(warps), 16, n)
+
+        def give(patterns: Array) -> None:
+            for state, rows in zip(states, give_sum(patterns), strict=True):
+                state.sums[d_index] = rows
+
+        decoded.sums[key] = d_set, patterns, give
+
+    d_key = tuple(d_slots)
+    whole = Product(multiply, 1 if a_source is not None and a_source.transposed else 0)
+
     def start(warps: list[Warp], a_units: Array | None, b_units: Array, accumulate: bool) -> None:
         """Begin the parts of adjacent warps of a warpgroup."""
         cta, states = warps[0].cta, [state_of(warp) for warp in warps]
         span = slice(warps[0].index, warps[-1].index + 1)
-        registers, shared, early = cta.registers[32], cta.shared, cta.cluster.engine.early
+        registers, early = cta.registers[32], cta.cluster.engine.early
         for warp, state in zip(warps, states, strict=True):
             if not state.held >= d_set:
                 new = [slot for slot in d_slots if slot not in state.held]
@@ -277,30 +319,12 @@ def mma_async(ctx: Context) -> Execute:
                 state.held |= d_set
         a_rows = registers[a_index, span]
 
-        def compute(decoded: dict[Any, Array]) -> None:
-            if a_source is not None:
-                assert a_units is not None
-                first = a_source.matrix(shared, a_units, decoded)
-            else:
-                # Poison represents the value of a register at issue.
-                now = registers[a_index, span]
-                rows = np.where(now == POISON, a_rows, now).swapaxes(0, 1)
-                first = np.moveaxis(take_a(np.ascontiguousarray(rows)), 0, 1).reshape(depth, -1)
-            if sign < 0:
-                first = -first
-            second = b_source.matrix(shared, b_units, decoded)
-            if accumulate:
-                before = take_sum(np.stack([state.sums[d_index] for state in states])).reshape(-1, n)
-            else:
-                before = np.zeros((16 * len(warps), n))
-            patterns = pack(product(first, second, before)).reshape(len(warps), 16, n)
-            for state, rows in zip(states, give_sum(patterns), strict=True):
-                state.sums[d_index] = rows
-
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
-        common = Reads(reads, compute)
+        common = Reads(reads, warps, a_units, a_rows, b_units, accumulate, whole)
         if early:
-            common.run({})
+            decoded = Decoded()
+            common.run(decoded)
+            decoded.finish()
             for warp, state in zip(warps, states, strict=True):
                 warp.registers[32][d_index] = state.sums[d_index]
         else:
