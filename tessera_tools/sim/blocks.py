@@ -42,6 +42,8 @@ _CHEAP = frozenset(
 """Instructions that take as long as the copies of their operands: a batch of them must be larger."""
 _COPIES = frozenset(("cp", "ld", "ldmatrix", "shfl", "st"))
 """Instructions that take much longer."""
+_LARGE = 32
+"""Instructions of a part of a block that is worth a schedule at once."""
 _HOP = 25
 """Instructions that a hop skips at most, and one."""
 _KEPT = 4096
@@ -154,23 +156,28 @@ class Blocks:
         """Branches over a few instructions of straight-line code, and where they jump."""
         self._regions: dict[int, list[Step]] = {}
         self._known: dict[tuple[int, int], list[Step] | None] = {}
+        self._seen: set[int] = set()
 
     def steps(self, begin: int, end: int) -> list[Step] | None:
         """The steps of the instructions from `begin` up to `end`, which is at most `ends[begin]`.
 
-        None the first time: code that runs once is not worth a schedule.
+        None the first time, unless it is a large part of code that has a schedule: making one takes as long as running
+        the code some times.
         """
         key = begin, end
         found = self._known.get(key)
         if found is not None:
             return found
-        if key not in self._known:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[key] = None
-            return None
         last = self.ends[begin]
         whole = self._regions.get(last)
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        if whole is None and last not in self._seen:
+            self._seen.add(last)
+            return None
+        if key not in self._known and end - begin < min(_LARGE, last - begin):
+            self._known[key] = None
+            return None
         if whole is None:
             first = begin
             while first and self.ends[first - 1] == last:
