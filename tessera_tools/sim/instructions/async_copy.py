@@ -285,16 +285,27 @@ def cp_async(ctx: Context) -> Execute:
 
 
 def _read(warp: Warp, addresses: Array, width: int) -> Array | None:
-    """Reads global memory without checks; None if the addresses are not in one allocation."""
-    region = warp.cta.cluster.launch.memory.find(int(addresses[0]))
-    if (
-        region is None
-        or int(addresses.min()) < region.base
-        or int(addresses.max()) + width > region.base + region.size
-    ):
-        return None
-    units = (addresses - np.uint64(region.base)) // np.uint64(width)
-    return region.views[width].take(units.astype(np.intp), 0)
+    """Reads global memory without checks; None if an address is in no allocation."""
+    memory = warp.cta.cluster.launch.memory
+    found: Array | None = None
+    left = np.ones(len(addresses), np.bool_)
+    while left.any():
+        region = memory.find(int(addresses[np.argmax(left)]))
+        if region is None:
+            return None
+        offsets = addresses - np.uint64(region.base)
+        # An address below the allocation is a large offset.
+        inside = offsets <= np.uint64(max(region.size - width, 0))
+        units = (offsets // np.uint64(width)).astype(np.intp)
+        if inside.all():
+            return region.views[width].take(units, 0)
+        if found is None:
+            found = np.empty((len(addresses), *region.views[width].shape[1:]), region.views[width].dtype)
+        found[inside] = region.views[width].take(units[inside], 0)
+        if not (left & inside).any():
+            return None
+        left &= ~inside
+    return found
 
 
 def _values(warp: Warp, done: list[Copy]) -> Array | None:
