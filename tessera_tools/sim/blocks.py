@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tessera_tools.sim.decode import Straight, Together
+from tessera_tools.sim.decode import Together
 from tessera_tools.sim.program import Name
 from tessera_tools.sim.races import code_bits
+from tessera_tools.sim.straight import Straight
 
 if TYPE_CHECKING:
     from tessera_tools.sim.gang import Gang

@@ -11,8 +11,7 @@ of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addres
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -20,6 +19,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.program import (
     Address,
     Function,
@@ -34,6 +34,7 @@ from tessera_tools.sim.program import (
     Vector,
 )
 from tessera_tools.sim.special import SPECIAL
+from tessera_tools.sim.straight import Straight, straight_of
 from tessera_tools.sim.types import TYPES, Type
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
@@ -44,9 +45,7 @@ __all__ = [
     "Binder",
     "Context",
     "Execute",
-    "Lanes",
     "Ports",
-    "Straight",
     "Together",
     "after_decoding",
     "decode_all",
@@ -108,49 +107,6 @@ def _load_families() -> None:
 
     for family in FAMILIES:
         importlib.import_module(f"tessera_tools.sim.instructions.{family}")
-
-
-@dataclass(frozen=True, slots=True)
-class Straight:
-    """An instruction that a block (sim/blocks.py) can move: it uses its ports and memory, and never jumps or blocks.
-
-    `effect` is `none`, `load`, `store` or `other`. Instructions with equal keys differ only in their ports: the closure
-    of one of them computes another if its `ports` are replaced in order. Ports that are not in `sources`
-    are overwritten.
-    """
-
-    effect: str
-    key: Hashable
-    ports: tuple[int, ...]
-    sources: frozenset[int]
-    targets: frozenset[int]
-
-
-_VALUES = frozenset(
-    ("abs", "add", "and", "cvt", "fma", "ld", "mad", "max", "min", "mov", "mul", "or", "selp", "setp", "st", "sub",
-     "xor")
-)  # fmt: skip
-"""Instructions whose immediate operands are ports. The closures of others may contain the numbers."""
-
-
-def _kind(key: tuple[Any, ...]) -> Hashable:
-    """The kind and the dtype of a port."""
-    if key[0] == "register":
-        return key[0], key[1], str(key[3])
-    return key[0], str(key[1] if key[0] == "constant" else key[-1])
-
-
-def _form(operand: Operand, exact: bool) -> Hashable:
-    """An operand without the names of registers, and without the values of numbers unless `exact`."""
-    if isinstance(operand, Name):
-        return "name", operand.negated, operand.name == "_"
-    if isinstance(operand, Immediate):
-        return ("number", operand) if exact else "number"
-    if isinstance(operand, Address):
-        return "address", _form(operand.base, exact), len(operand.coordinates)
-    if isinstance(operand, Pair):
-        return "pair", _form(operand.first, exact), _form(operand.second, exact)
-    return "list", tuple(_form(element, exact) for element in operand.elements)
 
 
 class Ports:
@@ -529,19 +485,9 @@ class Context:
         """What blocks need to know of the instruction that was decoded last; None if they cannot contain it."""
         if self.together is None or not self.effect:
             return None
-        inst, keys = self.inst, self.ports.keys
-        ports = tuple(dict.fromkeys(self.ports.used))
-        exact = inst.opcode not in _VALUES
-        pattern = tuple(self.ports.used.index(port) for port in self.ports.used)
-        kinds = tuple(_kind(keys[port - self.ports.base]) for port in ports)
-        form = tuple(_form(operand, exact) for operand in inst.operands)
-        guard = None if inst.predicate is None else inst.predicate.negated
-        targets = frozenset(self._targets)
-        sources = frozenset(port for port in ports if port not in targets or port in self._sources)
-        if guard is not None:
-            sources = frozenset(ports)
-        key = (inst.opcode, inst.modifiers, guard, form, pattern, kinds, self.pc if self.alone else None)
-        return Straight(self.effect, key, ports, sources, targets)
+        keys = [self.ports.keys[port - self.ports.base] for port in self.ports.used]
+        alone = self.pc if self.alone else None
+        return straight_of(self.inst, self.effect, self.ports.used, keys, self._sources, self._targets, alone)
 
     def _of_lanes(self) -> bool:
         """Whether the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
@@ -600,16 +546,6 @@ def _guarded_together(execute: Together, port: int, negated: bool) -> Together:
         return None
 
     return run
-
-
-class Lanes:
-    """Lanes of several warps, as `lanewise` instructions use a mask."""
-
-    __slots__ = ("array", "full")
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.full = bool(array.all())
 
 
 def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tessera_tools.sim.decode import Lanes
 from tessera_tools.sim.frame import LASTING
+from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Warp
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from tessera_tools.sim.asynchronous import Engine
 from tessera_tools.sim.blocks import LEAST, Batch, Step
-from tessera_tools.sim.decode import Lanes
 from tessera_tools.sim.frame import Frame
 from tessera_tools.sim.gang import Gang, gang_of, muster
+from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.warp import CHANGED, CONVERGE, FULL, Split, Wait, Warp, mask_of
 from tessera_tools.sim.watched import Shared

@@ -30,7 +30,7 @@ def steps_of(body: str) -> list[list[str]]:
 def outcome(
     monkeypatch: pytest.MonkeyPatch, least: int, body: str, words: np.ndarray, together: float = 1.0
 ) -> tuple[list[str], int, list[int]]:
-    """The kinds of findings, the number of instructions, and the memory, with blocks of `least` instructions or more."""
+    """The kinds of findings, the number of instructions and the memory; blocks have at least `least` instructions."""
     monkeypatch.setattr(machine, "LEAST", least)
     monkeypatch.setattr(machine, "_TOGETHER", together)
     result, (out,) = run(kernel(LOOP.format(body=body), 1, TILE), words, block=(128,))
