@@ -185,7 +185,7 @@ class Cluster:
         With `until`, it stops when it reaches this pc or a higher one, or when it has reconverged.
         """
         launch = self.launch
-        code = launch.module.code
+        code = launch.code
         stats = launch.stats
         left = quantum
         target = _NEVER if until is None else until
@@ -217,6 +217,7 @@ class Cluster:
                         split.pc = pc
                         break
                 elif following.__class__ is int:
+                    split.laps += following <= pc
                     split.pc = pc = following
                     if not alone or pc >= stop:
                         break
@@ -249,7 +250,7 @@ class Cluster:
         and not beyond `until`."""
         launch = self.launch
         module, stats, warps = launch.module, launch.stats, gang.warps
-        code, together = module.code, module.together
+        code, together = launch.code, launch.together
         done, mask, full = 0, gang.mask, warps[0].splits[0].mask
         parted = False
         blocks, tried = module.blocks, 0
@@ -317,7 +318,7 @@ class Cluster:
 
     def _run_block(self, gang: Gang, steps: list[Step]) -> None:
         """Run the steps of a block, each for all warps of a gang; what cannot run so, instruction by instruction."""
-        together, mask = self.launch.module.together, gang.mask
+        code, together, mask = self.launch.code, self.launch.together, gang.mask
         for step in steps:
             if len(step.pcs) > 1 and Batch(gang, step).run() is None:
                 continue
@@ -330,7 +331,7 @@ class Cluster:
                     warp = gang.warps[number]
                     warp.split = split = warp.splits[0]
                     split.pc = pc
-                    self.launch.module.code[pc](warp, split.mask)
+                    code[pc](warp, split.mask)
 
     def _hop(self, gang: Gang, pc: int, target: int) -> int:
         """Run a branch that some lanes take, and what it skips for the other lanes; return where the warps are then.
@@ -345,7 +346,7 @@ class Cluster:
         some = int(np.count_nonzero(~rows.all(axis=1)))
         for at in range(pc + 1, target):
             gang.pc = at
-            execute = launch.module.together[at]
+            execute = launch.together[at]
             if execute is None or execute(gang, lanes) is NotImplemented:
                 for warp, row in zip(gang.warps, rows, strict=True):
                     split = warp.splits[0]

@@ -12,6 +12,7 @@ import numpy as np
 
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.sim.blocks import Blocks
+from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.decode import decode_all
 from tessera_tools.sim.launch import Launch, Result
 from tessera_tools.sim.memory import BASE, Allocations, Buffer
@@ -164,7 +165,7 @@ class Module:
         seed: int = 0,
         mode: str = "late",
         max_instructions: int = 1 << 32,
-        stats: bool = False,
+        stats: bool | Counters = False,
         time_limit: float | None = None,
     ) -> Result:
         """Run a kernel on the simulated GPU.
