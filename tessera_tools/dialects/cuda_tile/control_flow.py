@@ -12,9 +12,11 @@ A terminator without operands may be left out where its kind is the usual one: `
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects.cuda_tile import legacy_ops
+from tessera_tools.dialects.cuda_tile.bodies import CarriesValues, Structured, Yield, write_body
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_CUDA_TILE,
     ANY_TILE,
@@ -36,7 +38,6 @@ from tessera_tools.opdef import (
     ARRAY_ATTR,
     BOOL_ATTR,
     ONE_REGION_RUNS,
-    PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
     SINGLE_BLOCK,
@@ -45,7 +46,6 @@ from tessera_tools.opdef import (
     AttrKind,
     CustomDirective,
     HasParent,
-    Op,
     attribute,
     operand,
     region,
@@ -55,21 +55,8 @@ from tessera_tools.opdef import (
 )
 
 
-class _Terminator(Op):
-    values = variadic_operand(ANY_CUDA_TILE)
-    assembly = "attr-dict ($values^ `:` type($values))?"
-
-
-class Yield(
-    _Terminator,
-    name="cuda_tile.yield",
-    traits=(PURE, RETURN_LIKE, HasParent("cuda_tile.if", "cuda_tile.reduce", "cuda_tile.scan")),
-):
-    """Gives the values of the enclosing `if`, `reduce` or `scan`."""
-
-
 class Continue(
-    _Terminator,
+    CarriesValues,
     name="cuda_tile.continue",
     traits=(TERMINATOR, LEAVES_IF, HasParent("cuda_tile.for", "cuda_tile.if", "cuda_tile.loop")),
 ):
@@ -90,7 +77,7 @@ class Continue(
 
 
 class Break(
-    _Terminator,
+    CarriesValues,
     name="cuda_tile.break",
     traits=(RETURN_LIKE, LEAVES_IF, HasParent("cuda_tile.if", "cuda_tile.loop")),
 ):
@@ -118,29 +105,6 @@ def _enclosing_loop(op: Any, loops: tuple[type[Operation], ...]) -> Any:
     if parent is None:
         raise op.error("has no enclosing loop")
     return parent
-
-
-class _Structured(Op):
-    """An op whose blocks end in `implicit` where nothing is written."""
-
-    implicit: ClassVar[type[Op] | None] = None
-
-    @classmethod
-    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
-        """End blocks that have no terminator (called by the parser)."""
-        for place, body in enumerate(regions):
-            if not body.blocks and place == 0:
-                body.append(Block())
-            if body.blocks and body.blocks[-1].terminator is None and cls.implicit is not None:
-                body.blocks[-1].append(cls.implicit(location=location))
-
-
-def write_body(p: Any, op: Any, body: Region) -> None:
-    """Write ` { … }`, without the terminator where it is the implicit one."""
-    last = body.blocks[-1].last_op if body.blocks else None
-    silent = last is not None and isinstance(last, op.implicit or ()) and not last.operands
-    p.write(" ")
-    p.region(body, arguments=False, terminator=not silent)
 
 
 def _check_carried(op: Any, arguments: list[Any]) -> None:
@@ -186,9 +150,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         if form == "today":
             unsigned, induction, (lower, upper, step), kind, carried, body, attributes = children
         else:
-            from tessera_tools.dialects.cuda_tile.legacy import LegacyFor
-
-            state.definition = LegacyFor.definition
+            state.definition = legacy_ops.LegacyFor.definition
             induction, lower, upper, step, carried, body, attributes = children
             kind = I32
         for name, token in (("lowerBound", lower), ("upperBound", upper), ("step", step)):
@@ -226,7 +188,7 @@ def _write_carried(p: Any, arguments: Any, inits: Any) -> None:
     p.write(f" iter_values({', '.join(pairs)})")
 
 
-class For(LoopLike, _Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class For(LoopLike, Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
     """Counts from `lowerBound` to `upperBound` (exclusive) in steps; values are carried between iterations."""
 
     lowerBound = operand(SCALAR_INT)
@@ -303,7 +265,7 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
         p.attr_dict(op)
 
 
-class Loop(LoopLike, _Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class Loop(LoopLike, Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
     """Repeats until `break`."""
 
     initValues = variadic_operand(ANY_CUDA_TILE)
@@ -354,7 +316,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
         p.attr_dict(op)
 
 
-class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS)):
+class If(Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS)):
     """One of two regions, by a scalar condition."""
 
     condition = operand(SCALAR_I1)
@@ -453,7 +415,7 @@ NON_NEGATIVE_I32 = AttrKind(
 )
 
 
-class _Aggregate(_Structured):
+class _Aggregate(Structured):
     inputs = variadic_operand(ANY_TILE)
     dim = attribute(NON_NEGATIVE_I32)
     identities = attribute(ARRAY_ATTR)
