@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from tessera_tools.cli.common import (
+    REMARK_OPTIONS,
     Result,
     as_process,
     in_process,
@@ -62,13 +63,16 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "mlir-print-ir-tree-dir": ("DIR", "print the IR to a tree of files in DIR", None),
     "mlir-timing-display": ("HOW", "tree or list", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
-    "remarks": ("FORMAT[:FILE]", "print remarks as text, json or yaml to FILE (default: stderr)", None),
+    **REMARK_OPTIONS,
     "split-input-file": ("MARKER", f"process chunks between lines '{SPLIT_MARKER}' (MARKER) separately", SPLIT_MARKER),
     "verify-diagnostics": ("WHICH", "check diagnostics against expected-… comments: all or only-expected", "all"),
     "verify-each": ("BOOL", "verify the IR after each pass (default: true)", "true"),
 }  # fmt: skip
 
-ALIASES = {"mlir-pass-pipeline-crash-reproducer": "crash-reproducer"}
+ALIASES = {
+    "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
+    "remarks-filter-analyse": "remarks-filter-analysis",
+}
 """MLIR's own names of options that have a shorter one here."""
 
 CHOICES = {
