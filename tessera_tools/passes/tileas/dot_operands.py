@@ -92,15 +92,18 @@ class DotOperand:
         fragment = dot_layouts(dot, warps)[position]
         read = Access(self.in_tile(fragment, dot.operand(position).type.shape)[0], "matrix")
         fastest = self.copied_axis(target)
+        self.obstacle = self.not_copied_alone(target)
+        """Why cp.async cannot fill the buffer (4, 8 or 16 bytes at a time, zeros outside the view); "" if it can."""
         try:
             choice = choose_swizzle(type.shape, self.bits, write, read, modes_only=True, fastest=fastest)
-            self.asynchronous = self.copies_alone(target) and (
-                vector_access(self.tile_layout, choice.layout, self.bits, widest).bits == widest
-            )
+            together = vector_access(self.tile_layout, choice.layout, self.bits, widest).bits
         except LayoutError:
             choice = choose_swizzle(type.shape, self.bits, write, read, modes_only=True)
-            self.asynchronous = False
-        """Whether cp.async can fill the buffer: 4, 8 or 16 bytes at a time, zeros outside the view."""
+            together = 0
+        if not self.obstacle and together != widest:
+            self.obstacle = (
+                f"no layout of the buffer keeps the {widest} bits together that a thread copies at a time"
+            )
         self.memory = choice.layout
         self.buffer: Value | None = None
         self.stage: Value | None = None
@@ -115,21 +118,25 @@ class DotOperand:
         """What is copied, for messages."""
         return tile_text(self.type.shape, self.element)
 
-    def copies_alone(self, target: Target) -> bool:
-        """Whether the load may be a cp.async, if the buffer's layout allows it."""
+    def not_copied_alone(self, target: Target) -> str:
+        """Why the load may not be a cp.async, whatever the buffer's layout; "" if it may."""
         load = self.load
-        return (
-            load is not None
-            and target.has(Feature.CP_ASYNC)
-            and storage_bits(self.element) == self.bits
-            and load.atom.bits >= 32
-            and load.padding.value in ("undef", "zero")
-        )
+        if load is None:
+            return "no load makes it"
+        if not target.has(Feature.CP_ASYNC):
+            return f"{target.name} has no cp.async"
+        if storage_bits(self.element) != self.bits:
+            return f"{self.element} has {storage_bits(self.element)} bits in global and {self.bits} in shared memory"
+        if load.atom.bits < 32:
+            return f"its accesses are of {load.atom.bits} bits, and cp.async copies 32, 64 or 128"
+        if load.padding.value not in ("undef", "zero"):
+            return f"it is padded with {load.padding.value}, and cp.async pads with zero"
+        return ""
 
     def copied_axis(self, target: Target) -> int | None:
         """The axis along which a cp.async moves several elements at once: neighbors in global memory must be
         neighbors in the buffer.  None if any order will do."""
-        if not self.copies_alone(target) or self.load.atom.bits <= self.bits:
+        if self.not_copied_alone(target) or self.load.atom.bits <= self.bits:
             return None
         view = self.load.view.defining_op
         return contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None

@@ -29,6 +29,7 @@ from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import (
+    SIDES,
     WARPGROUP_REGISTERS,
     AsyncProduct,
     BoxLoad,
@@ -37,7 +38,7 @@ from tessera_tools.passes.tileas.products import (
     staged_layout,
 )
 from tessera_tools.planning.kernel import kernels, target_of
-from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
+from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room, tile_text
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 MOST_STAGES = 4
@@ -70,14 +71,23 @@ class MaterializeSchedule(Pass):
             return
         for function in functions:
             try:
-                kernel = _specialized(function, target)
+                kernel, banned = _specialized(function, target)
                 kernel.run()
             except Refusal as refusal:
                 if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
                     self.tell(context, function, refusal)
+                elif any(isinstance(inner, nv_tileas.TiledLoad) for inner in function.walk()):
+                    text = (
+                        "TMA loads no tile: the kernel has no product, and TMA loads only what products take"
+                    )
+                    context.missed(function, text, "tma", "memory")
                 continue
             for refusal in kernel.choice.refused:
                 self.tell(context, function, refusal)
+            for refusal in banned:
+                if refusal not in kernel.choice.refused:
+                    text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
+                    context.missed(refusal.op, text, "tma", "memory", function=function)
             context.count("agents")
             kernel.explain(context)
 
@@ -93,12 +103,24 @@ class MaterializeSchedule(Pass):
         )
 
 
-def _specialized(function: nv_tileaa.Func, target: Target) -> _Kernel:
-    """The kernel with as many asynchronous products as there can be.  Refusal if there is none."""
+def _why_computed(factor: Value) -> str:
+    """Why the consumer writes a factor to shared memory."""
+    while isinstance(op := factor.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape):
+        factor = op.operands[0]
+    if isinstance(op, nv_tileas.Load | nv_tileas.TiledLoad):
+        return "the tile that is loaded has other uses too"
+    return "the consumer computes it"
+
+
+def _specialized(function: nv_tileaa.Func, target: Target) -> tuple[_Kernel, list[Refusal]]:
+    """The kernel with as many asynchronous products as there can be, and why TMA does not bring other tiles.
+
+    Refusal if there is no such product.
+    """
     banned: dict[Operation, Refusal] = {}
     while True:
         try:
-            return _Kernel(function, choose(function, banned), target)
+            return _Kernel(function, choose(function, banned), target), list(banned.values())
         except Refusal as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
@@ -149,6 +171,8 @@ class _Kernel:
         self.views: dict[BoxLoad, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of factors that the consumer computes."""
+        self.computed: dict[tuple[AsyncProduct, int], str] = {}
+        """Why it does."""
 
     def group(self) -> list[_Pipeline]:
         """The pipelines, and as many stages as there is room for."""
@@ -187,6 +211,13 @@ class _Kernel:
                 box = "x".join(map(str, load.boxes.box))
                 text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
                 context.passed(load.load, text, "tma", "memory", function=self.function)
+        for (product, position), buffer in self.staged.items():
+            type: Any = buffer.type
+            text = (
+                f"{SIDES[position]} operand of {tile_text(type.tile, type.element)} goes to shared memory through "
+                f"registers, not by TMA: {self.computed[product, position]}"
+            )
+            context.missed(product.dot, text, "staging", "memory", function=self.function)
         if looped:
             one_more = sum(p.bytes * (p.stages + 1) for p in looped)
             why = (
@@ -530,6 +561,7 @@ class _Kernel:
             builder.insert(nv_tileas.Store(value, buffer, zero, narrowest(element), location=location))
             builder.insert(nv_tileas.FenceProxy(location=location))
             self.staged[product, position] = buffer
+            self.computed[product, position] = _why_computed(value)
 
     def start(
         self, product: AsyncProduct, own: _Pipeline | None, builder: Builder, state: dict[_Pipeline, Value]
