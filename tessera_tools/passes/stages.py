@@ -37,11 +37,15 @@ class Check:
 
     name: str
     find: Callable[[Operation], Iterator[DiagnosticError]]
+    at_entry: bool = False
+    """Whether it is checked only before a pass that starts from the stage, on a module that no pass has made."""
 
 
-def problems(module: Operation, spec: str) -> DiagnosticError | None:
+def problems(module: Operation, spec: str, at_entry: bool = True) -> DiagnosticError | None:
     """The first errors of the first check of a spec that a module breaks; None if it keeps all."""
     for check in SPECS[spec]:
+        if check.at_entry and not at_entry:
+            continue
         failures = islice(check.find(module), _MOST_ERRORS)
         found = [d for failure in failures for d in failure.diagnostics]
         if found:
@@ -195,6 +199,24 @@ def _places(module: Operation) -> Iterator[DiagnosticError]:
         yield from overlaps(function, target, allocation)
 
 
+def _barriers(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.passes.tileas.barriers import missing_barrier
+    from tessera_tools.planning.kernel import known_target
+    from tessera_tools.planning.shared_memory import recorded
+
+    target = known_target(module)
+    for function in _kernels(module) if target is not None else ():
+        assert target is not None
+        found = missing_barrier(function, recorded(function, target))
+        if found is not None:
+            failure = found.op.error(
+                f"accesses memory that '{found.earlier.name}' of other threads may access at the same time; insert an "
+                "nv_tileas.barrier before it, or run --tileas-insert-barriers"
+            )
+            failure.diagnostics[0].note("the other access is here", found.earlier.location)
+            yield failure
+
+
 def _pipelines(module: Operation) -> Iterator[DiagnosticError]:
     from tessera_tools.analysis.pipelines import problems as unmatched
 
@@ -251,7 +273,11 @@ SPECS: Mapping[str, tuple[Check, ...]] = {
     ),
     "nv_tileas": _TILEAS,
     "layouts": _LAID_OUT,
-    "placed": (*_LAID_OUT, Check("shared memory is in range, and in one use at a time", _places)),
+    "placed": (
+        *_LAID_OUT,
+        Check("shared memory is in range, and in one use at a time", _places),
+        Check("barriers stand between accesses that conflict", _barriers, at_entry=True),
+    ),
     "llvm": (
         Check("no op of a stage before", _none_of("tile.", "cuda_tile.", "nv_tileaa.", "nv_tileas.")),
         Check("no cast", _none_of("builtin.unrealized_conversion_cast")),

@@ -152,6 +152,24 @@ def test_places_that_stay_give_no_remark():
     assert not opt(PLACED, "--tileas-insert-barriers", status=0)
 
 
+def test_a_missing_barrier_is_refused_where_no_pass_inserts_it() -> None:
+    text = PLACED.replace("nv_tileas.barrier\n", "\n", 1)
+    err = opt(text, "--convert-nv-tile-func-to-llvm")
+    assert re.search(
+        r"^<stdin>:\d+:\d+: error: 'nv_tileas\.[\w.]+' op accesses memory that 'nv_tileas\.[\w.]+' of other threads "
+        r"may access at the same time; insert an nv_tileas\.barrier before it",
+        err,
+        re.MULTILINE,
+    )
+    assert "note: the other access is here" in err
+    assert "note: required in stage 'placed': barriers stand between accesses that conflict" in err
+
+
+@pytest.mark.parametrize("kernel", [PLACED, lowered(EXCHANGE, "tileas-insert-barriers")])
+def test_a_kernel_with_its_barriers_is_accepted(kernel: str) -> None:
+    assert not opt(kernel, "--convert-nv-tile-func-to-llvm", status=0)
+
+
 def test_a_barrier_that_was_deleted_is_told_of():
     text = PLACED.replace("nv_tileas.barrier\n", "\n", 1)
     assert "remark: inserted a missing barrier" in opt(text, "--tileas-insert-barriers", status=0)
