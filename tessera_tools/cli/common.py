@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
 
 __all__ = [
-    "REMARK_OPTIONS",
     "Chunk",
     "Result",
     "as_process",
@@ -46,18 +45,6 @@ __all__ = [
 ]
 
 FAILED = 1
-REMARK_OPTIONS: dict[str, tuple[str, str, str | None]] = {
-    "remarks": (
-        "FORMAT[:FILE]",
-        "print why the compiler decides as it does, as text, json or yaml to FILE (default: stderr)",
-        None,
-    ),
-    "remarks-filter": ("REGEX", "print only remarks whose category, rule or pass matches", None),
-    "remarks-filter-passed": ("REGEX", "print remarks of what was done, if they match", None),
-    "remarks-filter-missed": ("REGEX", "print remarks of what was not done, if they match", None),
-    "remarks-filter-analysis": ("REGEX", "print remarks of facts, if they match", None),
-}
-"""The options of both commands for remarks, as their tables of options have them."""
 _DEEP_LIMIT = 150_000
 _DEEP_STACK = 512 << 20
 

@@ -73,7 +73,7 @@ class IntegerAttr(Attribute, name="builtin.integer"):
         return cls(wrap_int(value, type), type)
 
     @property
-    def address_space(self) -> int | None:
+    def memory_space_number(self) -> int | None:
         return self.value
 
     def memory_space_text(self) -> str:

@@ -8,7 +8,7 @@ memref<8x?xf32, strided<[?, 1], offset: 4>, 3>   memref<*xf32>   !other.type<bod
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.effect_words import Resource
@@ -144,6 +144,22 @@ class ShapedType(Type):
         return "".join("?x" if d == DYNAMIC else f"{d}x" for d in self.shape)
 
 
+class PlainShapedType(ShapedType):
+    """The base of types of dialects with a shape, an element type and nothing else: `!d.view<4x?xf32>`."""
+
+    @classmethod
+    def parse(cls, s: Any, /) -> Any:
+        """Reads `<4x?xf32>`."""
+        s.expect("<")
+        shape = s.dimensions()
+        element = s.type()
+        s.expect(">")
+        return cls(shape, element)
+
+    def text(self) -> str:
+        return f"!{self.name}<{self.dims_text()}{self.element}>"
+
+
 class VectorType(ShapedType, name="builtin.vector"):
     """`vector<4x[8]xf32>`; `scalable` marks the bracketed dimensions."""
 
@@ -232,7 +248,7 @@ class UnrankedMemRefType(Type, name="builtin.unranked_memref"):
 
 def resource_of_space(space: Attribute | None) -> Resource:
     """The memory that a memory space is: 0 (and none) and 1 global, 3 shared, 5 registers."""
-    number = 0 if space is None else space.address_space
+    number = 0 if space is None else space.memory_space_number
     return _SPACES.get(number, Resource.MEMORY)
 
 
@@ -280,6 +296,11 @@ def bit_width(type: Type) -> int:
 def element_type(type: Type) -> Type:
     """The element type of a shaped type, or the type itself."""
     return getattr(type, "element", type) if not isinstance(type, ComplexType) else type
+
+
+def width_of(type: Type) -> int:
+    """The width in bits of a scalar or of an element; `index` has 64."""
+    return bit_width(element_type(type))
 
 
 def have_same_shape(first: Type, second: Type) -> bool:

@@ -47,7 +47,6 @@ from tessera_tools.dialects.cuda_tile.attributes import (
     SymbolVisibilityAttr,
 )
 from tessera_tools.dialects.cuda_tile.bodies import Yield
-from tessera_tools.dialects.cuda_tile.canonicalize import canonicalizers
 from tessera_tools.dialects.cuda_tile.control_flow import (
     Break,
     Continue,
@@ -242,6 +241,7 @@ DIALECT = Dialect(
         legacy_ops,
         testing,
     ),
+    canonicalizers="tessera_tools.dialects.cuda_tile.canonicalize",
     types=by_word(
         PointerType,
         TileType,
@@ -413,7 +413,6 @@ __all__ = [
     "Unpack",
     "XOrI",
     "Yield",
-    "canonicalizers",
     "scalar",
     "short_text",
     "upgrade_legacy",

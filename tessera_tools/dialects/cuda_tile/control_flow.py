@@ -16,7 +16,7 @@ from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile import legacy_ops
-from tessera_tools.dialects.cuda_tile.bodies import CarriesValues, Structured, Yield, write_body
+from tessera_tools.dialects.cuda_tile.bodies import CarriesValues, Yield, write_body
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_CUDA_TILE,
     ANY_TILE,
@@ -32,7 +32,6 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Operation, Region, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -46,6 +45,8 @@ from tessera_tools.opdef import (
     AttrKind,
     CustomDirective,
     HasParent,
+    ImplicitTerminator,
+    Op,
     attribute,
     operand,
     region,
@@ -188,7 +189,12 @@ def _write_carried(p: Any, arguments: Any, inits: Any) -> None:
     p.write(f" iter_values({', '.join(pairs)})")
 
 
-class For(LoopLike, Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+IMPLICIT_CONTINUE = ImplicitTerminator(Continue)
+
+
+class For(
+    LoopLike, Op, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, IMPLICIT_CONTINUE)
+):
     """Counts from `lowerBound` to `upperBound` (exclusive) in steps; values are carried between iterations."""
 
     lowerBound = operand(SCALAR_INT)
@@ -199,7 +205,6 @@ class For(LoopLike, Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECU
     resultValues = variadic_result(ANY_CUDA_TILE)
     body = region()
     default_dialect = "cuda_tile"
-    implicit = Continue
     assembly = "custom<ForSyntax>"
 
     @property
@@ -265,14 +270,15 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
         p.attr_dict(op)
 
 
-class Loop(LoopLike, Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class Loop(
+    LoopLike, Op, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, IMPLICIT_CONTINUE)
+):
     """Repeats until `break`."""
 
     initValues = variadic_operand(ANY_CUDA_TILE)
     resultValues = variadic_result(ANY_CUDA_TILE)
     body = region()
     default_dialect = "cuda_tile"
-    implicit = Continue
     assembly = "custom<LoopSyntax>"
 
     @property
@@ -316,7 +322,11 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
         p.attr_dict(op)
 
 
-class If(Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS)):
+class If(
+    Op,
+    name="cuda_tile.if",
+    traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS, ImplicitTerminator(Yield)),
+):
     """One of two regions, by a scalar condition."""
 
     condition = operand(SCALAR_I1)
@@ -324,7 +334,6 @@ class If(Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SING
     thenRegion = region()
     elseRegion = region()
     default_dialect = "cuda_tile"
-    implicit = Yield
     assembly = "custom<IfSyntax>"
 
     def verify_op(self) -> None:
@@ -415,7 +424,7 @@ NON_NEGATIVE_I32 = AttrKind(
 )
 
 
-class _Aggregate(Structured):
+class _Aggregate(Op):
     inputs = variadic_operand(ANY_TILE)
     dim = attribute(NON_NEGATIVE_I32)
     identities = attribute(ARRAY_ATTR)
@@ -423,13 +432,6 @@ class _Aggregate(Structured):
     body = region()
     default_dialect = "cuda_tile"
     assembly = "custom<Aggregate>"
-
-    @classmethod
-    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
-        """Nothing stands for a body that is not written (called by the parser)."""
-        for body in regions:
-            if len(body.blocks) == 1 and not body.entry.arguments and body.entry.first_op is None:
-                body.blocks[0].erase()
 
     def _check(self) -> None:
         tiles = [value.type for value in self.inputs]

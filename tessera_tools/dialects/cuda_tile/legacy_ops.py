@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects.cuda_tile.bodies import Structured, Yield
+from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.types import LegacyPartitionViewType, LegacyTensorViewType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.types import DYNAMIC, I64
@@ -13,6 +13,7 @@ from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
     CustomDirective,
+    ImplicitTerminator,
     Op,
     attribute,
     of,
@@ -106,7 +107,7 @@ class LegacyStore(Op, name="cuda_tile.legacy_store_view_tko"):
     result_token = result(ANY_TYPE)
 
 
-class LegacyFor(Structured, name="cuda_tile.legacy_for"):
+class LegacyFor(Op, name="cuda_tile.legacy_for", traits=(ImplicitTerminator(Yield),)):
     """Counted loop (older spelling)."""
 
     lowerBound = operand()
@@ -116,7 +117,6 @@ class LegacyFor(Structured, name="cuda_tile.legacy_for"):
     resultValues = variadic_result()
     body = region()
     default_dialect = "cuda_tile"
-    implicit = Yield
 
 
 LEGACY_OPS = (LegacyTensorView, LegacyPartitionView, LegacyBlockId, LegacyLoad, LegacyStore, LegacyFor)
