@@ -145,7 +145,11 @@ _NONE: Pending = frozenset()
 
 
 class Conflict(Exception):
-    """There is a conflict, and nothing may be inserted."""
+    """There is a conflict, and nothing may be inserted: an op, and what threads may still do before it."""
+
+    def __init__(self, op: Operation, earlier: Operation) -> None:
+        super().__init__(op, earlier)
+        self.op, self.earlier = op, earlier
 
 
 class Restart(Exception):
@@ -163,6 +167,8 @@ class Hazards:
         self.inserting = False
         self.inserted = 0
         self.ignored: Operation | None = None
+        self.found: Conflict | None = None
+        """The conflict at which the last walk of the function ended."""
         self.unordered: set[Pair] = set()
         """Accesses of global memory that threads may make in any order, as far as the last walk saw."""
         self.before: dict[Operation, Pending] = {}
@@ -308,13 +314,17 @@ class Hazards:
         """Walk the function; whether there was no conflict, or all could be ordered by barriers inserted on the way.
         Where nothing may be inserted, it ends at the first conflict; else where it has to begin again."""
         self.inserting = inserting
+        self.found = None
         self.breaks.clear()
         self.continues.clear()
         try:
             for region in self.function.regions:
                 for block in region.blocks:
                     self.block(block, _NONE)
-        except (Conflict, Restart):
+        except Conflict as conflict:
+            self.found = conflict
+            return False
+        except Restart:
             return False
         return True
 
@@ -433,7 +443,7 @@ class Hazards:
         ]
         if reasons:
             if not self.inserting:
-                raise Conflict
+                raise Conflict(op, reasons[0].op)
             pending = self.order_after(op, reasons, pending)
         if not effects.own_barrier:
             # An op that commits a group puts what it has begun itself into it.

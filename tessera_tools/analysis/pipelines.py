@@ -21,6 +21,7 @@ from tessera_tools.ir.traits import OneRegionRuns, Terminator
 
 _BEGINS = (nv_tileas.ProducerAcquire, nv_tileas.ConsumerWait)
 _ENDS = (nv_tileas.ProducerWrite, nv_tileas.ProducerCommit, nv_tileas.ConsumerRead, nv_tileas.ConsumerRelease)
+_TOKENS = (nv_tileas.ConsumerTokenType, nv_tileas.ProducerTokenType)
 
 
 def problems(function: Operation) -> Iterator[DiagnosticError]:
@@ -34,6 +35,32 @@ def problems(function: Operation) -> Iterator[DiagnosticError]:
             yield from _passed_on(op, op.res, (nv_tileas.ProducerWrite, nv_tileas.ProducerCommit))
         elif isinstance(op, nv_tileas.ConsumerWait | nv_tileas.ConsumerRead):
             yield from _passed_on(op, op.res, (nv_tileas.ConsumerRead, nv_tileas.ConsumerRelease))
+        elif op.regions:
+            yield from _carried(op)
+
+
+def _carried(op: Operation) -> Iterator[DiagnosticError]:
+    """A token that a loop carries, or that a loop or branch gives, is used as one that an op of a pipeline gives."""
+    for block in (block for part in op.regions for block in part.blocks):
+        for argument in block.arguments:
+            if isinstance(argument.type, _TOKENS):
+                if not _is_taken(argument):
+                    yield op.error(f"carries a stage into its body that is never {_ended(argument)} there")
+                yield from _passed_on(op, argument, _ENDS, block)
+    for result in op.results:
+        if isinstance(result.type, _TOKENS) and not isinstance(op, _ENDS):
+            if not _is_taken(result):
+                yield op.error(f"gives a stage that is never {_ended(result)}")
+            yield from _passed_on(op, result, _ENDS)
+
+
+def _ended(token: Value) -> str:
+    return "released" if isinstance(token.type, nv_tileas.ConsumerTokenType) else "committed"
+
+
+def _is_taken(token: Value) -> bool:
+    """Whether any op uses up a token, or passes it on."""
+    return any(isinstance(user, (*_ENDS, LoopLike)) or user.has_trait(Terminator) for user in token.users)
 
 
 def _sides(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError]:
@@ -80,14 +107,16 @@ def _loop_that_keeps(op: Operation, iterator: Value) -> Operation | None:
     return around if any(value is iterator for value in carried) else None
 
 
-def _passed_on(op: Operation, token: Value, takers: tuple[type[Operation], ...]) -> Iterator[DiagnosticError]:
-    """A token is used on every path behind the op that gives it, and by one op on each: in its block, or by what the
-    block's end passes on."""
+def _passed_on(
+    op: Operation, token: Value, takers: tuple[type[Operation], ...], block: Block | None = None
+) -> Iterator[DiagnosticError]:
+    """A token is used on every path behind the op that gives it, and by one op on each: in its block (or in `block`,
+    for an argument of it), or by what the block's end passes on."""
     users = list(dict.fromkeys(token.users))
     taking = [user for user in users if isinstance(user, takers)]
     ends = [user for user in taking if isinstance(user, _ENDS)]
     passed = any(user.has_trait(Terminator) or isinstance(user, LoopLike) for user in users)
-    here = op.parent
+    here = op.parent if block is None else block
     if not passed and ends and here is not None and not _on_every_path(here, ends):
         yield op.error(
             f"gives a stage that '{ends[0].name}' takes on some paths only; move it into the block of this op"

@@ -43,6 +43,19 @@ SHARED_VALUES: dict[str, tuple[str, str, str | None]] = {
 }
 """Options with a value of several commands."""
 
+REMARK_OPTIONS: dict[str, tuple[str, str, str | None]] = {
+    "remarks": (
+        "FORMAT[:FILE]",
+        "print why the compiler decides as it does, as text, json or yaml to FILE (default: stderr)",
+        None,
+    ),
+    "remarks-filter": ("REGEX", "print only remarks whose category, rule or pass matches", None),
+    "remarks-filter-passed": ("REGEX", "print remarks of what was done, if they match", None),
+    "remarks-filter-missed": ("REGEX", "print remarks of what was not done, if they match", None),
+    "remarks-filter-analysis": ("REGEX", "print remarks of facts, if they match", None),
+}
+"""The options of the compiler for remarks."""
+
 SHARED_KINDS = {
     "abi": ("tensormap", "plain"),
     "cache": ("on", "off"),

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from tessera_tools.cli.command_line import (
+    REMARK_OPTIONS,
     SHARED_FLAGS,
     SHARED_KINDS,
     SHARED_VALUES,
@@ -20,9 +21,7 @@ from tessera_tools.cli.command_line import (
     entry_points,
     shared,
 )
-from tessera_tools.cli.common import (
-    with_deep_stack,
-)
+from tessera_tools.cli.common import with_deep_stack
 from tessera_tools.passes.table import PASSES
 
 __all__ = ["main", "run"]
@@ -55,12 +54,15 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "mlir-print-ir-before": ("PASSES", "print the IR before these passes (comma-separated)", None),
     "mlir-print-ir-tree-dir": ("DIR", "print the IR to a tree of files in DIR", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
-    "remarks": ("FORMAT[:FILE]", "print remarks as text, json or yaml to FILE (default: stderr)", None),
+    **REMARK_OPTIONS,
     "split-input-file": ("MARKER", f"process chunks between lines '{SPLIT_MARKER}' (MARKER) separately", SPLIT_MARKER),
     "verify-diagnostics": ("WHICH", "check diagnostics against expected-… comments: all or only-expected", "all"),
 }  # fmt: skip
 
-ALIASES = {"mlir-pass-pipeline-crash-reproducer": "crash-reproducer"}
+ALIASES = {
+    "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
+    "remarks-filter-analyse": "remarks-filter-analysis",
+}
 """MLIR's own names of options that have a shorter one here."""
 
 EPILOG = """\

@@ -61,7 +61,7 @@ class Session:
         self.failed = False
         self.debug = DebugPass()
         self.doing = "reading"
-        self.remarks = Remarks(options["remarks"])
+        self.remarks = Remarks.of(options)
         self._input: tuple[str, bytes] | None = None
         self.source_text = ""
         self.input_name = ""
@@ -317,7 +317,7 @@ class Session:
         manager = PassManager(
             pipeline,
             off=debug.off,
-            explains=bool(options["remarks"]),
+            explains=self.remarks.wanted,
             verify_each=self._bool("verify_each", True),
             observers=tuple(observers),
             timing=self.timing if options["mlir_timing"] else None,

@@ -1,41 +1,78 @@
 """`--remarks=FORMAT[:FILE]`: the remarks of passes as text, JSON or YAML, for people or for programs.
 
 remark ──take()──▶ kept ──write()──▶ text: as diagnostics; json: one array; yaml: documents in LLVM's remark format
+          └ `--remarks-filter=REGEX`, `--remarks-filter-KIND=REGEX`: only those whose category, rule or pass matches
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from tessera_tools.cli.common import write_stderr
 from tessera_tools.diagnostics import Diagnostic, Remark, Sources, error, render
 
-__all__ = ["FORMATS", "Remarks"]
+__all__ = ["FORMATS", "KINDS", "Remarks"]
 
 FORMATS = ("text", "json", "yaml")
+KINDS = ("passed", "missed", "analysis")
+"""The kinds of remarks that have a filter of their own."""
 
 
 class Remarks:
     """Keeps the remarks of one run. `spec` is the option's value; None leaves remarks to the ordinary diagnostics.
 
-    Raises DiagnosticError for a format that does not exist.
+    filters: regular expressions, by kind; "" for those of every kind. A remark is kept if the one for every kind or
+        the one of its kind is found in its category, rule or pass. Without filters, every remark is kept.
+    Raises DiagnosticError for a format that does not exist, and for an invalid regular expression.
     """
 
-    def __init__(self, spec: str | None) -> None:
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Remarks:
+        """By the options of a command (`REMARK_OPTIONS`). A filter alone asks for remarks as text."""
+        given = {
+            kind: options[f"remarks_filter_{kind}" if kind else "remarks_filter"] for kind in ("", *KINDS)
+        }
+        filters = {kind: text for kind, text in given.items() if text is not None}
+        spec = options["remarks"]
+        return cls("text" if spec is None and filters else spec, filters)
+
+    def __init__(self, spec: str | None, filters: Mapping[str, str] = {}) -> None:
         self.format, _, self.file = (spec or "").partition(":")
         self.kept: list[Remark] = []
         if spec is not None and self.format not in FORMATS:
             raise error(None, f"--remarks takes {', '.join(FORMATS)}, found '{self.format}'")
         if spec is not None and ":" in spec and not self.file:
             raise error(None, f"--remarks={self.format}: names no file")
+        self._filters: dict[str, re.Pattern[str]] = {}
+        for kind, text in filters.items():
+            try:
+                self._filters[kind] = re.compile(text)
+            except (re.error, RecursionError, OverflowError) as problem:
+                option = f"--remarks-filter-{kind}" if kind else "--remarks-filter"
+                raise error(None, f"{option}: '{text}' is not a regular expression: {problem}") from None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether passes are to say why they decide as they do."""
+        return bool(self.format)
 
     def take(self, diagnostic: Diagnostic) -> bool:
         """Keep a diagnostic that is a remark; False where it is to be shown as others are."""
         if not self.format or not isinstance(diagnostic, Remark):
             return False
-        self.kept.append(diagnostic)
+        if self._matches(diagnostic):
+            self.kept.append(diagnostic)
         return True
+
+    def _matches(self, remark: Remark) -> bool:
+        if not self._filters:
+            return True
+        patterns = [self._filters[kind] for kind in ("", remark.kind) if kind in self._filters]
+        words = (remark.category, remark.rule, remark.source)
+        return any(pattern.search(word) for pattern in patterns for word in words if word)
 
     def write(self, sources: Sources) -> None:
         """Write what was kept, in the order of the program: a file whole or not at all."""

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from tessera_tools.cli.command_line import (
+    REMARK_OPTIONS,
     SHARED_FLAGS,
     SHARED_KINDS,
     SHARED_VALUES,
@@ -74,11 +75,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "ptxas": ("PATH", "path of ptxas (default: TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, then PATH)", None),
     "ptxas-options": ("TEXT", "additional options for ptxas, e.g. '-maxrregcount=128 -v'", None),
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (default: 300)", None),
-    "remarks": (
-        "FORMAT[:FILE]",
-        "print why the compiler decides as it does, as text, json or yaml to FILE (default: stderr)",
-        None,
-    ),
+    **REMARK_OPTIONS,
     "save-temps": ("DIR", "write every stage to DIR, from 1-cuda_tile.mlir to 7-sass.sass", "."),
     "split-input-file": (
         "MARKER",

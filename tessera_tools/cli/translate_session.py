@@ -60,7 +60,7 @@ class Session:
         self.timing = Timing(begin)
         if options["mlir_timing"]:
             self.timing.started(start_seconds(begin), begin)
-        self.remarks = Remarks(options["remarks"])
+        self.remarks = Remarks.of(options)
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
         self.doing = "reading"
@@ -250,7 +250,7 @@ class Session:
             num_warps=int(given["num_warps"] or 0),
             plain_abi=given["abi"] == "plain",
             off=self._passes_off(),
-            explains=given["remarks"] is not None,
+            explains=self.remarks.wanted,
             all_stages=given["save_temps"] is not None,
         )
 

@@ -220,6 +220,8 @@ class Product:
     n: tuple[int, ...]
     k: int
     feature: Feature | None
+    whole: bool = False
+    """Whether it serves only tiles of at least its shape, because another instruction wastes less on smaller ones."""
 
 
 MMA, WGMMA, FMA = "mma", "wgmma", "fma"
@@ -229,6 +231,7 @@ PRODUCTS = (
     Product(MMA, 80, (F16,), (F16, F32), 16, (8,), 16, Feature.MMA_SYNC),
     Product(MMA, 80, (BF16,), (F32,), 16, (8,), 16, Feature.MMA_SYNC),
     Product(MMA, 80, (TF32,), (F32,), 16, (8,), 8, Feature.MMA_SYNC),
+    Product(MMA, 90, (F64,), (F64,), 16, (8,), 16, Feature.MMA_SYNC_F64, whole=True),
     Product(MMA, 80, (F64,), (F64,), 8, (8,), 4, Feature.MMA_SYNC),
     Product(MMA, 80, (I8,), (I32,), 16, (8,), 32, Feature.MMA_SYNC),
     Product(MMA, 89, (F8E4M3FN, F8E5M2), (F16, F32), 16, (8,), 32, Feature.MMA_SYNC_FP8),

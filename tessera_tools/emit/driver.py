@@ -117,6 +117,8 @@ class _Run:
         self.kernels: list[Kernel] = []
         self.locations: dict[str, HasStart] = {}
         """Of kernels, by name."""
+        self.ops: dict[tuple[str, int, int], str] = {}
+        """The ops of the input by their places, if remarks are wanted."""
         self._worker = worker
 
     def scope(self, name: str) -> AbstractContextManager[None]:
@@ -250,18 +252,19 @@ class _Run:
     def explain_spills(self, source: str | Callable[[], str], version: int, assembler: Ptxas) -> None:
         """Remarks on what ptxas spilled, with the loops: `source` is PTX with locations, or makes IR with them."""
         from tessera_tools.emit.sass import Nvdisasm
-        from tessera_tools.emit.spills import explain_spills, spill_places
+        from tessera_tools.emit.spills import SourceOps, explain_spills, spill_places
 
         report = self.result.report
         if report is None or not any(used.spills for used in report.entries.values()):
             return
         places: list[SpillPlace] = []
+        sources = SourceOps()
         with suppress(ToolError):  # the counts are known without nvdisasm
             ptx = source if isinstance(source, str) else self.ptx(source(), version)
             cubin = self.assemble(ptx, assembler, lineinfo=not self.options.debug_info).cubin
             sass = Nvdisasm.find(self.options.nvdisasm).disassemble(cubin, lineinfo=True)
-            places = spill_places(sass)
-        for remark in explain_spills(report, places, self.locations):
+            places, sources = spill_places(sass), SourceOps.of(ptx, self.ops)
+        for remark in explain_spills(report, places, self.locations, sources):
             emit(remark)
 
     def ptx(self, ir: str, version: int) -> str:
@@ -412,6 +415,11 @@ def compile_module(
 
     run = _Run(options, worker, timing, on_stage)
     try:
+        if options.explains:
+            for op in module.walk():
+                start = op.location.start()
+                if start is not None:
+                    run.ops.setdefault(start, op.name)
         run.lower(module, tuple(observers), on_failure)
         if options.until != "llvmir":
             check_names(module)

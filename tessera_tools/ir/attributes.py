@@ -107,6 +107,18 @@ class Attribute(metaclass=AttributeMeta):
     def verify_encoding(self, shape: tuple[int, ...], element: Any) -> None:
         """Raise ValueError if the attribute cannot be the encoding of a tensor of that shape and element type."""
 
+    def verify_layout(self, rank: int) -> None:
+        """Raise ValueError if the attribute cannot be the layout of a memref of that rank."""
+
+    @property
+    def memory_space_number(self) -> int | None:
+        """The number of the memory that the attribute names as a memory space; None if it names none by number."""
+        return None
+
+    def memory_space_text(self) -> str:
+        """How the attribute is written as a memory space."""
+        return self.text()
+
     def parameters(self) -> tuple[Any, ...]:
         """The parameters in declaration order."""
         return tuple(getattr(self, field) for field in type(self)._fields)

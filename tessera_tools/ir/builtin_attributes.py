@@ -72,6 +72,13 @@ class IntegerAttr(Attribute, name="builtin.integer"):
         """The attribute of `value` modulo 2**width, in the reading that `type` has."""
         return cls(wrap_int(value, type), type)
 
+    @property
+    def memory_space_number(self) -> int | None:
+        return self.value
+
+    def memory_space_text(self) -> str:
+        return str(self.value) if self.type is I64 else self.text()
+
     def text(self) -> str:
         if self.type is I1:
             return "true" if self.value else "false"
@@ -201,6 +208,12 @@ class AffineMapAttr(Attribute, name="builtin.affine_map"):
 
     map: AffineMap
 
+    def verify_layout(self, rank: int) -> None:
+        if self.map.num_dims != rank:
+            raise ValueError(
+                f"memref layout mismatch between rank and affine map: {rank} != {self.map.num_dims}"
+            )
+
     def text(self) -> str:
         return f"affine_map<{self.map}>"
 
@@ -219,6 +232,10 @@ class StridedLayoutAttr(Attribute, name="builtin.strided"):
 
     strides: tuple[int, ...]
     offset: int = 0
+
+    def verify_layout(self, rank: int) -> None:
+        if len(self.strides) != rank:
+            raise ValueError("expected the number of strides to match the rank")
 
     def text(self) -> str:
         strides = ", ".join("?" if s == DYNAMIC_INDEX else str(s) for s in self.strides)

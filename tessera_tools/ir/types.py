@@ -219,20 +219,15 @@ class MemRefType(ShapedType, name="builtin.memref"):
 
     def verify(self) -> None:
         super().verify()
-        from tessera_tools.ir.builtin_attributes import AffineMapAttr, StridedLayoutAttr
-
-        if isinstance(self.layout, AffineMapAttr) and self.layout.map.num_dims != self.rank:
-            raise ValueError(
-                f"memref layout mismatch between rank and affine map: {self.rank} != {self.layout.map.num_dims}"
-            )
-        if isinstance(self.layout, StridedLayoutAttr) and len(self.layout.strides) != self.rank:
-            raise ValueError("expected the number of strides to match the rank")
+        if self.layout is not None:
+            self.layout.verify_layout(self.rank)
 
     def text(self) -> str:
         parts = [f"{self.dims_text()}{self.element}"]
-        parts += [str(a) for a in (self.layout, self.memory_space) if a is not None]
+        if self.layout is not None:
+            parts.append(str(self.layout))
         if self.memory_space is not None:
-            parts[-1] = memory_space_text(self.memory_space)
+            parts.append(self.memory_space.memory_space_text())
         return f"memref<{', '.join(parts)}>"
 
 
@@ -247,28 +242,22 @@ class UnrankedMemRefType(Type, name="builtin.unranked_memref"):
         return resource_of_space(self.memory_space)
 
     def text(self) -> str:
-        suffix = f", {memory_space_text(self.memory_space)}" if self.memory_space is not None else ""
+        suffix = f", {self.memory_space.memory_space_text()}" if self.memory_space is not None else ""
         return f"memref<*x{self.element}{suffix}>"
 
 
 def resource_of_space(space: Attribute | None) -> Resource:
     """The memory that a memory space is: 0 (and none) and 1 global, 3 shared, 5 registers."""
-    from tessera_tools.ir.builtin_attributes import IntegerAttr
-
-    number = 0 if space is None else space.value if isinstance(space, IntegerAttr) else -1
+    number = 0 if space is None else space.memory_space_number
     return _SPACES.get(number, Resource.MEMORY)
 
 
-_SPACES = {0: Resource.GLOBAL, 1: Resource.GLOBAL, 3: Resource.SHARED, 5: Resource.REGISTERS}
-
-
-def memory_space_text(space: Attribute) -> str:
-    """A memory space; MLIR leaves the type `i64` of an integer space away."""
-    from tessera_tools.ir.builtin_attributes import IntegerAttr
-
-    if isinstance(space, IntegerAttr) and space.type is I64:
-        return str(space.value)
-    return str(space)
+_SPACES: dict[int | None, Resource] = {
+    0: Resource.GLOBAL,
+    1: Resource.GLOBAL,
+    3: Resource.SHARED,
+    5: Resource.REGISTERS,
+}
 
 
 class OpaqueType(Type, name="builtin.opaque"):

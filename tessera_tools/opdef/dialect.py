@@ -13,6 +13,7 @@ from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.rewriter import RewritePattern
 from tessera_tools.opdef.attribute_rules import OpRule, ParameterRule
 from tessera_tools.opdef.op import Op
@@ -56,19 +57,28 @@ class Dialect:
 
 
 def ops_of(*modules: Any) -> dict[str, type[Op]]:
-    """Every op class defined in the given namespaces (modules or dicts), by full name, in definition order."""
-    found: dict[str, type[Op]] = {}
+    """Every op class defined in the given namespaces (modules or dicts), by full name, in definition order.
+
+    Raises ValueError if two classes have one name.
+    """
+    found: Registry[type[Op]] = Registry("class")
     for module in modules:
         namespace = module if isinstance(module, dict) else vars(module)
         for value in namespace.values():
-            if isinstance(value, type) and issubclass(value, Op) and value.name:
+            if not isinstance(value, type) or not issubclass(value, Op) or not value.name:
+                continue
+            # A class that another module imports is the same entry.
+            if found.get(value.name) is not value:
                 found[value.name] = value
     return found
 
 
 def by_word(*classes: type[Attribute]) -> dict[str, Any]:
-    """Type or attribute classes by the part of their name after the dialect's."""
-    return {cls.name.split(".", 1)[1]: cls for cls in classes}
+    """Type or attribute classes by the part of their name after the dialect's. ValueError if two have one name."""
+    found: Registry[Any] = Registry("class")
+    for cls in classes:
+        found[cls.name.split(".", 1)[1]] = cls
+    return found
 
 
 _loaded: dict[str, Dialect] = {}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tessera_tools.ir import affine
 from tessera_tools.ir.affine import AffineExpr, AffineMap, IntegerSet
-from tessera_tools.parser.attributes import AttributeScanner
+from tessera_tools.parser.lexical import TextScanner
 
 
 class _Names:
     """Dimension and symbol names in scope."""
 
-    def __init__(self, s: AttributeScanner) -> None:
+    def __init__(self, s: TextScanner) -> None:
         self.scanner = s
         self.expressions: dict[str, AffineExpr] = {}
         dims = s.list("(", s.word, ")")
@@ -84,7 +84,7 @@ class _Names:
         return self.expressions[name]
 
 
-def read_affine_map(s: AttributeScanner) -> AffineMap:
+def read_affine_map(s: TextScanner) -> AffineMap:
     """`(dims)[symbols] -> (results)`."""
     names = _Names(s)
     s.expect("->")
@@ -92,7 +92,7 @@ def read_affine_map(s: AttributeScanner) -> AffineMap:
     return AffineMap(names.num_dims, names.num_symbols, tuple(results))
 
 
-def read_integer_set(s: AttributeScanner) -> IntegerSet:
+def read_integer_set(s: TextScanner) -> IntegerSet:
     """`(dims)[symbols] : (constraints)`."""
     names = _Names(s)
     s.expect(":")

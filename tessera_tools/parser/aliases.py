@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.parser.attributes import AttributeScanner
 from tessera_tools.parser.source import Source
 
 MAX_TEXT = 1 << 24
@@ -66,15 +67,11 @@ class Aliases:
         return self._values[alias]
 
     def _read(self, alias: str, start: int, depth: int) -> int:
-        from tessera_tools.parser.scanner import Scanner
-
         if alias in self._reading:
             raise self.source.error(start, f"alias '{alias}' is defined by itself")
         self._reading[alias] = 0
         try:
-            scanner = Scanner(
-                self.source, self._places[alias], aliases=self, allow_unregistered=self.allow_unregistered
-            )
+            scanner = AttributeScanner(self.source, self._places[alias], self, self.allow_unregistered)
             scanner.depth = depth
             self._values[alias] = scanner.type() if alias[0] == "!" else scanner.attribute()
             self._sizes[alias] = self._reading[alias] + scanner.at - self._places[alias]

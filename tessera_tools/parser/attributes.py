@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import floats
@@ -12,12 +12,11 @@ from tessera_tools.ir import types as ty
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.location import Location
 from tessera_tools.opdef.dialect import find_dialect
+from tessera_tools.parser.affine import read_affine_map, read_integer_set
+from tessera_tools.parser.dense import read_dense, read_dense_array, read_sparse
 from tessera_tools.parser.lexical import MAX_DIGITS, WORD
-from tessera_tools.parser.source import Source
+from tessera_tools.parser.locations import read_location
 from tessera_tools.parser.types import DIALECT_NAME, TypeScanner
-
-if TYPE_CHECKING:
-    from tessera_tools.parser.aliases import Aliases
 
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+(?![\w.])|[0-9]+(\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)")
 
@@ -25,12 +24,7 @@ _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+(?![\w.])|[0-9]+(\.[0-9]*(?:[eE][-+]?[
 class AttributeScanner(TypeScanner):
     """Reads attributes."""
 
-    __slots__ = ("implied",)
-
-    def __init__(self, source: Source, at: int, aliases: Aliases, allow_unregistered: bool) -> None:
-        super().__init__(source, at, aliases, allow_unregistered)
-        self.implied: Type | None = None
-        """The last shaped type that the op's format spelled: what `dense<…>` without a type is of (`memref.global`)."""
+    __slots__ = ()
 
     # -- attributes
 
@@ -162,8 +156,6 @@ class AttributeScanner(TypeScanner):
         """`loc(…)`."""
         self.expect("loc")
         self.expect("(")
-        from tessera_tools.parser.locations import read_location
-
         found = read_location(self)
         self.expect(")")
         return found
@@ -179,18 +171,6 @@ def _integer_attribute(value: int, type: Type) -> Attribute:
     return ba.IntegerAttr(value, type)
 
 
-def _dense(scanner: AttributeScanner, start: int) -> Attribute:
-    from tessera_tools.parser.dense import read_dense
-
-    return read_dense(scanner, start)
-
-
-def _dense_array(scanner: AttributeScanner, start: int) -> Attribute:
-    from tessera_tools.parser.dense import read_dense_array
-
-    return read_dense_array(scanner, start)
-
-
 def _dense_resource(scanner: AttributeScanner, start: int) -> Attribute:
     scanner.expect("<")
     key = scanner.string() if scanner.peek('"') else scanner.word()
@@ -200,12 +180,6 @@ def _dense_resource(scanner: AttributeScanner, start: int) -> Attribute:
     if not isinstance(type, ty.ShapedType | ty.UnrankedTensorType | ty.UnrankedMemRefType):
         raise scanner.error(f"`dense_resource` expected a shaped type, found '{type}'", start)
     return ba.DenseResourceAttr(key, type, scanner.source.resources.get(key))
-
-
-def _sparse(scanner: AttributeScanner, start: int) -> Attribute:
-    from tessera_tools.parser.dense import read_sparse
-
-    return read_sparse(scanner, start)
 
 
 def _distinct(scanner: AttributeScanner, start: int) -> Attribute:
@@ -222,8 +196,6 @@ def _distinct(scanner: AttributeScanner, start: int) -> Attribute:
 
 
 def _affine_map(scanner: AttributeScanner, start: int) -> Attribute:
-    from tessera_tools.parser.affine import read_affine_map
-
     scanner.expect("<")
     found = read_affine_map(scanner)
     scanner.expect(">")
@@ -231,8 +203,6 @@ def _affine_map(scanner: AttributeScanner, start: int) -> Attribute:
 
 
 def _affine_set(scanner: AttributeScanner, start: int) -> Attribute:
-    from tessera_tools.parser.affine import read_integer_set
-
     scanner.expect("<")
     found = read_integer_set(scanner)
     scanner.expect(">")
@@ -261,11 +231,11 @@ def _location(scanner: AttributeScanner, start: int) -> Attribute:
 
 _WORD_ATTRIBUTES: dict[str, Callable[[AttributeScanner, int], Attribute]] = {
     "unit": lambda scanner, start: ba.UNIT,
-    "dense": _dense,
+    "dense": read_dense,
     "dense_resource": _dense_resource,
-    "sparse": _sparse,
+    "sparse": read_sparse,
     "distinct": _distinct,
-    "array": _dense_array,
+    "array": read_dense_array,
     "affine_map": _affine_map,
     "affine_set": _affine_set,
     "strided": _strided,

@@ -9,13 +9,13 @@ from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import floats
 from tessera_tools.ir import types as ty
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.parser.attributes import AttributeScanner
 from tessera_tools.parser.lexical import MAX_DIGITS
+from tessera_tools.parser.types import TypeScanner
 
 _ELEMENT = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true\b|false\b")
 
 
-def read_dense(s: AttributeScanner, start: int) -> Attribute:
+def read_dense(s: TypeScanner, start: int) -> Attribute:
     """Behind the word `dense`."""
     s.expect("<")
     hex_data: str | None = None
@@ -52,13 +52,13 @@ def read_dense(s: AttributeScanner, start: int) -> Attribute:
     return s.guarded(lambda: ba.DenseElementsAttr.of(shaped, bits), start)
 
 
-def _implied_type(s: AttributeScanner) -> Type | None:
+def _implied_type(s: TypeScanner) -> Type | None:
     """The tensor type of a literal that spells none: the shape and elements of the type that stands before it."""
     implied = s.implied
     return ty.RankedTensorType(implied.shape, implied.element) if isinstance(implied, ty.ShapedType) else None
 
 
-def _read_nested(s: AttributeScanner, literals: list[tuple[str, int]]) -> tuple[int, ...]:
+def _read_nested(s: TypeScanner, literals: list[tuple[str, int]]) -> tuple[int, ...]:
     """Read literals in row-major order; the shape of the brackets."""
     if s.optional("("):
         _read_literal(s, literals)
@@ -78,7 +78,7 @@ def _read_nested(s: AttributeScanner, literals: list[tuple[str, int]]) -> tuple[
     return (len(shapes), *(shapes[0] if shapes else ()))
 
 
-def _read_literal(s: AttributeScanner, literals: list[tuple[str, int]]) -> None:
+def _read_literal(s: TypeScanner, literals: list[tuple[str, int]]) -> None:
     match = _ELEMENT.match(s.text, s.skip())
     if match is None:
         raise s.error(f"expected element literal of primitive type, found {s.found()}")
@@ -86,7 +86,7 @@ def _read_literal(s: AttributeScanner, literals: list[tuple[str, int]]) -> None:
     s.at = match.end()
 
 
-def element_bits(s: AttributeScanner, literal: str, at: int, element: Type) -> int:
+def element_bits(s: TypeScanner, literal: str, at: int, element: Type) -> int:
     """The encoding of one literal in an element type."""
     if isinstance(element, ty.ComplexType):
         element = element.element
@@ -112,7 +112,7 @@ def element_bits(s: AttributeScanner, literal: str, at: int, element: Type) -> i
     return value & ((1 << width) - 1)
 
 
-def _from_hex(s: AttributeScanner, text: str, type: ty.ShapedType, start: int) -> Attribute:
+def _from_hex(s: TypeScanner, text: str, type: ty.ShapedType, start: int) -> Attribute:
     try:
         if not text.startswith("0x"):
             raise ValueError
@@ -129,7 +129,7 @@ def _from_hex(s: AttributeScanner, text: str, type: ty.ShapedType, start: int) -
     return s.guarded(lambda: ba.DenseElementsAttr(type, data), start)
 
 
-def _from_bits(s: AttributeScanner, data: bytes, type: ty.ShapedType, start: int) -> Attribute:
+def _from_bits(s: TypeScanner, data: bytes, type: ty.ShapedType, start: int) -> Attribute:
     """Elements of one bit, eight to a byte, the first in the low bit; a byte of equal bits may stand for all."""
     count = type.num_elements
     if len(data) == 1 and data[0] in (0x00, 0xFF) and count:
@@ -139,7 +139,7 @@ def _from_bits(s: AttributeScanner, data: bytes, type: ty.ShapedType, start: int
     return ba.DenseElementsAttr(type, bytes(data[i // 8] >> i % 8 & 1 for i in range(count)))
 
 
-def read_sparse(s: AttributeScanner, start: int) -> Attribute:
+def read_sparse(s: TypeScanner, start: int) -> Attribute:
     """Behind the word `sparse`: `<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`."""
     s.expect("<")
     index_literals: list[tuple[str, int]] = []
@@ -189,7 +189,7 @@ def read_sparse(s: AttributeScanner, start: int) -> Attribute:
     return s.guarded(build, start)
 
 
-def read_dense_array(s: AttributeScanner, start: int) -> Attribute:
+def read_dense_array(s: TypeScanner, start: int) -> Attribute:
     """Behind the word `array`."""
     s.expect("<")
     element = s.type()

@@ -13,10 +13,10 @@ from tessera_tools.ir.location import (
     NameLoc,
     OpaqueLoc,
 )
-from tessera_tools.parser.attributes import AttributeScanner
+from tessera_tools.parser.types import TypeScanner
 
 
-def read_location(s: AttributeScanner) -> Location:
+def read_location(s: TypeScanner) -> Location:
     """One location's body."""
     s.nest()
     found = _read(s)
@@ -24,7 +24,7 @@ def read_location(s: AttributeScanner) -> Location:
     return found
 
 
-def _read(s: AttributeScanner) -> Location:
+def _read(s: TypeScanner) -> Location:
     if s.peek("#"):
         attribute = s.attribute()
         if isinstance(attribute, Location):
@@ -58,7 +58,7 @@ def _read(s: AttributeScanner) -> Location:
     return FusedLoc(tuple(children), metadata)
 
 
-def _named_or_position(s: AttributeScanner, name: str) -> Location:
+def _named_or_position(s: TypeScanner, name: str) -> Location:
     if s.optional(":"):
         line = s.integer()
         if not s.optional(":"):

@@ -49,15 +49,17 @@ _SHAPED = {"tensor", "vector", "memref", "tuple", "complex"}
 class TypeScanner(TextScanner):
     """Reads types."""
 
-    __slots__ = ("aliases", "allow_unregistered")
+    __slots__ = ("aliases", "allow_unregistered", "implied")
 
     def __init__(self, source: Source, at: int, aliases: Aliases, allow_unregistered: bool) -> None:
         super().__init__(source, at)
         self.aliases = aliases
         self.allow_unregistered = allow_unregistered
+        self.implied: Type | None = None
+        """The last shaped type that the op's format spelled: what `dense<…>` without a type is of (`memref.global`)."""
 
     def attribute(self, type: Type | None = None) -> Attribute:
-        """Any attribute: an encoding, a layout or a memory space inside a type."""
+        """Any attribute: an encoding, a layout or a memory space inside a type, metadata inside a location."""
         raise AssertionError("the scanner of attributes reads this")
 
     # -- types

@@ -23,7 +23,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Remark, closest, emit
+from tessera_tools.diagnostics import (
+    Diagnostic,
+    DiagnosticError,
+    HasStart,
+    InternalFault,
+    Remark,
+    closest,
+    emit,
+)
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
@@ -122,6 +130,11 @@ def measure_nothing(module: Operation, target: Target) -> Mapping[str, Measured]
     return {}
 
 
+def run_no_pipeline(text: str, op: Operation) -> None:
+    """Where there is no pass manager."""
+    raise InternalFault(Diagnostic("error", op.location, f"no pass manager can run the pipeline '{text}'"))
+
+
 class PassContext:
     """What one run of a pass may use beside the operation.
 
@@ -136,7 +149,7 @@ class PassContext:
     def __init__(
         self,
         counters: Counter[str] | None = None,
-        runner: Any = None,
+        runner: Callable[[str, Operation], None] = run_no_pipeline,
         measure: Measure = measure_nothing,
         *,
         explains: bool = False,
@@ -223,13 +236,7 @@ class PassContext:
 
         `text` is the inside of the parentheses: `canonicalize,cse`.
         """
-        if self._runner is not None:
-            self._runner(text, op)
-            return
-        from tessera_tools.passes.manager import PassManager
-        from tessera_tools.passes.pipeline import parse_pipeline
-
-        PassManager(parse_pipeline(f"{op.name}({text})"), verify_each=False).run(op)
+        self._runner(text, op)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class PassManager:
             return False
         need = stages.NEEDS.get(pass_.name, "")
         if need and self._verify_stages and need != self._holds:
-            self._check_spec(need, f"pass '{pass_.name}' starts from there", pass_, op)
+            self._check_spec(need, f"pass '{pass_.name}' starts from there", pass_, op, at_entry=True)
         return True
 
     def _check_after(self, pass_: Pass, op: Operation, changed: bool) -> None:
@@ -171,9 +171,11 @@ class PassManager:
             self._check_spec(promised, f"after pass '{pass_.name}' on {describe(op)}", pass_, op)
         self._holds = promised
 
-    def _check_spec(self, spec: str, when: str, pass_: Pass, op: Operation) -> None:
+    def _check_spec(
+        self, spec: str, when: str, pass_: Pass, op: Operation, *, at_entry: bool = False
+    ) -> None:
         with self._scope("(V) Stage", "stages"):
-            failure = stages.problems(op, spec)
+            failure = stages.problems(op, spec, at_entry)
         if failure is not None:
             failure.diagnostics[0].note(when)
             self._fail(failure, pass_, op)

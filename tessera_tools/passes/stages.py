@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import DiagnosticError
@@ -26,18 +27,27 @@ if TYPE_CHECKING:
 __all__ = ["ENDS", "NEEDS", "PROMISES", "SPECS", "Check", "dialects_of", "problems", "unknown_stage"]
 
 
+_MOST_ERRORS = 10
+"""Errors of one check that are reported."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One rule of a stage: `find` gives the errors that break it."""
 
     name: str
     find: Callable[[Operation], Iterator[DiagnosticError]]
+    at_entry: bool = False
+    """Whether it is checked only before a pass that starts from the stage, on a module that no pass has made."""
 
 
-def problems(module: Operation, spec: str) -> DiagnosticError | None:
-    """The errors of the first check of a spec that a module breaks; None if it keeps all."""
+def problems(module: Operation, spec: str, at_entry: bool = True) -> DiagnosticError | None:
+    """The first errors of the first check of a spec that a module breaks; None if it keeps all."""
     for check in SPECS[spec]:
-        found = [d for failure in check.find(module) for d in failure.diagnostics]
+        if check.at_entry and not at_entry:
+            continue
+        failures = islice(check.find(module), _MOST_ERRORS)
+        found = [d for failure in failures for d in failure.diagnostics]
         if found:
             for diagnostic in found:
                 diagnostic.note(f"required in stage '{spec}': {check.name}")
@@ -75,6 +85,26 @@ def _none_of(*prefixes: str) -> Callable[[Operation], Iterator[DiagnosticError]]
                 yield op.error("belongs to an earlier stage and must not remain here")
 
     return find
+
+
+def _only(*dialects: str) -> Callable[[Operation], Iterator[DiagnosticError]]:
+    """Ops of these dialects in kernels, and no others."""
+    expected = f"{', '.join(dialects[:-1])} and {dialects[-1]}"
+
+    def find(module: Operation) -> Iterator[DiagnosticError]:
+        for function in _kernels(module):
+            for op in function.walk():
+                if op.name.partition(".")[0] not in dialects:
+                    yield op.error(f"is no op of this stage; expected ops of {expected}")
+
+    return find
+
+
+def _only_in_kernels_of_llvm(module: Operation) -> Iterator[DiagnosticError]:
+    for function in module.walk():
+        for op in function.walk() if function.name == "llvm.func" else ():
+            if not op.name.startswith(("llvm.", "nvvm.")):
+                yield op.error("is no op of this stage; expected ops of llvm and nvvm")
 
 
 def _has_target(module: Operation) -> Iterator[DiagnosticError]:
@@ -169,6 +199,24 @@ def _places(module: Operation) -> Iterator[DiagnosticError]:
         yield from overlaps(function, target, allocation)
 
 
+def _barriers(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.passes.tileas.barriers import missing_barrier
+    from tessera_tools.planning.kernel import known_target
+    from tessera_tools.planning.shared_memory import recorded
+
+    target = known_target(module)
+    for function in _kernels(module) if target is not None else ():
+        assert target is not None
+        found = missing_barrier(function, recorded(function, target))
+        if found is not None:
+            failure = found.op.error(
+                f"accesses memory that '{found.earlier.name}' of other threads may access at the same time; insert an "
+                "nv_tileas.barrier before it, or run --tileas-insert-barriers"
+            )
+            failure.diagnostics[0].note("the other access is here", found.earlier.location)
+            yield failure
+
+
 def _pipelines(module: Operation) -> Iterator[DiagnosticError]:
     from tessera_tools.analysis.pipelines import problems as unmatched
 
@@ -197,14 +245,16 @@ _NO_ACCESSES = Check(
     "accesses and products are ops of nv_tileas, with atoms",
     _none_of("nv_tileaa.tiled_", "nv_tileaa.dot", "nv_tileaa.addptr", "nv_tileaa.constant_tensor"),
 )
-_TILEAA = (
-    Check("no op of cuda_tile", _none_of("cuda_tile.")),
+_SHARED = ("arith", "math", "scf", "llvm", "nvvm")
+"""The dialects beside its own whose ops a kernel has in every stage of nv_tileaa and nv_tileas."""
+_BOTH = (
+    Check("no op of cuda_tile or tile", _none_of("cuda_tile.", "tile.")),
     Check("the module says its target", _has_target),
     Check("tokens come from accesses of memory", _tokens),
 )
 _TILEAS = (
-    Check("no op of cuda_tile or tile", _none_of("cuda_tile.", "tile.")),
-    *_TILEAA[1:],
+    Check("kernels have ops of the stage alone", _only("nv_tileas", "nv_tileaa", *_SHARED)),
+    *_BOTH,
     _NO_ACCESSES,
     Check("each kernel has a kernel_spec", _specs_on_kernels),
     Check("agents have warps of the kernel", _agents),
@@ -216,13 +266,22 @@ _LAID_OUT = (
     Check("an op that moves no element between threads has tiles of one layout", _agreeing_layouts),
 )
 SPECS: Mapping[str, tuple[Check, ...]] = {
-    "nv_tileaa": (*_TILEAA, Check("tiles are plain tensors", _plain_tiles)),
+    "nv_tileaa": (
+        Check("kernels have ops of the stage alone", _only("nv_tileaa", *_SHARED)),
+        *_BOTH,
+        Check("tiles are plain tensors", _plain_tiles),
+    ),
     "nv_tileas": _TILEAS,
     "layouts": _LAID_OUT,
-    "placed": (*_LAID_OUT, Check("shared memory is in range, and in one use at a time", _places)),
+    "placed": (
+        *_LAID_OUT,
+        Check("shared memory is in range, and in one use at a time", _places),
+        Check("barriers stand between accesses that conflict", _barriers, at_entry=True),
+    ),
     "llvm": (
         Check("no op of a stage before", _none_of("tile.", "cuda_tile.", "nv_tileaa.", "nv_tileas.")),
         Check("no cast", _none_of("builtin.unrealized_conversion_cast")),
+        Check("kernels have ops of llvm and nvvm alone", _only_in_kernels_of_llvm),
     ),
 }
 """Spec → its checks, in the order in which they rely on one another."""
@@ -233,10 +292,14 @@ PROMISES: Mapping[str, str] = {
     "convert-tile-to-tileas": "nv_tileas",
     "tileas-assign-layouts": "layouts",
     "tileas-insert-barriers": "placed",
+    "convert-tileas-to-llvm": "llvm",
 }
 """Pass → the spec that holds after it."""
 
 NEEDS: Mapping[str, str] = {
+    "tileas-schedule": "nv_tileas",
+    "tileas-materialize-schedule": "nv_tileas",
+    "tileas-assign-layouts": "nv_tileas",
     "tileas-remove-layout-conversions": "layouts",
     "tileas-materialize-pipeline": "layouts",
     "tileas-materialize-tma-stores": "layouts",
@@ -245,7 +308,7 @@ NEEDS: Mapping[str, str] = {
 }
 """Pass → the spec that must hold before it."""
 
-ENDS = frozenset({"convert-nv-tile-func-to-llvm", "convert-tileas-to-llvm"})
+ENDS = frozenset({"convert-nv-tile-func-to-llvm"})
 """Passes after which the spec before no longer holds."""
 
 

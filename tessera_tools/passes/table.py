@@ -193,6 +193,19 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion preserves the hints"),
     (
+        "tile-memory-management",
+        "convert-tile-to-tileas",
+        "it chooses swizzles of buffers of the tile dialect, which the conversion lays out",
+    ),
+    ("tile-analyze", "convert-tile-to-tileas", "it reports on ops of the tile dialect"),
+    ("convert-tile-to-tileas", "tileas-schedule", "only nv_tileas loops are scheduled"),
+    (
+        "convert-tile-to-tileas",
+        "tileas-materialize-schedule",
+        "it needs products and loads as nv_tileas ops",
+    ),
+    ("convert-tile-to-tileas", "tileas-assign-layouts", "layouts are assigned to nv_tileas ops"),
+    (
         "tile-register-coalescing",
         "tile-memory-management",
         "registers and accesses are counted after fragments and accesses have been merged",
@@ -217,6 +230,7 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tileaa-to-tileas",
         "each stage is lowered from the previous one",
     ),
+    ("convert-tileaa-to-tileas", "tileas-schedule", "only nv_tileas loops are scheduled"),
     ("convert-tileaa-to-tileas", "tileas-assign-layouts", "layouts are assigned to nv_tileas ops"),
     (
         "convert-tileaa-to-tileas",

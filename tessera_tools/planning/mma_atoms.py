@@ -11,7 +11,7 @@ from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.dialects.atoms import FMA, MMA, PRODUCTS, MmaAtom
+from tessera_tools.dialects.atoms import FMA, MMA, PRODUCTS, MmaAtom, Product
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.core import OpResult, Value
 from tessera_tools.ir.types import IntegerType, RankedTensorType, Type
@@ -28,6 +28,7 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
             and b in row.operands
             and c in row.accumulators
             and (row.feature is None or target.has(row.feature))
+            and not (row.whole and _is_smaller(op, row))
         ):
             shape = (row.m, row.n[0], row.k)
             return MmaAtomAttr(
@@ -38,6 +39,14 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
         for row in {(r.operands, r.accumulators): r for r in rows}.values()
     )
     raise op.error(f"multiplies {a} by {b} into {c}, for which there is no instruction; supported: {served}")
+
+
+def _is_smaller(op: nv_tileaa.Dot, row: Product) -> bool:
+    """Returns true if the tile of a product is known to be smaller than an instruction."""
+    a, c = op.a.type, op.c.type
+    if not isinstance(a, RankedTensorType) or not isinstance(c, RankedTensorType):
+        return False
+    return c.shape[-2] < row.m or c.shape[-1] < row.n[0] or a.shape[-1] < row.k
 
 
 def has_lowering(atom: MmaAtom) -> bool:

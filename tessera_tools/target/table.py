@@ -24,6 +24,7 @@ class Feature(Enum):
     LDMATRIX = "ldmatrix"
     STMATRIX = "stmatrix"
     MMA_SYNC = "mma.sync"
+    MMA_SYNC_F64 = "mma.sync.m16n8k16 with .f64"
     MMA_SYNC_FP8 = "mma.sync with .e4m3/.e5m2"
     MMA_SYNC_BLOCK_SCALE = "mma.sync with .block_scale"
     WGMMA = "wgmma.mma_async"
@@ -114,6 +115,7 @@ _ADA = _AMPERE | {_F.MMA_SYNC_FP8, _F.CVT_FP8}
 # Features of every architecture from 9.0 on, including the small Blackwells (12.x).
 _FROM_HOPPER = _ADA | {
     _F.STMATRIX,
+    _F.MMA_SYNC_F64,
     _F.MBARRIER_TRY_WAIT,
     _F.TMA,
     _F.CLUSTER,

@@ -72,3 +72,66 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     done = run(["-", f"--remarks=json:{tmp_path}/none/out.json"], stdin=DIVISION)
     assert done.exit_code == 1
     assert b"Traceback" not in done.stderr
+
+
+# -- filters
+
+
+def shown(*flags: str) -> list[str]:
+    """The rules of the remarks on the division: two of the lint on one op, of both kinds."""
+    done = run(["-", "--cuda-tile-lint", *flags], stdin=DIVISION)
+    assert done.exit_code == 0, done.stderr.decode()
+    return [
+        line.rpartition("[")[2].rstrip("]")
+        for line in done.stderr.decode().splitlines()
+        if ": remark" in line
+    ]
+
+
+def test_a_filter_looks_at_category_rule_and_pass() -> None:
+    whole = shown("--remarks=text")
+    assert "exact-rounding" in whole
+    for pattern in ("exact", "^exact-rounding$", "tile-lint", "EXACT|rounding"):
+        assert "exact-rounding" in shown("--remarks=text", f"--remarks-filter={pattern}")
+    assert shown("--remarks=text", "--remarks-filter=nothing-of-this-name") == []
+
+
+def test_a_filter_alone_asks_for_text() -> None:
+    assert shown("--remarks-filter=exact") == ["exact-rounding"]
+
+
+def remark(kind: str, rule: str) -> Remark:
+    made = Remark("remark", None, "text")
+    made.kind, made.rule = kind, rule
+    return made
+
+
+def test_a_filter_of_a_kind_leaves_the_other_kinds_out() -> None:
+    kept = Remarks("json", {"missed": "width"})
+    for kind in ("passed", "missed", "analysis"):
+        for rule in ("width", "tma"):
+            assert kept.take(remark(kind, rule))
+    assert [(r.kind, r.rule) for r in kept.kept] == [("missed", "width")]
+
+
+def test_one_of_several_filters_suffices() -> None:
+    kept = Remarks("json", {"": "tma", "missed": "width"})
+    for kind in ("passed", "missed"):
+        for rule in ("width", "tma"):
+            kept.take(remark(kind, rule))
+    assert [(r.kind, r.rule) for r in kept.kept] == [
+        ("passed", "tma"),
+        ("missed", "width"),
+        ("missed", "tma"),
+    ]
+
+
+def test_the_spelling_of_mlir_is_an_alias() -> None:
+    assert run(["-", "--remarks-filter-analyse=exact"], stdin=DIVISION).exit_code == 0
+
+
+def test_an_invalid_expression_is_refused() -> None:
+    done = run(["-", "--remarks-filter-passed=("], stdin=DIVISION)
+    assert done.exit_code == 1
+    assert b"--remarks-filter-passed: '(' is not a regular expression: missing )" in done.stderr
+    assert b"Traceback" not in done.stderr

@@ -21,17 +21,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("remarks")
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "build").mkdir()
-    copy, compile = commands(PAGE, "sed", "tessera-translate")
+    copy, compile, selection = commands(PAGE, "sed", "tessera-translate")
     check_command(copy, folder)
     check_command(f"{compile}:slow", folder)
     check_command(f"{compile.replace(' build/slow.mlir', ' examples/gemm.mlir')}:gemm", folder)
+    check_command(f"{selection} --remarks=text:filtered", folder)
     return folder
 
 
 @pytest.mark.parametrize("block", QUOTES, ids=lambda block: f"line {block.line}: {block.mark}")
 def test_every_quoted_line_is_printed(block: Block, folder: Path) -> None:
-    absent = missing_lines(block.text, (folder / block.mark).read_text("utf-8"))
+    printed = (folder / block.mark).read_text("utf-8")
+    absent = missing_lines(block.text, printed)
     assert not absent, f"docs/remarks.md:{block.line} quotes lines that are no longer printed: {absent}"
+    if block.mark == "filtered":
+        assert printed.count(": remark") == block.text.count(": remark")
 
 
 def test_every_rule_is_in_the_table() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from oracles import require_tool
 from tessera_tools.cli.translate import run
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.resources import Report, Resources
-from tessera_tools.emit.spills import SpillPlace, explain_spills, spill_places
+from tessera_tools.emit.spills import SourceOps, SpillPlace, explain_spills, spill_places
 
 GEMM = Path(__file__).parents[1] / "corpus" / "gemm_nt_bias_f16_128x128x64.mlir"
 
@@ -39,8 +40,8 @@ SASS = """\
 def test_each_innermost_loop_is_a_place():
     assert spill_places(SASS) == [
         SpillPlace("first", None, False, 1, 0),
-        SpillPlace("first", Position("k.mlir", 5, 1), True, 1, 1),
-        SpillPlace("first", Position("k.mlir", 2, 1), True, 0, 1),
+        SpillPlace("first", Position("k.mlir", 5, 1), True, 1, 1, ((Position("k.mlir", 3, 1), 2),)),
+        SpillPlace("first", Position("k.mlir", 2, 1), True, 0, 1, ((Position("k.mlir", 5, 1), 1),)),
         SpillPlace("second", None, False, 0, 1),
     ]
 
@@ -71,6 +72,37 @@ def test_only_kernels_that_spill_are_told():
     ]
 
 
+PTX = """\
+	.file	1 "k.mlir"
+	.loc	1 5 7
+	.loc	1 3 4
+	.loc	1 3 9
+	.loc	1 5 7
+	.loc	2 6 1
+	.loc	1 0 0
+"""
+
+
+def test_a_line_has_its_column_where_the_ptx_has_one():
+    sources = SourceOps.of(PTX, {("k.mlir", 5, 7): "cuda_tile.for", ("k.mlir", 3, 4): "cuda_tile.mmaf"})
+    loop, two, none = (Position("k.mlir", line, 1) for line in (5, 3, 8))
+    assert sources.place(loop) == Position("k.mlir", 5, 7)
+    assert sources.name(sources.place(loop)) == "'cuda_tile.for' at k.mlir:5:7"
+    assert (sources.place(two), sources.place(none)) == (two, none)
+    assert sources.name(two) == "k.mlir:3:1"
+
+
+def test_the_ops_whose_values_are_spilled_are_named_at_their_places():
+    report = Report({"first": Resources(255, spill_stores=8, spill_loads=12, is_entry=True)}, [])
+    sources = SourceOps.of(PTX, {("k.mlir", 5, 7): "cuda_tile.for"})
+    *_, loop, last = explain_spills(report, spill_places(SASS), {}, sources)
+    assert loop.location == Position("k.mlir", 5, 7)
+    assert [(note.location, note.message) for note in loop.notes] == [
+        (Position("k.mlir", 3, 1), "2 of them for k.mlir:3:1")
+    ]
+    assert [note.message for note in last.notes] == ["1 of them for 'cuda_tile.for' at k.mlir:5:7"]
+
+
 def remarks(*options: str) -> str:
     """What `--remarks` says of the GEMM as a cubin."""
     require_tool("ptxas")
@@ -80,14 +112,25 @@ def remarks(*options: str) -> str:
     return done.stderr.decode()
 
 
+def place_of(statement: str, word: str) -> tuple[int, int]:
+    """Line and column of an op of the GEMM."""
+    for number, line in enumerate(GEMM.read_text().splitlines(), 1):
+        if statement in line:
+            return number, line.index(statement) + statement.index(word) + 1
+    raise AssertionError(statement)
+
+
 def test_the_loop_of_a_gemm_with_too_few_warps():
     said = remarks("--num-warps=2")
-    loop = next(n for n, line in enumerate(GEMM.read_text().splitlines(), 1) if " = for " in line)
+    loop, column = place_of(" = for ", "for")
+    product = place_of(" = mmaf ", "mmaf")
     assert f"{GEMM}:4:1: remark[missed]: kernel 'gemm_nt_bias_f16_128x128x64' spills" in said
     assert any(
-        line.startswith(f"{GEMM}:{loop}:1: remark[missed]:") and line.endswith("in the loop [spills]")
+        line.startswith(f"{GEMM}:{loop}:{column}: remark[missed]:") and line.endswith("in the loop [spills]")
         for line in said.splitlines()
     )
+    at = "{}:{}:{}".format(GEMM, *product)
+    assert re.search(rf"^{at}: note: \d+ of them for 'cuda_tile\.mmaf' at {at}$", said, re.MULTILINE)
 
 
 def test_a_kernel_without_spills_has_no_such_remark():

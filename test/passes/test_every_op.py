@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tessera_tools.dialects import cuda_tile, nv_tileaa, nv_tileas, tile
+from tessera_tools.dialects import arith, cuda_tile, func, math, nv_tileaa, nv_tileas, scf, tile
 from tessera_tools.dialects.atoms import COPIES, PRODUCT_PRIMITIVES, PRODUCTS, CopyPrimitive
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.rewriter import PatternSet
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.builtin.canonicalize import canonicalization_patterns
 from tessera_tools.passes.llvm.convert_tileas_to_llvm import LOWERINGS
-from tessera_tools.passes.llvm.lowering import REFUSALS
+from tessera_tools.passes.llvm.lowering import EMITTED, REFUSALS
 from tessera_tools.passes.tile import lowering as of_tile
 from tessera_tools.passes.tile.convert_tile_to_tileas import HANDLERS as OF_TILE
 from tessera_tools.passes.tileaa import lowering as of_cuda_tile
@@ -22,7 +22,7 @@ from tessera_tools.passes.tileaa.convert_cuda_tile_to_tileaa import HANDLERS as 
 STAGES: Mapping[str, tuple[tuple[Any, ...], Mapping[str, Any], Mapping[str, str]]] = {
     "convert-cuda-tile-to-tileaa": ((cuda_tile,), OF_CUDA_TILE, of_cuda_tile.REFUSALS),
     "convert-tile-to-tileas": ((tile,), OF_TILE, of_tile.REFUSALS),
-    "convert-tileas-to-llvm": ((nv_tileaa, nv_tileas), LOWERINGS, REFUSALS),
+    "convert-tileas-to-llvm": ((nv_tileaa, nv_tileas, arith, math, scf, func), LOWERINGS, REFUSALS),
 }
 """Pass → the dialects of which no op may remain behind it, what lowers their ops, and what refuses them."""
 
@@ -66,9 +66,23 @@ def test_every_atom_is_emitted_and_has_layouts(name: str) -> None:
         assert emitter in OPS_OF_ATOMS, f"{name} is emitted by '{emitter}', which is no op"
         assert emitter in LOWERINGS or emitter in REFUSALS, f"{name}: '{emitter}' has no lowering"
     assert any(emitter in LOWERINGS for emitter in row.emitters), f"{name} is emitted by nothing"
+    for emitter in row.emitters:
+        if emitter in LOWERINGS:
+            has = EMITTED.get(LOWERINGS[emitter], ())
+            assert name in has, (
+                f"the lowering of '{emitter}' has no code for {name}; if it has, say so with @emits"
+            )
     if isinstance(row, CopyPrimitive):
         found = [what for what in (row.threads, row.access, row.memory) if what is not None]
         assert len(found) == 1, f"{name} says in {len(found)} ways which layouts it has"
+
+
+def test_no_lowering_emits_what_is_not_in_the_table() -> None:
+    for name, lowering in LOWERINGS.items():
+        for word in EMITTED.get(lowering, ()):
+            assert word in ATOMS, (
+                f"the lowering of '{name}' emits {word}, which dialects/atoms.py does not have"
+            )
 
 
 def test_every_instruction_is_of_a_primitive() -> None:

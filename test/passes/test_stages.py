@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pipelines.programs_of_products import Product
 
 from tessera_tools.cli.opt import run
 from tessera_tools.ir.printing import print_op
@@ -151,6 +152,24 @@ def test_places_that_stay_give_no_remark():
     assert not opt(PLACED, "--tileas-insert-barriers", status=0)
 
 
+def test_a_missing_barrier_is_refused_where_no_pass_inserts_it() -> None:
+    text = PLACED.replace("nv_tileas.barrier\n", "\n", 1)
+    err = opt(text, "--convert-nv-tile-func-to-llvm")
+    assert re.search(
+        r"^<stdin>:\d+:\d+: error: 'nv_tileas\.[\w.]+' op accesses memory that 'nv_tileas\.[\w.]+' of other threads "
+        r"may access at the same time; insert an nv_tileas\.barrier before it",
+        err,
+        re.MULTILINE,
+    )
+    assert "note: the other access is here" in err
+    assert "note: required in stage 'placed': barriers stand between accesses that conflict" in err
+
+
+@pytest.mark.parametrize("kernel", [PLACED, lowered(EXCHANGE, "tileas-insert-barriers")])
+def test_a_kernel_with_its_barriers_is_accepted(kernel: str) -> None:
+    assert not opt(kernel, "--convert-nv-tile-func-to-llvm", status=0)
+
+
 def test_a_barrier_that_was_deleted_is_told_of():
     text = PLACED.replace("nv_tileas.barrier\n", "\n", 1)
     assert "remark: inserted a missing barrier" in opt(text, "--tileas-insert-barriers", status=0)
@@ -257,3 +276,120 @@ nv_tileaa.func @f(%x: i32) attributes {
     failure = problems(parse_module(text, "agents.mlir"), "nv_tileas")
     assert failure is not None
     assert "has agent 1 in warps 4 to 7, but the kernel has 4 warps" in failure.diagnostics[0].message
+
+
+FOREIGN = ("gpu.barrier", "memref.alloca() : memref<4xf32>", "ub.poison : i32", '"demo.op"() : () -> ()')
+"""Ops of other dialects, of which a kernel has none."""
+
+
+@pytest.mark.parametrize("op", FOREIGN)
+@pytest.mark.parametrize(
+    ("stage", "flag"),
+    [
+        ("tileas-assign-layouts", "--tileas-remove-layout-conversions"),
+        ("tileas-insert-barriers", "--convert-nv-tile-func-to-llvm"),
+        ("convert-tileaa-to-tileas", "--tileas-assign-layouts"),
+        ("convert-cuda-tile-to-tileaa", "--convert-tileaa-to-tileas"),
+    ],
+)
+def test_a_kernel_has_ops_of_its_stage_alone(op: str, stage: str, flag: str) -> None:
+    name = re.match(r'"?([\w.]+)', op)
+    assert name is not None
+    result = f"%foreign = {op}" if " : " in op and "()" not in op[-4:] else op
+    text = lowered(GEMM, stage).replace("    nv_tileaa.return", f"    {result}\n    nv_tileaa.return", 1)
+    err = opt(text, flag, "--allow-unregistered-dialect")
+    line = next(n for n, line in enumerate(text.splitlines(), 1) if op in line)
+    assert re.search(
+        rf"^<stdin>:{line}:\d+: error: '{name[1]}' op is no op of this stage; expected ops of", err
+    )
+    assert "kernels have ops of the stage alone" in err
+
+
+def test_ops_of_a_later_stage_are_refused_behind_the_conversion_from_cuda_tile() -> None:
+    text = lowered(GEMM, "convert-cuda-tile-to-tileaa").replace(
+        "    nv_tileaa.return", "    nv_tileas.barrier\n    nv_tileaa.return"
+    )
+    failure = problems(parse_module(text, "kernel.mlir"), "nv_tileaa")
+    assert failure is not None
+    assert failure.diagnostics[0].message.startswith("'nv_tileas.barrier' op is no op of this stage")
+
+
+def test_no_more_than_ten_errors_of_a_check_are_reported() -> None:
+    text = lowered(GEMM, "convert-cuda-tile-to-tileaa").replace(
+        "    nv_tileaa.return", 12 * "    gpu.barrier\n" + "    nv_tileaa.return"
+    )
+    failure = problems(parse_module(text, "kernel.mlir"), "nv_tileaa")
+    assert failure is not None and len(failure.diagnostics) == 10
+
+
+def test_a_kernel_of_llvm_has_ops_of_llvm_and_nvvm_alone() -> None:
+    text = lowered(GEMM, "reconcile-unrealized-casts")
+    text = text.replace("    llvm.return", "    %left = arith.constant 0 : i32\n    llvm.return", 1)
+    failure = problems(parse_module(text, "kernel.mlir"), "llvm")
+    assert failure is not None
+    assert failure.diagnostics[0].message == (
+        "'arith.constant' op is no op of this stage; expected ops of llvm and nvvm"
+    )
+
+
+def test_a_token_that_no_access_gives() -> None:
+    text = lowered(GEMM, "convert-cuda-tile-to-tileaa").replace(
+        "nv_tileaa.create_mem_token : ", "llvm.mlir.undef : "
+    )
+    failure = problems(parse_module(text, "kernel.mlir"), "nv_tileaa")
+    assert failure is not None
+    message = failure.diagnostics[0].message
+    assert (
+        message
+        == "'nv_tileaa.tiled_load' op takes a token of 'llvm.mlir.undef', which does not access memory"
+    )
+
+
+@pytest.mark.parametrize("offset", [1 << 20, -16])
+def test_a_place_out_of_range(offset: int) -> None:
+    text = re.sub(r"nv_tileas\.offset = \d+", f"nv_tileas.offset = {offset}", PLACED, count=1)
+    err = opt(text, "--convert-nv-tile-func-to-llvm")
+    assert f"bytes at nv_tileas.offset = {offset}, but sm_80 has 166912 bytes of shared memory a CTA" in err
+
+
+# -- agents
+
+HOPPER = lowered(Product().text(), "tileas-materialize-schedule", "sm_90")
+
+
+@pytest.mark.parametrize("token", ["%arg\\d+", r"%\d+#2"])
+def test_a_stage_that_a_loop_carries_must_be_released(token: str) -> None:
+    text, count = re.subn(
+        rf"\n *nv_tileas\.async\.pipeline\.consumer_release {token}(?=\n)", "", HOPPER, count=1
+    )
+    assert count
+    err = opt(text, "--tileas-assign-layouts")
+    assert re.search(
+        r"error: 'scf\.for' op (carries a stage into its body that|gives a stage that) is never released", err
+    )
+    assert "each side of a pipeline uses every stage once, and in turn" in err
+
+
+def test_agents_that_share_warps() -> None:
+    text, count = re.subn(r"warp_id = \[0, \d+\]", "warp_id = [0, 0]", HOPPER)
+    assert count
+    err = opt(text, "--tileas-assign-layouts")
+    assert "error: 'nv_tileas.async.pipeline.agent_switch' op agents 0 and 1 share warps" in err
+
+
+# -- pipelines of tile
+
+TILE_PASSES = [name for name in PASSES if name.startswith("tile-")]
+
+
+def test_passes_on_tile_come_before_those_on_the_stages_that_it_is_lowered_to() -> None:
+    for name in TILE_PASSES:
+        assert order_violations(["convert-tile-to-tileas", name]), name
+    for name in ("tileas-schedule", "tileas-materialize-schedule", "tileas-assign-layouts"):
+        assert order_violations([name, "convert-tile-to-tileas"]), name
+
+
+def test_the_order_of_passes_on_tile_is_checked_in_a_pipeline_of_the_user() -> None:
+    text = "builtin.module(tile-performance-annotation,tile-memory-management)"
+    said = opt("module {}", f"--pass-pipeline={text}", status=0)
+    assert "warning: 'tile-memory-management' must run before 'tile-performance-annotation':" in said

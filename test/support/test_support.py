@@ -16,7 +16,7 @@ from support.table import ROWS
 from support.writer import ELEMENTS, NONE
 
 from tessera_tools.dialects import cuda_tile as ct
-from tessera_tools.dialects.cuda_tile import legacy
+from tessera_tools.dialects.cuda_tile import legacy_ops
 from tessera_tools.opdef.dialect import find_dialect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,8 +49,8 @@ def test_every_op_has_a_row() -> None:
     assert dialect is not None
     older = {
         cls.definition.name
-        for cls in vars(legacy).values()
-        if getattr(cls, "__module__", "") == legacy.__name__ and hasattr(cls, "definition")
+        for cls in vars(legacy_ops).values()
+        if getattr(cls, "__module__", "") == legacy_ops.__name__ and hasattr(cls, "definition")
     }
     names = {name.removeprefix("cuda_tile.") for name in dialect.ops} - {
         n.removeprefix("cuda_tile.") for n in older

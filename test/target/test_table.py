@@ -67,6 +67,7 @@ def test_an_unknown_gpu_is_refused_with_a_suggestion(name: str, hint: str):
     [
         (Feature.CP_ASYNC, "sm_80 sm_86 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.MMA_SYNC, "sm_80 sm_86 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
+        (Feature.MMA_SYNC_F64, "sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.MMA_SYNC_FP8, "sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.CVT_FP8, "sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.CVT_RN_TF32, "sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),

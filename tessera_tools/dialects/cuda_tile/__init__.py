@@ -6,7 +6,7 @@
     core_ops.py  float_ops.py  integer_ops.py  conversion_ops.py  control_flow.py  views.py  memory.py
     device_ops.py  view_atomics.py  debug_info.py  bytecode_numbers.py
     testing.py                                   ops for tests
-    legacy.py                                    the older spelling, and `upgrade_legacy`
+    legacy_ops.py  legacy.py                     the older spelling, and `upgrade_legacy`
 
 The facts are those of the repository NVIDIA/cuda-tile (Ops.td, Types.td, AttrDefs.td and the verifiers in
 CudaTile.cpp), tools of version 13.x.
@@ -15,6 +15,7 @@ CudaTile.cpp), tools of version 13.x.
 from __future__ import annotations
 
 from tessera_tools.dialects.cuda_tile import (
+    bodies,
     constants,
     control_flow,
     conversion_ops,
@@ -23,7 +24,7 @@ from tessera_tools.dialects.cuda_tile import (
     float_ops,
     formats,
     integer_ops,
-    legacy,
+    legacy_ops,
     memory,
     structure,
     testing,
@@ -45,6 +46,7 @@ from tessera_tools.dialects.cuda_tile.attributes import (
     SignednessAttr,
     SymbolVisibilityAttr,
 )
+from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.control_flow import (
     Break,
     Continue,
@@ -53,7 +55,6 @@ from tessera_tools.dialects.cuda_tile.control_flow import (
     Loop,
     Reduce,
     Scan,
-    Yield,
 )
 from tessera_tools.dialects.cuda_tile.conversion_ops import (
     Bitcast,
@@ -232,11 +233,12 @@ DIALECT = Dialect(
         float_ops,
         integer_ops,
         conversion_ops,
+        bodies,
         control_flow,
         views,
         memory,
         view_atomics,
-        legacy,
+        legacy_ops,
         testing,
     ),
     canonicalizers="tessera_tools.dialects.cuda_tile.canonicalize",

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.constraints import F4E2M1FN
-from tessera_tools.dialects.cuda_tile.control_flow import Break, Continue, If, Yield
+from tessera_tools.dialects.cuda_tile.control_flow import Break, Continue, If
 from tessera_tools.dialects.cuda_tile.core_ops import Broadcast, Constant, Reshape, Select
 from tessera_tools.dialects.cuda_tile.integer_ops import AndI, XOrI
 from tessera_tools.dialects.cuda_tile.structure import Return

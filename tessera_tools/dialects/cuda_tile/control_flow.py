@@ -15,6 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects.cuda_tile import legacy_ops
+from tessera_tools.dialects.cuda_tile.bodies import CarriesValues, Yield, write_body
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_CUDA_TILE,
     ANY_TILE,
@@ -30,13 +32,11 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Operation, Region, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.traits import implied
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     BOOL_ATTR,
     ONE_REGION_RUNS,
-    PURE,
     RECURSIVE_MEMORY_EFFECTS,
     RETURN_LIKE,
     SINGLE_BLOCK,
@@ -56,21 +56,8 @@ from tessera_tools.opdef import (
 )
 
 
-class _Terminator(Op):
-    values = variadic_operand(ANY_CUDA_TILE)
-    assembly = "attr-dict ($values^ `:` type($values))?"
-
-
-class Yield(
-    _Terminator,
-    name="cuda_tile.yield",
-    traits=(PURE, RETURN_LIKE, HasParent("cuda_tile.if", "cuda_tile.reduce", "cuda_tile.scan")),
-):
-    """Gives the values of the enclosing `if`, `reduce` or `scan`."""
-
-
 class Continue(
-    _Terminator,
+    CarriesValues,
     name="cuda_tile.continue",
     traits=(TERMINATOR, LEAVES_IF, HasParent("cuda_tile.for", "cuda_tile.if", "cuda_tile.loop")),
 ):
@@ -91,7 +78,7 @@ class Continue(
 
 
 class Break(
-    _Terminator,
+    CarriesValues,
     name="cuda_tile.break",
     traits=(RETURN_LIKE, LEAVES_IF, HasParent("cuda_tile.if", "cuda_tile.loop")),
 ):
@@ -119,12 +106,6 @@ def _enclosing_loop(op: Any, loops: tuple[type[Operation], ...]) -> Any:
     if parent is None:
         raise op.error("has no enclosing loop")
     return parent
-
-
-def write_body(p: Any, op: Any, body: Region) -> None:
-    """Write ` { … }`, without the terminator where it is the implicit one."""
-    p.write(" ")
-    p.region(body, arguments=False, terminator=not implied(op, body))
 
 
 def _check_carried(op: Any, arguments: list[Any]) -> None:
@@ -170,9 +151,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         if form == "today":
             unsigned, induction, (lower, upper, step), kind, carried, body, attributes = children
         else:
-            from tessera_tools.dialects.cuda_tile.legacy import LegacyFor
-
-            state.definition = LegacyFor.definition
+            state.definition = legacy_ops.LegacyFor.definition
             induction, lower, upper, step, carried, body, attributes = children
             kind = I32
         for name, token in (("lowerBound", lower), ("upperBound", upper), ("step", step)):

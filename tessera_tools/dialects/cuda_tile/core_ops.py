@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.dialects.cuda_tile import legacy_ops
 from tessera_tools.dialects.cuda_tile.attributes import PREDICATES, BoundedAttr, DivByAttr, SameElementsAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_CUDA_TILE,
@@ -298,9 +299,7 @@ class BlockId(CustomDirective, name="BlockId"):
     def read(self, state: Any, node: Any) -> None:
         attributes, kind = node
         if "axis" in attributes:
-            from tessera_tools.dialects.cuda_tile.legacy import LegacyBlockId
-
-            state.definition = LegacyBlockId.definition
+            state.definition = legacy_ops.LegacyBlockId.definition
             state.types("coordinate", [kind])
         else:
             state.types("blockId_x", [kind])

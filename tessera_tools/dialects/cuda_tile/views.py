@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.dialects.cuda_tile import legacy_ops
 from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
     TAIL_GRAMMAR,
@@ -327,13 +328,6 @@ class GetTensorShape(Op, name="cuda_tile.get_tensor_shape", traits=(NO_EFFECT,))
 # -- loads and stores
 
 
-def _older(state: Any, legacy_name: str) -> None:
-    """Read the rest as the op of the older spelling."""
-    from tessera_tools.dialects.cuda_tile import legacy
-
-    state.definition = getattr(legacy, legacy_name).definition
-
-
 class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
     """`weak %view[%i, %j] token = %t : partition_view<…>, tile<i32> -> tile<…>, token`.
 
@@ -351,7 +345,7 @@ class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
     def read(self, state: Any, node: Any) -> None:
         form, children = node
         if form == "older":
-            _older(state, "LegacyLoad")
+            state.definition = legacy_ops.LegacyLoad.definition
             view, indices, token, tile, result_token = children
             state.operand("view", view)
             state.operands("index", indices)
@@ -392,7 +386,7 @@ class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
     def read(self, state: Any, node: Any) -> None:
         form, children = node
         if form == "older":
-            _older(state, "LegacyStore")
+            state.definition = legacy_ops.LegacyStore.definition
             view, indices, tile, token, result_token = children
             state.operand("view", view)
             state.operands("index", indices)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import RoundingAttr, SignednessAttr
+from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.branches import splat
-from tessera_tools.dialects.cuda_tile.control_flow import Continue, For, If, Reduce, Yield
+from tessera_tools.dialects.cuda_tile.control_flow import Continue, For, If, Reduce
 from tessera_tools.dialects.cuda_tile.core_ops import Constant
 from tessera_tools.dialects.cuda_tile.float_ops import MmaF
 from tessera_tools.dialects.cuda_tile.integer_ops import AddI, CmpI, DivI, MaxI, MinI, MmaI, MulI, SubI

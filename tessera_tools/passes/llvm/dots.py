@@ -39,7 +39,7 @@ from tessera_tools.layout import LinearLayout, as_xor_expression
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.float_formats import widened
 from tessera_tools.passes.llvm.half_pairs import HALF_PAIR, half_pairs
-from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.tiles import Tile
 from tessera_tools.planning.dot_layouts import fragments, grid_of
 from tessera_tools.planning.mma_atoms import has_lowering
@@ -65,6 +65,7 @@ def slice_(low: Lowering, op: nv_tileas.Slice) -> None:
 
 
 @lowers("nv_tileas.dot")
+@emits("mma", "fma")
 def dot(low: Lowering, op: nv_tileas.Dot) -> None:
     """By the op's atom; see the module."""
     if not has_lowering(op.atom):
@@ -264,10 +265,15 @@ class _Product:
         result = struct(*types)
         words = [_ptx_type(t) for t in (self.atom.a, self.atom.b)]
         m, n, k = self.atom.mnk
+        signature = ""
         if k == 32 and words[0] in ("e4m3", "e5m2"):
-            # The nvvm op of MLIR 22 has no 8-bit floats.
             d = "f16" if self.atom.accumulator is F16 else "f32"
-            name = f"llvm.nvvm.mma.m{m}n{n}k{k}.row.col.{d}.{words[0]}.{words[1]}.{d}"
+            signature = f"{d}.{words[0]}.{words[1]}.{d}"
+        elif self.atom.a is F64 and m == 16:
+            signature = "f64"
+        if signature:
+            # The nvvm op of MLIR 22 has no 8-bit floats, and of f64 only m8n8k4.
+            name = f"llvm.nvvm.mma.m{m}n{n}k{k}.row.col.{signature}"
             call = llvm.CallIntrinsic(StringAttr(name), [*a, *b, *c], output=result)
             return e.fields(e.emit(call).results[0], types)
         fixed: dict[str, Attribute] = {

@@ -25,7 +25,7 @@ from tessera_tools.passes.llvm.cache import load, store
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.instructions import guarded, only_where
-from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import stage_pointer
 from tessera_tools.passes.llvm.tiles import (
     Tile,
@@ -181,6 +181,7 @@ def _vector(op: Any, layout: LinearLayout) -> int:
 
 
 @lowers("nv_tileas.tiled_load")
+@emits("ldg")
 def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     """Vector loads, each under its bounds check; accesses with one condition share a branch."""
     e = low.e
@@ -250,6 +251,7 @@ def _load(e: Emitter, access: _Access, group: Group, cache: str) -> list[Value]:
 
 
 @lowers("nv_tileas.tiled_store")
+@emits("stg")
 def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
     """Vector stores, each under its bounds check; one thread stores what several hold."""
     e = low.e
@@ -290,6 +292,7 @@ def tiled_prefetch(low: Lowering, op: nv_tileas.TiledPrefetch) -> None:
 
 
 @lowers("nv_tileas.async.tiled_copy")
+@emits("cp_async")
 def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     """cp.async of 4, 8 or 16 bytes; outside the view its source size is 0 and zeros arrive (PTX ISA, cp.async)."""
     e = low.e

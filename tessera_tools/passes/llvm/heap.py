@@ -1,7 +1,7 @@
 """Memory of a tile block's own: malloc and free by its first thread, as device code calls them in CUDA C++.
 
-heap_alloc   thread 0: malloc, trap where there is none left; its address through shared memory; aligned by every thread
-heap_free    thread 0: free
+heap_alloc   the first thread: malloc, trap where there is none left; its address through shared memory; all align it
+heap_free    the first thread: free
 """
 
 from __future__ import annotations

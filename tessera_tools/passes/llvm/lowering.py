@@ -8,7 +8,7 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.tensor_maps import TensorMap
@@ -32,6 +32,20 @@ LOWERINGS: Registry[Callable[[Lowering, Any], None]] = Registry("lowering")
 """Op name → the function that lowers it."""
 lowers = LOWERINGS.of
 """Register a lowering for op names."""
+Lower = TypeVar("Lower", bound=Callable[..., None])
+EMITTED: dict[Callable[..., None], frozenset[str]] = {}
+"""Lowering → the primitives of atoms (dialects/atoms.py) that it has code for.  A test compares it with that table."""
+
+
+def emits(*primitives: str) -> Callable[[Lower], Lower]:
+    """State which primitives of atoms a lowering emits."""
+
+    def enter(function: Lower) -> Lower:
+        EMITTED[function] = frozenset(primitives)
+        return function
+
+    return enter
+
 
 REFUSALS: dict[str, str] = {
     **dict.fromkeys(
@@ -46,8 +60,27 @@ REFUSALS: dict[str, str] = {
     ),
     "nv_tileas.func": "an op of the older spelling, which the reader of the text replaces",
     "nv_tileaa.func": "a nested function; kernels cannot contain functions",
+    "func.func": "a nested function; kernels cannot contain functions",
+    **dict.fromkeys(
+        ("func.call", "func.call_indirect", "func.constant"),
+        "a call, which kernels cannot make; inline the function",
+    ),
+    **dict.fromkeys(
+        ("arith.addui_extended", "arith.mulsi_extended"),
+        "an operation with two results, which is not supported on tiles; compute both parts by themselves",
+    ),
+    **dict.fromkeys(
+        ("arith.scaling_extf", "arith.scaling_truncf"),
+        "a scaled conversion, which is not supported; convert and multiply by the scale instead",
+    ),
+    "scf.while": "a loop with a condition; use nv_tileaa.loop, and leave it by nv_tileaa.break",
+    "scf.execute_region": "a region of its own; run --canonicalize first, or write its ops where it stands",
+    "scf.index_switch": "a switch; use a chain of scf.if",
+    "scf.parallel": "a parallel loop; the threads of a kernel share tiles, not iterations",
+    "cf.assert": "an assertion outside a tile program; use nv_tileaa.assert",
 }
-"""Op name → why an op of nv_tileaa or nv_tileas has no lowering here.  A test holds that each has one or the other."""
+"""Op name → why an op of nv_tileaa, nv_tileas, arith, math, scf or func has no lowering here.  A test holds that each
+has one or the other.  Branches of cf are refused with their function."""
 
 
 class Lowering:

@@ -20,7 +20,7 @@ from tessera_tools.ir.types import I64, IntegerType, RankedTensorType, VectorTyp
 from tessera_tools.layout import LinearLayout, contiguous_elements
 from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
 from tessera_tools.passes.llvm.instructions import guarded, only_where
-from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.owners import owner, shared_by_owners
 from tessera_tools.passes.llvm.tiles import converted, from_memory, into_memory, stored
 
@@ -100,6 +100,7 @@ def _order(op: Any) -> dict[str, Any]:
 
 
 @lowers("nv_tileaa.load", "nv_tileaa.atomic_load")
+@emits("ldg")
 def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
     """Loads of neighbors under their mask; the padding elsewhere.
 
@@ -139,6 +140,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
 
 
 @lowers("nv_tileaa.store", "nv_tileaa.atomic_store")
+@emits("stg")
 def store(low: Lowering, op: nv_tileaa.Store) -> None:
     """Stores of neighbors under their mask; one thread stores what several hold."""
     e = low.e

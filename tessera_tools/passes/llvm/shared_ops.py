@@ -17,7 +17,7 @@ from tessera_tools.layout import (
     shape_of,
 )
 from tessera_tools.passes.llvm.instructions import only_where
-from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shapes import picked
 from tessera_tools.passes.llvm.shared_memory import (
     Trip,
@@ -66,6 +66,7 @@ def wait_group(low: Lowering, op: Any) -> None:
 
 
 @lowers("nv_tileas.load")
+@emits("lds", "ldmatrix", "ldmatrix_trans")
 def load(low: Lowering, op: nv_tileas.Load) -> None:
     """ldmatrix or vector loads, as the atom says."""
     plan = shared_load_plan(op, low.target)
@@ -87,6 +88,7 @@ def _unfitting(op: nv_tileas.Load | nv_tileas.Store, expected: CopyAtomAttr) -> 
 
 
 @lowers("nv_tileas.store")
+@emits("sts", "stmatrix", "stmatrix_trans")
 def store(low: Lowering, op: nv_tileas.Store) -> None:
     """stmatrix or vector stores, as the atom says; one thread stores what several hold."""
     e = low.e

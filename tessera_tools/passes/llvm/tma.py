@@ -22,7 +22,7 @@ from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.llvm.agents import full_barrier
 from tessera_tools.passes.llvm.instructions import only_where
-from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tensor_maps import tensor_map_of
 from tessera_tools.passes.llvm.tiles import Buffer
@@ -30,6 +30,7 @@ from tessera_tools.target import Feature
 
 
 @lowers("nv_tileas.make_tiled_tma_desc")
+@emits("tma_load", "tma_store")
 def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
     """A hidden parameter; equal ones are one."""
     if not low.target.has(Feature.TMA):
@@ -102,6 +103,7 @@ def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[t
 
 
 @lowers("nv_tileas.async.tiled_tma_load")
+@emits("tma_load")
 def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     """One instruction a box; the producer_write around it has chosen the thread."""
     e = low.e
@@ -118,6 +120,7 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
 
 
 @lowers("nv_tileas.async.tiled_tma_store")
+@emits("tma_store")
 def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
     """One instruction a box and a group of them, by the unit's first thread."""
     e = low.e

@@ -22,7 +22,7 @@ from tessera_tools.ir.types import F16, F32, I32, I64, FloatType, IntegerType, R
 from tessera_tools.layout import LinearLayout, as_xor_expression
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.llvm.emitter import Emitter, Int
-from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
 
@@ -107,6 +107,7 @@ def _address(e: Emitter) -> Value:
 
 
 @lowers("nv_tileas.async.dot")
+@emits("wgmma")
 def async_dot(low: Lowering, op: nv_tileas.AsyncDot) -> None:
     """See the module."""
     e = low.e

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.divergence import differs, divergent_values
-from tessera_tools.analysis.hazards import Access, Hazards, Step
+from tessera_tools.analysis.hazards import Access, Conflict, Hazards, Step
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.ir.core import Operation, Value
@@ -31,6 +31,13 @@ def insert_barriers(function: Operation, allocation: Allocation) -> tuple[int, i
     # A barrier that was inserted and then not needed was never there.
     both = min(analysis.inserted, removed)
     return analysis.inserted - both, removed - both
+
+
+def missing_barrier(function: Operation, allocation: Allocation) -> Conflict | None:
+    """The first op of a function before which a barrier is missing; None if there is none."""
+    analysis = _Analysis(function, allocation)
+    analysis.walk()
+    return analysis.found
 
 
 class _Analysis(Hazards):

@@ -71,7 +71,7 @@ class DotOperand:
         self.element = source.element
         self.bits = source.bits
         self.warps = warps
-        self.memory, self.asynchronous = choose_buffer(source, warps, target)
+        self.memory, self.obstacle = choose_buffer(source, warps, target)
         self.buffer: Value | None = None
         self.stage: Value | None = None
         self.direct: DirectReads | None = None

@@ -77,21 +77,25 @@ class DotSource:
         """The bits of an element in shared memory."""
         return padded_bits(self.type.element)
 
-    def copies_alone(self, target: Target) -> bool:
-        """Whether the load may be a cp.async, if the buffer's layout allows it."""
+    def not_copied_alone(self, target: Target) -> str:
+        """Why the load may not be a cp.async, whatever the buffer's layout; "" if it may."""
         load = self.load
-        return (
-            load is not None
-            and target.has(Feature.CP_ASYNC)
-            and storage_bits(self.element) == self.bits
-            and load.atom.bits >= 32
-            and load.padding.value in ("undef", "zero")
-        )
+        if load is None:
+            return "no load makes it"
+        if not target.has(Feature.CP_ASYNC):
+            return f"{target.name} has no cp.async"
+        if storage_bits(self.element) != self.bits:
+            return f"{self.element} has {storage_bits(self.element)} bits in global and {self.bits} in shared memory"
+        if load.atom.bits < 32:
+            return f"its accesses are of {load.atom.bits} bits, and cp.async copies 32, 64 or 128"
+        if load.padding.value not in ("undef", "zero"):
+            return f"it is padded with {load.padding.value}, and cp.async pads with zero"
+        return ""
 
     def copied_axis(self, target: Target) -> int | None:
         """The axis along which a cp.async moves several elements at once: neighbors in global memory must be
         neighbors in the buffer.  None if any order will do."""
-        if not self.copies_alone(target) or self.load.atom.bits <= self.bits:
+        if self.not_copied_alone(target) or self.load.atom.bits <= self.bits:
             return None
         return contiguous_axis(self.load.view.defining_op)
 
@@ -117,8 +121,8 @@ class BufferChoice(NamedTuple):
     """How a tile lies in shared memory."""
 
     memory: LinearLayout
-    asynchronous: bool
-    """Whether cp.async can fill the buffer: 4, 8 or 16 bytes at a time, zeros outside the view."""
+    obstacle: str
+    """Why cp.async cannot fill the buffer (4, 8 or 16 bytes at a time, zeros outside the view); "" if it can."""
 
 
 def choose_buffer(source: DotSource, warps: int, target: Target) -> BufferChoice:
@@ -132,10 +136,13 @@ def choose_buffer(source: DotSource, warps: int, target: Target) -> BufferChoice
     try:
         fastest = source.copied_axis(target)
         memory = choose_swizzle(shape, bits, write, read, modes_only=True, fastest=fastest).layout
+        together = vector_access(layout, memory, bits, widest).bits
     except LayoutError:
-        return BufferChoice(choose_swizzle(shape, bits, write, read, modes_only=True).layout, False)
-    alone = source.copies_alone(target) and vector_access(layout, memory, bits, widest).bits == widest
-    return BufferChoice(memory, alone)
+        memory, together = choose_swizzle(shape, bits, write, read, modes_only=True).layout, 0
+    obstacle = source.not_copied_alone(target)
+    if not obstacle and together != widest:
+        obstacle = f"no layout of the buffer keeps the {widest} bits together that a thread copies at a time"
+    return BufferChoice(memory, obstacle)
 
 
 def match(dot: Any, position: int, target: Target) -> DotSource | None:

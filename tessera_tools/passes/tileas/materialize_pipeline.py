@@ -29,6 +29,7 @@ from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, slice_dot
 from tessera_tools.passes.tileas.explain import explain_loads
 from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.passes.tileas.products import SIDES
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import allocate
 from tessera_tools.target import Target
@@ -76,9 +77,10 @@ class MaterializePipeline(Pass):
             sizes = [o.bytes for block in operands for o in block if o.load is not None and o.bytes < largest]
             pipelined = staged = 0
             chosen: list[_Stages] = []
+            slow: list[_Detour] = []
             try:
                 for same_block in operands:
-                    counts = self.materialize(same_block, target, most, largest, chosen)
+                    counts = self.materialize(same_block, target, most, largest, chosen, slow)
                     pipelined, staged = pipelined + counts[0], staged + counts[1]
                 allocate(function, target)
             except DiagnosticError:
@@ -95,14 +97,21 @@ class MaterializePipeline(Pass):
                 continue
             context.count("pipelined", pipelined)
             context.count("staged", staged)
-            for stages in chosen:
+            for stages in (*chosen, *slow):
                 stages.explain(context, function)
             return
 
     def materialize(
-        self, operands: list[DotOperand], target: Target, most: int, largest: int, chosen: list[_Stages]
+        self,
+        operands: list[DotOperand],
+        target: Target,
+        most: int,
+        largest: int,
+        chosen: list[_Stages],
+        slow: list[_Detour],
     ) -> tuple[int, int]:
-        """One block's dots; how many loads were pipelined, and how many staged through registers. Adds to `chosen`.
+        """One block's dots; how many loads were pipelined, and how many staged through registers. Adds to `chosen` and
+        `slow`.
 
         Tiles of `largest` bytes and more are read from global memory, fragment by fragment.
         """
@@ -113,20 +122,22 @@ class MaterializePipeline(Pass):
         for operand in operands:
             if operand.load is not None and operand.bytes >= largest:
                 operand.read_directly(direct.get(operand.load))
+                if operand.load not in direct:
+                    text = f"is read from global memory, fragment by fragment: no buffer of {operand.bytes} bytes fits"
+                    slow.append(_Detour(operand, text))
                 direct.setdefault(operand.load, operand)
                 continue
             owners.setdefault(operand.load if operand.load is not None else operand, operand)
-        pipelined = [
-            o
-            for o in owners.values()
-            if isinstance(loop, scf.For) and o.asynchronous and _prefetchable(o, loop)
-        ]
-        staged = [o for o in owners.values() if o not in pipelined]
+        reasons = {o: _not_ahead(o, loop) for o in owners.values()}
+        pipelined = [o for o, reason in reasons.items() if not reason]
+        staged = [o for o, reason in reasons.items() if reason]
         if pipelined:
             assert isinstance(loop, scf.For)
             chosen.append(self.stages(pipelined, staged, target, loop, most))
             _pipeline(loop, pipelined, chosen[-1].number)
         for operand in staged:
+            text = f"goes to shared memory through registers, not by cp.async: {reasons[operand]}"
+            slow.append(_Detour(operand, text))
             operand.stage_through_registers()
         for operand in operands:
             if operand.load in owners and operand is not owners[operand.load]:
@@ -186,23 +197,46 @@ class _Stages(NamedTuple):
         context.passed(self.loop, text, "stages", "schedule", function=function)
 
 
-def _prefetchable(operand: DotOperand, loop: scf.For) -> bool:
-    """Whether the load may start iterations early: its indices follow from the induction variable alone, it is not
-    ordered after another memory op of the loop, and nothing in the loop writes global memory."""
+class _Detour(NamedTuple):
+    """An operand that no asynchronous copy brings."""
+
+    operand: DotOperand
+    text: str
+
+    def explain(self, context: PassContext, function: Operation) -> None:
+        """The remark at the load, or at the product of what no load makes."""
+        operand = self.operand
+        at = operand.load if operand.load is not None else operand.dot
+        text = f"{SIDES[operand.position]} operand of {operand.tile_text()} {self.text}"
+        context.missed(at, text, "staging", "memory", function=function)
+
+
+def _not_ahead(operand: DotOperand, loop: Operation | None) -> str:
+    """Why the load may not be an asynchronous copy that starts iterations early; "" if it may.
+
+    Its indices must follow from the induction variable alone, no memory op of the loop may be ordered before it, and
+    nothing in the loop may write global memory.
+    """
+    if operand.obstacle:
+        return operand.obstacle
+    if not isinstance(loop, scf.For):
+        return "it is not loaded in a loop, where the copies of later iterations would run ahead"
     if writes_memory(loop):
-        return False
+        return "the loop writes global memory"
     token = operand.load.token.defining_op
     while isinstance(token, nv_tileas.TiledLoad):
         token = token.token.defining_op
     if token is not None and loop.is_ancestor_of(token):
-        return False
+        return f"its token orders it after '{token.name}' in the loop"
     if operand.load.token in loop.iter_args or any(
         u.owner.name == "scf.yield" for u in operand.load.out_token.uses
     ):
-        return False
-    return (
-        _index_slice(operand.load, loop) is not None and operand.load.view.owner_block is not loop.body.entry
-    )
+        return "its token orders it after the iteration before"
+    if operand.load.view.owner_block is loop.body.entry:
+        return "its view is made in the loop"
+    if _index_slice(operand.load, loop) is None:
+        return "its indices do not follow from the induction variable alone"
+    return ""
 
 
 def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:

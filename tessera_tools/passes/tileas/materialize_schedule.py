@@ -12,7 +12,7 @@ whose stage is released where the load's block ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -26,10 +26,12 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.boxes import Refusal, with_axes
+from tessera_tools.passes.tileas.load_pipelines import LoadPipeline, first_stage, next_stage
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import (
+    SIDES,
     WARPGROUP_REGISTERS,
     AsyncProduct,
     BoxLoad,
@@ -39,14 +41,13 @@ from tessera_tools.passes.tileas.products import (
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.planning.kernel import kernels, target_of
-from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
+from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room, tile_text
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 MOST_STAGES = 4
 _PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
 """Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
 there are enough for all."""
-_ITERATOR = nv_tileas.PipelineIterType
 _NAME = "nv_tileas.async.pipeline"
 
 
@@ -72,14 +73,23 @@ class MaterializeSchedule(Pass):
             return
         for function in functions:
             try:
-                kernel = _specialized(function, target)
+                kernel, banned = _specialized(function, target)
                 kernel.run()
             except Refusal as refusal:
                 if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
                     self.tell(context, function, refusal)
+                elif any(isinstance(inner, nv_tileas.TiledLoad) for inner in function.walk()):
+                    text = (
+                        "TMA loads no tile: the kernel has no product, and TMA loads only what products take"
+                    )
+                    context.missed(function, text, "tma", "memory")
                 continue
             for refusal in kernel.choice.refused:
                 self.tell(context, function, refusal)
+            for refusal in banned:
+                if refusal not in kernel.choice.refused:
+                    text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
+                    context.missed(refusal.op, text, "tma", "memory", function=function)
             context.count("agents")
             kernel.explain(context)
 
@@ -95,47 +105,29 @@ class MaterializeSchedule(Pass):
         )
 
 
-def _specialized(function: nv_tileaa.Func, target: Target) -> _Kernel:
-    """The kernel with as many asynchronous products as there can be.  Refusal if there is none."""
+def _why_computed(factor: Value) -> str:
+    """Why the consumer writes a factor to shared memory."""
+    while isinstance(op := factor.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape):
+        factor = op.operands[0]
+    if isinstance(op, nv_tileas.Load | nv_tileas.TiledLoad):
+        return "the tile that is loaded has other uses too"
+    return "the consumer computes it"
+
+
+def _specialized(function: nv_tileaa.Func, target: Target) -> tuple[_Kernel, list[Refusal]]:
+    """The kernel with as many asynchronous products as there can be, and why TMA does not bring other tiles.
+
+    Refusal if there is no such product.
+    """
     banned: dict[Operation, Refusal] = {}
     while True:
         try:
-            return _Kernel(function, choose(function, banned), target)
+            return _Kernel(function, choose(function, banned), target), list(banned.values())
         except Refusal as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
             # A load that only the consumer can make.
             banned[refusal.op] = refusal
-
-
-@dataclass(eq=False)
-class _Pipeline:
-    """Loads that fill the stages of one pipeline together."""
-
-    loads: list[BoxLoad]
-    product: AsyncProduct
-    read: bool = False
-    """Whether the consumer reads the tile, which then need not stay."""
-    stages: int = 1
-    buffers: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
-    descriptors: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
-    token: Any = None
-
-    @property
-    def block(self) -> Block:
-        """Where the loads stand."""
-        block = self.loads[0].load.parent
-        assert block is not None
-        return block
-
-    @property
-    def bytes(self) -> int:
-        return sum(load.bytes for load in self.loads)
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether the product takes the loads as they stand in its own block."""
-        return not self.read and self.block is self.product.dot.parent
 
 
 class _Kernel:
@@ -151,17 +143,19 @@ class _Kernel:
         self.views: dict[BoxLoad, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of factors that the consumer computes."""
+        self.computed: dict[tuple[AsyncProduct, int], str] = {}
+        """Why it does."""
 
-    def group(self) -> list[_Pipeline]:
+    def group(self) -> list[LoadPipeline]:
         """The pipelines, and as many stages as there is room for."""
-        found: list[_Pipeline] = []
+        found: list[LoadPipeline] = []
         for product in self.choice.products:
             inside = [load for load in product.loads if load.load.parent is product.dot.parent]
             if inside:
-                found.append(_Pipeline(inside, product))
-            found += [_Pipeline([load], product) for load in product.loads if load not in inside]
+                found.append(LoadPipeline(inside, product))
+            found += [LoadPipeline([load], product) for load in product.loads if load not in inside]
             known = {load.load for pipeline in found for load in pipeline.loads}
-            found += [_Pipeline([load], product, True) for load in product.read if load.load not in known]
+            found += [LoadPipeline([load], product, True) for load in product.read if load.load not in known]
         looped = [p for p in found if p.block is not self.function.body.entry]
         room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
         each = sum(p.bytes for p in looped)
@@ -189,6 +183,13 @@ class _Kernel:
                 box = "x".join(map(str, load.boxes.box))
                 text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
                 context.passed(load.load, text, "tma", "memory", function=self.function)
+        for (product, position), buffer in self.staged.items():
+            type: Any = buffer.type
+            text = (
+                f"{SIDES[position]} operand of {tile_text(type.tile, type.element)} goes to shared memory through "
+                f"registers, not by TMA: {self.computed[product, position]}"
+            )
+            context.missed(product.dot, text, "staging", "memory", function=self.function)
         if looped:
             one_more = sum(p.bytes * (p.stages + 1) for p in looped)
             why = (
@@ -257,7 +258,7 @@ class _Kernel:
                 own.append(op)
         return own
 
-    def declare(self, pipeline: _Pipeline, builder: Builder) -> None:
+    def declare(self, pipeline: LoadPipeline, builder: Builder) -> None:
         """Descriptors, buffers and the pipeline, before the agents."""
         for load in pipeline.loads:
             source: Any = load.load.view.defining_op
@@ -292,7 +293,7 @@ class _Kernel:
     def produce(self, source: Block, target: Block) -> None:
         """The producer's code: a copy of what is needed of the program, its loads as stages."""
         builder = Builder.at_end(target, self.function.location)
-        state = {p: _first(p, builder) for p in self.pipelines}
+        state = {p: first_stage(p, builder) for p in self.pipelines}
         mapping = IRMapping()
         if self.slice.numbers:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
@@ -301,7 +302,7 @@ class _Kernel:
         builder.insert(nv_tileas.Yield([]))
 
     def copy(
-        self, source: Block, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+        self, source: Block, builder: Builder, mapping: IRMapping, state: dict[LoadPipeline, Value]
     ) -> None:
         """Copy the needed ops of a block; `state` has the iterators, and keeps them up to date."""
         left = {p: list(p.loads) for p in self.pipelines if p.block is source}
@@ -318,7 +319,7 @@ class _Kernel:
                 builder.insert(op.clone(mapping))
 
     def copy_loop(
-        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[LoadPipeline, Value]
     ) -> None:
         carried = [i for i, result in enumerate(loop.results) if result in self.slice.carried]
         moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
@@ -350,7 +351,7 @@ class _Kernel:
         )
 
     def fill(
-        self, pipeline: _Pipeline, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+        self, pipeline: LoadPipeline, builder: Builder, mapping: IRMapping, state: dict[LoadPipeline, Value]
     ) -> None:
         """One stage: acquire, write, commit."""
         iterator = state[pipeline]
@@ -381,14 +382,14 @@ class _Kernel:
         copies.insert(nv_tileas.Yield([]))
         inside.insert(nv_tileas.ProducerCommit(write.results[0]))
         inside.insert(nv_tileas.Yield([]))
-        state[pipeline] = _next(iterator, builder)
+        state[pipeline] = next_stage(iterator, builder)
 
     # -- the consumer
 
     def consume(self, block: Block) -> None:
         """Turn the program into the consumer's code, in place."""
         first = Builder.at_start(block, self.function.location)
-        state = {p: _first(p, first) for p in self.pipelines}
+        state = {p: first_stage(p, first) for p in self.pipelines}
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
         for load, (_, made) in self.by_load.items():
@@ -401,9 +402,9 @@ class _Kernel:
             erase_dead(self.function)
         self.schedules.overlap()
 
-    def rewrite(self, block: Block, state: dict[_Pipeline, Value]) -> None:
+    def rewrite(self, block: Block, state: dict[LoadPipeline, Value]) -> None:
         """Replace the loads and products of a block and of the loops in it."""
-        held: list[tuple[_Pipeline, Value]] = []
+        held: list[tuple[LoadPipeline, Value]] = []
         left = {p: list(p.loads) for p in self.pipelines if p.block is block}
         for op in list(block):
             found = self.by_load.get(op)  # type: ignore[arg-type]
@@ -425,7 +426,7 @@ class _Kernel:
         for _, token in held:
             Builder.before(end).insert(nv_tileas.ConsumerRelease(token))
 
-    def rewrite_loop(self, loop: scf.For, state: dict[_Pipeline, Value]) -> None:
+    def rewrite_loop(self, loop: scf.For, state: dict[LoadPipeline, Value]) -> None:
         moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
         inner = dict(state)
         if moving:
@@ -440,18 +441,18 @@ class _Kernel:
             assert end is not None
             end.set_operands([*end.operands, *(inner[p] for p in moving)])
 
-    def wait(self, pipeline: _Pipeline, builder: Builder, state: dict[_Pipeline, Value]) -> Value:
+    def wait(self, pipeline: LoadPipeline, builder: Builder, state: dict[LoadPipeline, Value]) -> Value:
         """Wait for the stage of loads before the loop of their product; the token to release it by."""
         iterator = state[pipeline]
         waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
         token = builder.insert(waited).res
         for load in pipeline.loads:
             self.views[load] = self.view(pipeline, load, iterator, builder)
-        state[pipeline] = _next(iterator, builder)
+        state[pipeline] = next_stage(iterator, builder)
         return token
 
     def read(
-        self, pipeline: _Pipeline, load: BoxLoad, builder: Builder, state: dict[_Pipeline, Value]
+        self, pipeline: LoadPipeline, load: BoxLoad, builder: Builder, state: dict[LoadPipeline, Value]
     ) -> None:
         """The tile of a load, out of its stage, which is then empty."""
         token = self.wait(pipeline, builder, state)
@@ -469,14 +470,14 @@ class _Kernel:
         load.load.res.replace_all_uses_with(builder.insert(made).res)
         builder.insert(nv_tileas.ConsumerRelease(token, location=location))
 
-    def view(self, pipeline: _Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
+    def view(self, pipeline: LoadPipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
         """The stage, as the product's operand."""
         seen = load.seen
         shape = tuple(size for _, size in seen.outs)
         type = SmemType((1, *shape), load.load.res.type.element, SharedAttr(seen))
         return builder.insert(nv_tileas.View(pipeline.buffers[load], iterator, res=type)).res
 
-    def multiply(self, product: AsyncProduct, state: dict[_Pipeline, Value]) -> None:
+    def multiply(self, product: AsyncProduct, state: dict[LoadPipeline, Value]) -> None:
         """The asynchronous product in place of the other."""
         dot = product.dot
         own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
@@ -515,7 +516,7 @@ class _Kernel:
             inside.insert(nv_tileas.ConsumerRelease(read.results[0]))
             inside.insert(nv_tileas.Yield([read.results[1]]))
             result = one.results[0]
-            state[own] = _next(iterator, builder)
+            state[own] = next_stage(iterator, builder)
         dot.res.replace_all_uses_with(result)
         signs = product.signs
         dot.erase()
@@ -539,9 +540,14 @@ class _Kernel:
             builder.insert(nv_tileas.Store(value, buffer, zero, narrowest(element), location=location))
             builder.insert(nv_tileas.FenceProxy(location=location))
             self.staged[product, position] = buffer
+            self.computed[product, position] = _why_computed(value)
 
     def start(
-        self, product: AsyncProduct, own: _Pipeline | None, builder: Builder, state: dict[_Pipeline, Value]
+        self,
+        product: AsyncProduct,
+        own: LoadPipeline | None,
+        builder: Builder,
+        state: dict[LoadPipeline, Value],
     ) -> Value:
         """The product of a loop with a schedule, its start apart from its end; see overlap.py."""
         location = product.dot.location
@@ -554,7 +560,7 @@ class _Kernel:
             stage = builder.insert(waited)
             for load in own.loads:
                 self.views[load] = self.view(own, load, iterator, builder)
-            state[own] = _next(iterator, builder)
+            state[own] = next_stage(iterator, builder)
         return self.schedules.split(product.dot, self.started(product, builder), stage, builder)
 
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
@@ -583,17 +589,3 @@ class _Kernel:
             location=old.location,
         )
         return builder.insert(started)
-
-
-def _first(pipeline: _Pipeline, builder: Builder) -> Value:
-    return builder.insert(nv_tileas.CreateIterator(pipeline.token, res=_iterator())).res
-
-
-def _next(iterator: Value, builder: Builder) -> Value:
-    return builder.insert(nv_tileas.IncIter(iterator)).res
-
-
-def _iterator() -> Any:
-    from tessera_tools.ir.types import I32
-
-    return _ITERATOR(I32)

@@ -284,13 +284,13 @@ def _factor(
         if position in _staged(dot):
             raise Refusal(
                 dot,
-                f"has a {_SIDES[position]} operand that is computed of a tile, which cp.async copies ahead of its use, "
+                f"has a {SIDES[position]} operand that is computed of a tile, which cp.async copies ahead of its use, "
                 f"and the load {refusal.why}",
             ) from None
     return None
 
 
-_SIDES = ("left", "right")
+SIDES = ("left", "right")
 
 
 def _copied_load(dot: nv_tileas.Dot, position: int) -> nv_tileas.TiledLoad | None:
@@ -317,7 +317,7 @@ def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
         raise Refusal(
-            dot, f"has a {_SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
+            dot, f"has a {SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
         )
     return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
 

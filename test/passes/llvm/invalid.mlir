@@ -205,3 +205,17 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     return
   }
 }
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @conditional(%go: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{failed to legalize operation: it is a loop with a condition; use nv_tileaa.loop, and leave it by nv_tileaa.break}}
+    scf.while : () -> () {
+      scf.condition(%go)
+    } do {
+      scf.yield
+    }
+    nv_tileaa.return
+  }
+}

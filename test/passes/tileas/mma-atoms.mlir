@@ -1,5 +1,5 @@
 // RUN: tessera-opt %s --convert-cuda-tile-to-tileaa="gpu-name=sm_80" --convert-tileaa-to-tileas="num-warps=4" | filecheck %s
-// RUN: tessera-opt %s --convert-cuda-tile-to-tileaa="gpu-name=sm_90" --convert-tileaa-to-tileas="num-warps=4" | filecheck %s --check-prefix=FP8
+// RUN: tessera-opt %s --convert-cuda-tile-to-tileaa="gpu-name=sm_90" --convert-tileaa-to-tileas="num-warps=4" | filecheck %s --check-prefix=SM90
 
 // Each pair of types has its instruction; where fp8 has none, that of f16 is used.
 // CHECK-LABEL: nv_tileaa.func @types(
@@ -9,8 +9,11 @@
 // CHECK: mma_atom<sm80_m8n8k4, f64, f64, f64>}
 // CHECK: mma_atom<fma, f32, f32, f32>}
 // CHECK: mma_atom<sm80_m16n8k32, ui8, si8, i32>}
-// FP8-LABEL: nv_tileaa.func @types(
-// FP8: mma_atom<sm89_m16n8k32, f8E4M3FN, f8E4M3FN, f32>}
+// SM90-LABEL: nv_tileaa.func @types(
+// SM90: mma_atom<sm89_m16n8k32, f8E4M3FN, f8E4M3FN, f32>}
+// SM90: mma_atom<sm90_m16n8k16, f64, f64, f64>}
+// A tile that the large instruction of f64 would not fill has the small one.
+// SM90: mma_atom<sm80_m8n8k4, f64, f64, f64>}
 entry @types() {
   %f16 = constant <f16: 1.0> : tile<16x16xf16>
   %bf16 = constant <bf16: 1.0> : tile<16x16xbf16>
@@ -25,6 +28,9 @@ entry @types() {
   %3 = mmaf %f64, %f64, %f64 : tile<16x16xf64>, tile<16x16xf64>, tile<16x16xf64>
   %4 = mmaf %f32, %f32, %f32 : tile<16x16xf32>, tile<16x16xf32>, tile<16x16xf32>
   %5 = mmai %i8, %i8, %i32 unsigned signed : tile<16x16xi8>, tile<16x16xi8>, tile<16x16xi32>
+  %left = constant <f64: 1.0> : tile<16x8xf64>
+  %right = constant <f64: 1.0> : tile<8x16xf64>
+  %6 = mmaf %left, %right, %f64 : tile<16x8xf64>, tile<8x16xf64>, tile<16x16xf64>
   return
 }
 

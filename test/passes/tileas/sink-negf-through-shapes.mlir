@@ -8,7 +8,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
   // CHECK: %[[R:.*]] = nv_tileaa.reshape %[[N]] : tensor<64xf32> -> tensor<1x64xf32>
   // CHECK: %[[B:.*]] = nv_tileaa.broadcast %[[R]] : tensor<1x64xf32> -> tensor<64x64xf32>
   // CHECK: nv_tileaa.return %[[B]]
-  nv_tileaa.func @broadcast(%x: tensor<64xf32>) -> tensor<64x64xf32> {
+  nv_tileaa.func @broadcast(%x: tensor<64xf32>) -> tensor<64x64xf32> attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %r = nv_tileaa.reshape %x : tensor<64xf32> -> tensor<1x64xf32>
     %b = nv_tileaa.broadcast %r : tensor<1x64xf32> -> tensor<64x64xf32>
     %n = arith.negf %b : tensor<64x64xf32>
@@ -19,7 +19,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
   // CHECK-LABEL: nv_tileaa.func @splat
   // CHECK: %[[N:.*]] = arith.negf %x fastmath<nnan> : f32
   // CHECK: nv_tileaa.splat %[[N]]
-  nv_tileaa.func @splat(%x: f32) -> tensor<64x64xf32> {
+  nv_tileaa.func @splat(%x: f32) -> tensor<64x64xf32> attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %b = nv_tileaa.splat %x : f32 -> tensor<64x64xf32>
     %n = arith.negf %b fastmath<nnan> : tensor<64x64xf32>
     nv_tileaa.return %n : tensor<64x64xf32>
@@ -30,7 +30,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
   // CHECK-DAG: nv_tileaa.broadcast %x
   // CHECK-DAG: %[[N:.*]] = arith.negf %x : tensor<1x64xf32>
   // CHECK: nv_tileaa.broadcast %[[N]]
-  nv_tileaa.func @shared(%x: tensor<1x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  nv_tileaa.func @shared(%x: tensor<1x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %b = nv_tileaa.broadcast %x : tensor<1x64xf32> -> tensor<64x64xf32>
     %n = arith.negf %b : tensor<64x64xf32>
     nv_tileaa.return %b, %n : tensor<64x64xf32>, tensor<64x64xf32>
@@ -42,7 +42,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
   // CHECK-NEXT: arith.negf
   // CHECK: nv_tileaa.reshape
   // CHECK-NEXT: arith.negf
-  nv_tileaa.func @stays(%x: tensor<32x64xf32>) -> (tensor<64x32xf32>, tensor<2048xf32>) {
+  nv_tileaa.func @stays(%x: tensor<32x64xf32>) -> (tensor<64x32xf32>, tensor<2048xf32>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
     %p = nv_tileaa.permute %x [1, 0] : tensor<32x64xf32> -> tensor<64x32xf32>
     %n = arith.negf %p : tensor<64x32xf32>
     %r = nv_tileaa.reshape %x : tensor<32x64xf32> -> tensor<2048xf32>

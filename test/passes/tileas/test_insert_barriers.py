@@ -48,7 +48,8 @@ def run_passes(module: Operation, texts: list[str]) -> None:
     pipeline = Pipeline("builtin.module")
     for text in texts:
         pipeline.add(parse_pass(text))
-    PassManager(pipeline).run(module)
+    # The spec of the stage tells of a barrier that was taken away; here the simulated GPU has to find it.
+    PassManager(pipeline, verify_stages=False).run(module)
 
 
 def barriers(module: Operation) -> list[Operation]:
