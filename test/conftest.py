@@ -33,6 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of results that the workers of this run share."""
+    # A test looks at a compilation, not at what an earlier one left; the cache's own tests turn it on.
+    os.environ["TESSERA_CACHE_LIMIT"] = "0"
     # As in the commands (cli/common.py): IR, tests and parse tables stay, and are not looked through again and again.
     gc.set_threshold(1_000_000, 50, 1000)
     if (times := config.getoption("cpu_times")) is not None:
