@@ -8,7 +8,7 @@ that every independent error of a file is reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -386,7 +386,7 @@ class Builder(Scopes):
     def _region(
         self,
         node: Any,
-        bound: list[tuple[Token, Type | None]],
+        bound: Sequence[tuple[Token, Type | None]],
         isolated: bool,
         locations: Mapping[int, Location] = MappingProxyType({}),
     ) -> Region:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.attributes import PREDICATES, BoundedAttr, DivByAttr, SameElementsAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
@@ -47,6 +47,10 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 TILE_ELEMENTS = AttrKind(
     "elements of a tile", lambda a: isinstance(a, DenseElementsAttr) and isinstance(a.type, TileType)
@@ -295,7 +299,7 @@ class BlockId(CustomDirective, name="BlockId"):
 
     grammar = 'custom: attr_dict ":" TYPE'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         attributes, kind = node
         if "axis" in attributes:
             from tessera_tools.dialects.cuda_tile.legacy import LegacyBlockId
@@ -307,7 +311,7 @@ class BlockId(CustomDirective, name="BlockId"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.attr_dict(op)
         p.write(f" : {short_text(op.blockId_x.type)}")
 

@@ -17,7 +17,7 @@ It is read into the ops of this module; `upgrade_legacy` replaces them.  What di
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile import core_ops, float_ops, integer_ops
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, PaddingValueAttr, SignednessAttr
@@ -67,6 +67,10 @@ from tessera_tools.opdef import (
     variadic_result,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 WEAK = MEMORY_ORDERING.build(("weak", 0))
 ZERO_PADDING = PaddingValueAttr("zero")
 
@@ -80,7 +84,7 @@ class LegacyViewSyntax(CustomDirective, name="LegacyViewSyntax"):
     custom_extent: INTEGER -> constant | VALUE -> value
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         base, shape, strides, attributes, view = node
         state.operand("base", base)
         for field, extents in (("shape", shape), ("strides", strides)):
@@ -93,7 +97,7 @@ class LegacyViewSyntax(CustomDirective, name="LegacyViewSyntax"):
             state.attribute(key, value)
         state.types("result", [view])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         lists = []
         for extents, values in ((op.static_shape, iter(op.shape)), (op.static_strides, iter(op.strides))):
             lists.append(", ".join(p.name(next(values)) if v == DYNAMIC else str(v) for v in extents))
