@@ -81,6 +81,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "seed": ("N", "seed of random arguments and of the first schedule (default: 0)", None),
     "shared": ("BYTES", "size of dynamic shared memory, if no manifest specifies it", None),
+    "timing": (
+        "FILE",
+        "estimate how long the launch takes on the GPU, and why; with FILE, write the estimate as JSON (`-`: stdout)",
+        "",
+    ),
     "time-limit": ("SECONDS", "time limit of a simulated launch (default: none)", None),
     "transport": (
         "NAME",
