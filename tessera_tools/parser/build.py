@@ -439,7 +439,7 @@ class Builder(Scopes):
     def _bind_arguments(
         self,
         block: Block,
-        arguments: list[tuple[Token, Type | None]],
+        arguments: Sequence[tuple[Token, Type | None]],
         names: list[str],
         locations: Mapping[int, Location],
     ) -> None:
