@@ -19,7 +19,7 @@ a wait waits for `FULL`, a release arrives at `EMPTY`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
@@ -57,6 +57,9 @@ from tessera_tools.opdef import (
 )
 from tessera_tools.target import ExecutionUnit
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
+
 
 class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
     """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
@@ -72,7 +75,7 @@ class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
             raise ValueError(f"counts stages in {self.element}; only i32 is supported")
 
     @classmethod
-    def parse(cls, s: Any) -> PipelineIterType:
+    def parse(cls, s: Scanner) -> PipelineIterType:
         s.expect("<")
         element = s.type()
         s.expect(">")

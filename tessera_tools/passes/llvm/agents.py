@@ -105,7 +105,7 @@ def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
 
 
 @lowers("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.consume_one")
-def one(low: Lowering, op: Any) -> None:
+def one(low: Lowering, op: nv_tileas.ProduceOne | nv_tileas.ConsumeOne) -> None:
     """What is in the region."""
     _inline(low, op, op.results)
 
