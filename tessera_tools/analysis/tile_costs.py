@@ -22,7 +22,7 @@ from tessera_tools.ir.types import FloatType, RankedTensorType, Type
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import Throughput, throughput
 
-__all__ = ["RESOURCES", "Cost", "async_product_cost", "box_load_cost", "cost_of", "in_threads"]
+__all__ = ["RARELY_ELSE", "RESOURCES", "Cost", "async_product_cost", "box_load_cost", "cost_of", "in_threads"]
 
 RESOURCES: Mapping[str, str] = {
     "tensor": "tensor cores",
@@ -37,6 +37,8 @@ RESOURCES: Mapping[str, str] = {
 }
 """The resources of an SM, in words."""
 
+RARELY_ELSE = "nv_tileas.rarely_else"
+"""A unit attribute of an `scf.if`: its else block runs so seldom that a schedule does not count it."""
 LANES = 32
 _BUTTERFLY_STEPS = 5
 """Exchanges between the lanes of a warp for one result; each takes about as long as a load from shared memory."""
@@ -99,12 +101,15 @@ def in_threads(cost: Cost) -> Cost:
 
 
 def cost_of(op: Operation, target: Target) -> Cost:
-    """The cost of an op, that of its regions included (each counted once)."""
+    """The cost of an op, that of its regions included (each counted once, one that rarely runs not at all)."""
     rates = throughput(target)
     if isinstance(op, nv_tileaa.Reduce | nv_tileaa.Scan):
         return _combination(op, rates)
     if op.regions:
-        inner = [cost_of(o, target) for region in op.regions for block in region.blocks for o in block]
+        regions = op.regions[:1] if RARELY_ELSE in op.attributes else op.regions
+        inner = [cost_of(o, target) for region in regions for block in region.blocks for o in block]
+        if RARELY_ELSE in op.attributes:
+            inner.append(Cost({"issue": 1}, rates.arithmetic_latency))
         total: Counter[str] = Counter()
         for one in inner:
             total.update(one.cycles)

@@ -122,6 +122,10 @@ PASSES: dict[str, Row] = {
         "tileas.remove_layout_conversions:RemoveLayoutConversions",
         "propagate layouts to remove conversions",
     ),
+    "tileas-guard-masks": Row(
+        "tileas.guard_masks:GuardMasks",
+        "branch around masks where a comparison of scalars shows that they hold for a whole tile",
+    ),
     "tileas-schedule": Row(
         "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
     ),
@@ -195,6 +199,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tileaa-to-tileas",
         "tileas-materialize-schedule",
         "it needs products and loads as nv_tileas ops",
+    ),
+    (
+        "tileas-guard-masks",
+        "tileas-schedule",
+        "the schedule does not count a mask that rarely runs",
     ),
     (
         "tileas-schedule",
@@ -297,14 +306,15 @@ _COMMON: Mapping[str, Sequence[str]] = {
 AGENTS = "tileas-materialize-schedule"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SCHEDULE, AGENTS, TMA_STORES)
+_MASKS = "tileas-guard-masks"
+HIDDEN = (_MASKS, _SCHEDULE, AGENTS, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
-    return (_SCHEDULE, AGENTS, *steps[:place], TMA_STORES, *steps[place:])
+    return (_MASKS, _SCHEDULE, AGENTS, *steps[:place], TMA_STORES, *steps[place:])
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

@@ -21,7 +21,7 @@ from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.products import WARPGROUP_REGISTERS, AsyncProduct, Choice
-from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
 
@@ -32,8 +32,9 @@ START_CYCLES = 16
 """Cycles of the threads that the start of a product takes: the wait for its factors, their descriptors."""
 SWAPPED = 8
 """Rounds in which neighbors may change places."""
-OTHER_REGISTERS = 32
-"""Registers of a thread for what is not a tile: addresses, descriptors, counters, the rows' numbers."""
+OTHER_REGISTERS = 48
+"""Registers of a thread for what is not a tile: addresses, descriptors, counters, the rows' numbers, and what ptxas
+computes ahead.  Attention of depth 128 with 192 registers of tiles spills, and with 160 takes 205 to 211."""
 MOST_INSTANCES = 2
 """Iterations that the consumer has in flight: each further one is one more copy of the code around the loop."""
 FEWEST_STAGES = 2
@@ -142,7 +143,7 @@ class AgentLoop(ScheduledLoop):
         """Whether a tile that an op reads takes registers that it would take longer if the op came later."""
         return any(
             self._size(v.type)
-            for value in op.operands
+            for value in values_used(op)
             for n, _ in self._makers(value, set())
             for v in self.ops[n].results
         )
@@ -284,7 +285,7 @@ class AgentLoop(ScheduledLoop):
         for number, op in enumerate(self.ops):
             if not self.costs[number].cycles:
                 continue
-            for value in op.operands:
+            for value in values_used(op):
                 for source, distance in self._makers(value, set()):
                     factor = op in self.products and value is op.operands[0] and self.products[op].a is None
                     yield Dependence(source, number, int(factor), distance)
@@ -298,7 +299,7 @@ class AgentLoop(ScheduledLoop):
         if self.costs[source].cycles:
             yield source, distance
             return
-        for inner in self.ops[source].operands:
+        for inner in values_used(self.ops[source]):
             for maker, further in self._makers(inner, seen):
                 yield maker, distance + further
 
@@ -315,13 +316,17 @@ class AgentLoop(ScheduledLoop):
         """Registers of tiles that are computed before the loop."""
         found: set[Value] = set()
         for op in self.ops:
-            for value in op.operands:
+            for value in values_used(op):
                 source = value.defining_op if not isinstance(value, BlockArgument) else None
-                if source is None or source in self.numbers or source in self.boxes:
+                if source is None or self._is_inside(source) or source in self.boxes:
                     continue
                 if not isinstance(source, arith.Constant) and cost_of(source, self.target).cycles:
                     found.add(value)
         return sum(self._size(value.type) for value in found)
+
+    def _is_inside(self, op: Operation) -> bool:
+        """Whether an op is in the loop, perhaps in a region there."""
+        return self.loop.is_ancestor_of(op)
 
     # -- the answer
 

@@ -27,6 +27,7 @@ from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.warps import hint
 from tessera_tools.planning.layout_rules import FREE, ties
+from tessera_tools.target import Feature, Target
 
 REGISTER_BYTES = 2
 """Bytes of the elements of A that wgmma takes from registers here."""
@@ -141,6 +142,16 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
         grid = _grid(dot, choice.groups, chained)
         choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, factors.read))
     return choice
+
+
+def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | None:
+    """The asynchronous products of a kernel; None if it has none, or the target has none."""
+    if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
+        return None
+    try:
+        return choose(function)
+    except Refusal:
+        return None
 
 
 def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:

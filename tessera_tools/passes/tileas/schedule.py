@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.modulo_scheduling import SchedulingError
 from tessera_tools.analysis.storage import element_bytes
@@ -23,11 +23,10 @@ from tessera_tools.dialects import nv_tileaa, scf
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.agent_schedule import AgentLoop
-from tessera_tools.passes.tileas.boxes import Refusal
-from tessera_tools.passes.tileas.products import Choice, choose
+from tessera_tools.passes.tileas.products import Choice, asynchronous_products
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
-from tessera_tools.target import Feature, Target
+from tessera_tools.target import Target
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class ScheduleLoops(Pass):
             )
         target = target_of(op)
         for function in kernels(op):
-            choice = _choice(function, target)
+            choice = asynchronous_products(function, target)
             if choice is None and self.only_agents:
                 continue
             for loop in innermost_loops(function):
@@ -83,16 +82,6 @@ class ScheduleLoops(Pass):
         if choice is not None and inside and all(element_bytes(p.dot.c.type.element) == 4 for p in inside):
             return AgentLoop(loop, target, choice, self.num_stages)
         return ScheduledLoop(loop, target, self.num_stages)
-
-
-def _choice(function: Any, target: Target) -> Choice | None:
-    """The asynchronous products of a kernel; None if it has none."""
-    if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
-        return None
-    try:
-        return choose(function)
-    except Refusal:
-        return None
 
 
 def innermost_loops(function: Operation) -> list[scf.For]:
