@@ -71,6 +71,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "plain (only the declared parameters; no TMA)",
         None,
     ),
+    "num-consumer-warpgroups": (
+        "N",
+        "warpgroups that compute the products of a kernel with agents, if compiling: 1, 2 or 4 (default: chosen from "
+        "the products)",
+        None,
+    ),
     "num-warps": (
         "N",
         "warps per kernel, if compiling: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",
@@ -110,6 +116,7 @@ CHOICES = {
     "device": ("sim", "cuda"),
     "findings": ("errors", "warnings", "strict"),
     "modes": ("late", "early", "both"),
+    "num-consumer-warpgroups": ("1", "2", "4"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
     "transport": ("auto", "mpi", "torch"),
 }

@@ -82,6 +82,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "plain (only the declared parameters; no TMA)",
         None,
     ),
+    "num-consumer-warpgroups": (
+        "N",
+        "warpgroups that compute the products of a kernel with agents: 1, 2 or 4 (default: chosen from the products)",
+        None,
+    ),
     "num-warps": ("N", "warps per kernel: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)", None),
     "nvdisasm": (
         "PATH",
@@ -116,6 +121,7 @@ CHOICES = {
     "color": ("auto", "always", "never"),
     "llvm-pipeline": ("tile", "llvm"),
     "mlir-timing-display": ("tree", "list"),
+    "num-consumer-warpgroups": ("1", "2", "4"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
     "O": ("0", "1", "2", "3"),
 }

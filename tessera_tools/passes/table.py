@@ -305,7 +305,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
 
 AGENTS = "tileas-materialize-schedule"
 TMA_STORES = "tileas-materialize-tma-stores"
-_SCHEDULE = "tileas-schedule{only-agents}"
+_SCHEDULE = "tileas-schedule{only-agentsGROUPS}"
 _MASKS = "tileas-guard-masks"
 HIDDEN = (_MASKS, _SCHEDULE, AGENTS, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
@@ -321,7 +321,7 @@ _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON[
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name, which the first
-    # conversion writes into the module, where the later passes find it; WARPS by an option, if a number is given.
+    # conversion writes into the module, where the later passes find it; WARPS and GROUPS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_89": _COMMON,
@@ -343,14 +343,20 @@ def stages_from(stage: str) -> tuple[str, ...]:
 
 
 def pipeline_for(
-    target: str, stage: str = "cuda_tile", num_warps: int = 0, agents: bool = True
+    target: str,
+    stage: str = "cuda_tile",
+    num_warps: int = 0,
+    agents: bool = True,
+    num_consumer_warpgroups: int = 0,
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
-    by the conversion to nv_tileas); with agents where the target has them, by default."""
+    by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
+    of consumers (0: chosen by the products)."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
+    groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
     return [
-        Step(name, text.replace("TARGET", target).replace("WARPS", warps))
+        Step(name, text.replace("TARGET", target).replace("WARPS", warps).replace("GROUPS", groups))
         for name in stages_from(stage)
         for text in steps[name]
         if agents or text not in HIDDEN
@@ -376,3 +382,8 @@ def order_violations(names: Iterable[str], order: Sequence[tuple[str, str, str]]
         for before, after, why in order
         if before in first and after in first and first[before] > first[after]
     ]
+
+
+def has_agents(target: str) -> bool:
+    """Whether the kernels of a target of the target table may have agents."""
+    return AGENTS in PIPELINES[target]["nv_tileas"]

@@ -27,8 +27,8 @@ from tessera_tools.passes.llvm.tiles import Tile
 __all__ = ["RARE_PATHS"]
 
 CHUNK = 32
-"""Exponentials that one branch decides on: their arguments stay in registers until it is decided.  With 64, attention of
-depth 128 spills; with 16, ptxas 13.5 stops using uniform registers in it."""
+"""Exponentials that one branch decides on: their arguments stay in registers until it is decided.  With 64, attention
+of depth 128 spills; with 16, ptxas 13.5 stops using uniform registers in it."""
 LEAST = 16
 """Registers of a tile for which a branch is worth more than it takes."""
 FACTORS = 8

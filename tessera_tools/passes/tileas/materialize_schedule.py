@@ -21,7 +21,7 @@ from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import Refusal, with_axes
@@ -29,6 +29,7 @@ from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import (
+    CONSUMER_WARPGROUPS,
     WARPGROUP_REGISTERS,
     AsyncProduct,
     BoxLoad,
@@ -74,10 +75,16 @@ class MaterializeSchedule(Pass):
                 kernel.run()
             except Refusal as refusal:
                 if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
+                    if CONSUMER_WARPGROUPS in function.attributes:
+                        raise refusal.op.error(
+                            f"{refusal.why}, so that its kernel has no consumer warpgroups, of which the command line "
+                            "requests some"
+                        ) from None
                     self.tell(context, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
                 self.tell(context, function, refusal)
+            function.attributes.pop(CONSUMER_WARPGROUPS, None)
             context.count("agents")
             kernel.explain(context)
 
@@ -181,6 +188,13 @@ class _Kernel:
 
     def explain(self, context: PassContext) -> None:
         """Remarks on the loads by TMA and the stages of each pipeline, once the kernel is rewritten."""
+        groups = self.choice.groups
+        context.passed(
+            self.function,
+            f"a warp that loads and {groups} consumer warpgroup{'s' if groups > 1 else ''}: {self.choice.why}",
+            "warps",
+            "schedule",
+        )
         looped = [p for p in self.pipelines if p.stages > 1]
         for pipeline in self.pipelines:
             for load in pipeline.loads:
@@ -583,6 +597,4 @@ def _next(iterator: Value, builder: Builder) -> Value:
 
 
 def _iterator() -> Any:
-    from tessera_tools.ir.types import I32
-
     return _ITERATOR(I32)
