@@ -10,6 +10,7 @@ products are started before it is waited for.  Sums that only later products add
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -263,21 +264,36 @@ class AgentLoop(ScheduledLoop):
             most = max(
                 most, sum(size * _alive(start, end, slot, found.interval) for start, end, size in spans)
             )
-        return most + self._outside()
+        return most + self.outside
 
     def _spans(self, found: Schedule) -> Iterator[tuple[int, int, int]]:
         """(from, to, registers) of each tile that an op of the loop makes."""
+        cycles, interval = found.cycles, found.interval
         last: dict[int, int] = {}
-        for one in self._tile_uses():
-            user = self.ops[one.target]
-            cycle = found.cycles[one.target]
-            if user in self.products and one.latency:
-                cycle = found.cycles[self.ends[one.target]]
-            last[one.source] = max(last.get(one.source, 0), cycle + one.distance * found.interval)
+        for source, reader, distance in self.tile_uses:
+            until = cycles[reader] + distance * interval
+            if until > last.get(source, 0):
+                last[source] = until
         for number, end in last.items():
-            size = sum(self._size(v.type) for v in self.ops[number].results)
-            if size and self.ops[number] not in self.boxes:
-                yield found.cycles[number], end, size
+            yield cycles[number], end, self.sizes[number]
+
+    @cached_property
+    def sizes(self) -> dict[int, int]:
+        """Op → registers of the tiles that it makes, if they are the consumer's."""
+        return {
+            number: size
+            for number, op in enumerate(self.ops)
+            if op not in self.boxes and (size := sum(self._size(v.type) for v in op.results))
+        }
+
+    @cached_property
+    def tile_uses(self) -> list[tuple[int, int, int]]:
+        """(maker, the op or the end of a product until which it is read, iterations between) of tiles in registers."""
+        return [
+            (one.source, self.ends[one.target] if one.latency else one.target, one.distance)
+            for one in self._tile_uses()
+            if one.source in self.sizes
+        ]
 
     def _tile_uses(self) -> Iterator[Dependence]:
         """Uses of tiles by ops that cost something, also through ops that cost nothing; latency 1 where the registers
@@ -312,7 +328,8 @@ class AgentLoop(ScheduledLoop):
         threads = 32 * WARPS_OF_WARPGROUP * self.choice.groups
         return prod(type.shape) * storage_bits(type.element) // (32 * threads)
 
-    def _outside(self) -> int:
+    @cached_property
+    def outside(self) -> int:
         """Registers of tiles that are computed before the loop."""
         found: set[Value] = set()
         for op in self.ops:
