@@ -17,7 +17,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock
+from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock, implicit_terminator
 from tessera_tools.ir.types import I32, NONE
 from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
@@ -141,11 +141,14 @@ class Builder(Scopes):
             attributes["operandSegmentSizes"] = DenseArrayAttr(I32, tuple(sizes))
         result_types: list[Type] = []
         result_sizes: list[int] = []
+        from_regions: Any = None
         for field in definition.results:
             types = explicit.get(field.name)
             if types is None:
                 types = []
-                if field.arity == "single":
+                if field.arity == "variadic":
+                    from_regions = getattr(op_class, "types_of_regions", None)
+                elif field.arity == "single":
                     inferred = definition.infer(field, known)
                     if inferred is None:
                         raise self.error_at(
@@ -159,6 +162,8 @@ class Builder(Scopes):
         if definition.result_segments:
             attributes["resultSegmentSizes"] = DenseArrayAttr(I32, tuple(result_sizes))
         regions = self._regions(op_class, definition, state)
+        if from_regions is not None:
+            result_types += from_regions(regions)
         self._check_operands(operands)
         successors: list[Block] = []
         for field in definition.successors:
@@ -226,6 +231,7 @@ class Builder(Scopes):
 
     def _regions(self, op_class: Any, definition: Any, state: OpState) -> list[Region]:
         regions: list[Region] = []
+        implicit = implicit_terminator(op_class)
         for field in definition.regions:
             given = state.regions.get(field.name, ())
             if not given and field.arity == "single":
@@ -257,14 +263,11 @@ class Builder(Scopes):
                     op_class.has_trait(IsolatedFromAbove),
                     state.argument_locations,
                 )
-                if not region.blocks and (
-                    op_class.has_trait(NoTerminator) or hasattr(op_class, "ensure_terminators")
-                ):
+                if not region.blocks and (op_class.has_trait(NoTerminator) or implicit is not None):
                     region.append(Block())
                 regions.append(region)
-        ensure = getattr(op_class, "ensure_terminators", None)
-        if ensure is not None:
-            ensure(regions, self.source.location(state.start))
+        if implicit is not None:
+            implicit.complete(regions, self.source.location(state.start))
         return regions
 
     def _successor(self, state: SuccessorState) -> Block:

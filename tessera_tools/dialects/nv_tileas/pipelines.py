@@ -21,12 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.scf.ops import end_with
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
-from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.opdef import (
     I32_ATTR,
@@ -40,6 +38,7 @@ from tessera_tools.opdef import (
     SINGLE_BLOCK,
     Completion,
     HasParent,
+    ImplicitTerminator,
     MemoryEffects,
     Op,
     Resource,
@@ -61,9 +60,6 @@ from tessera_tools.target import ExecutionUnit
 
 class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
     """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
-
-    def text(self) -> str:
-        return "!nv_tileas.pipeline_token"
 
 
 class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
@@ -89,15 +85,9 @@ class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
 class ProducerTokenType(Type, name="nv_tileas.producer_token"):
     """`!nv_tileas.producer_token`: the right to fill a stage."""
 
-    def text(self) -> str:
-        return "!nv_tileas.producer_token"
-
 
 class ConsumerTokenType(Type, name="nv_tileas.consumer_token"):
     """`!nv_tileas.consumer_token`: the right to read a stage."""
-
-    def text(self) -> str:
-        return "!nv_tileas.consumer_token"
 
 
 PIPELINE = exactly(PipelineTokenType())
@@ -145,10 +135,7 @@ class CreatePipeline(
     producers = attribute(I32_ATTR)
     consumers = attribute(I32_ATTR)
     res = result(PIPELINE)
-    assembly = (
-        "`stages` `=` $stages `,` `producers` `=` $producers `,` `consumers` `=` $consumers attr-dict "
-        "`:` type($res)"
-    )
+    assembly = "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
         for word in ("stages", "producers", "consumers"):
@@ -188,7 +175,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
             raise self.error("advances an iterator that has already been advanced")
 
 
-class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
+class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
     """The base of ops that run their region once, and give what it yields."""
 
     def flow(self) -> Flow:
@@ -199,9 +186,10 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
         return [(res, [value]) for res, value in zip(own, given, strict=True)]
 
     @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
-        end_with(Yield, regions, location)
+    def types_of_regions(cls, regions: Sequence[Region]) -> list[Type]:
+        """The types of the results where the text leaves them out: those that the region yields."""
+        end = regions[0].entry.last_op if regions and regions[0].blocks else None
+        return list(end.operand_types) if end is not None else []
 
     def verify_yield(self, types: Sequence[Type]) -> None:
         """An error unless the region yields values of these types."""
@@ -213,13 +201,21 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
             )
 
 
-class ProduceOne(
-    _Region, name="nv_tileas.async.pipeline.produce_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
-):
-    """Fills one stage: an acquire, a write and a commit."""
+class _OfPipeline(Op):
+    """The base of ops on the stage of a pipeline that an iterator is at."""
 
     pipeline = operand(PIPELINE)
     iter = operand(ITERATOR)
+
+
+class ProduceOne(
+    _OfPipeline,
+    _Region,
+    name="nv_tileas.async.pipeline.produce_one",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
+):
+    """Fills one stage: an acquire, a write and a commit."""
+
     body = region()
     assembly = "$pipeline `,` $iter $body attr-dict"
 
@@ -228,14 +224,12 @@ class ProduceOne(
 
 
 class ProducerAcquire(
-    Op,
+    _OfPipeline,
     name="nv_tileas.async.pipeline.producer_acquire",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
     """Waits until the consumers have released the stage."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     res = result(PRODUCER)
     assembly = "$pipeline `,` $iter attr-dict `:` type($res)"
 
@@ -277,30 +271,32 @@ class ProducerCommit(
 
 
 class ConsumeOne(
-    _Region, name="nv_tileas.async.pipeline.consume_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
+    _OfPipeline,
+    _Region,
+    name="nv_tileas.async.pipeline.consume_one",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
 ):
     """Reads one stage: a wait, a read and a release. The results are what the region yields."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     consumer_idx = attribute(I32_ATTR)
     results_ = variadic_result()
     body = region()
-    assembly = "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx (`->` type($results)^)? $body attr-dict"
+    assembly = (
+        "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx custom<OlderType>() (`->` type($results)^)? $body "
+        "attr-dict"
+    )
 
     def verify_op(self) -> None:
         self.verify_yield(self.result_types)
 
 
 class ConsumerWait(
-    Op,
+    _OfPipeline,
     name="nv_tileas.async.pipeline.consumer_wait",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=FULL)),),
 ):
     """Waits until the stage is full."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     consumer_idx = attribute(I32_ATTR)
     res = result(CONSUMER)
     assembly = "$pipeline `,` $iter `,` $consumer_idx attr-dict `:` type($res)"
@@ -362,27 +358,26 @@ class AgentSwitch(
         SINGLE_BLOCK,
         OWNS_CONSTANTS,
         REGIONS_RUN_TOGETHER,
+        ImplicitTerminator(Yield),
         MemoryEffects(arrive(), wait(), recursive=True),
     ),
 ):
     """Runs the regions concurrently, each in its own warps: region i in `num_warps[i]` warps starting at `warp_id[i]`.
 
-    `registers`, if given, is the number of registers of each agent's threads (setmaxnreg); 0 leaves it unchanged.  All
-    threads of the CTA synchronize first.
+    `registers`, if given, is the number of registers of each agent's threads (setmaxnreg); 0 leaves it unchanged.
+    `agent_strides`, if given, is the number of warps from the first warp of each agent to that of the next: those that
+    the agent does not need do nothing.  All threads of the CTA synchronize first.
     """
 
     num_warps = attribute(I64_ARRAY)
     warp_id = attribute(I64_ARRAY)
+    agent_strides = attribute(I64_ARRAY, optional=True)
     registers = attribute(I64_ARRAY, optional=True)
     agents = variadic_region()
     assembly = (
-        "`num_warps` `=` $num_warps `warp_id` `=` $warp_id (`registers` `=` $registers^)? $agents attr-dict"
+        "`num_warps` `=` $num_warps `warp_id` `=` $warp_id (`agent_strides` `=` $agent_strides^)? "
+        "(`registers` `=` $registers^)? $agents attr-dict"
     )
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
-        end_with(Yield, regions, location)
 
     def unit(self, number: int) -> ExecutionUnit:
         """The execution unit of a region.  ValueError if there is no such unit."""
@@ -391,9 +386,15 @@ class AgentSwitch(
             self.num_warps.values[number], self.warp_id.values[number], number + 1, registers or None
         )
 
+    @property
+    def total_warps(self) -> int:
+        """The warps up to the last one that an agent has, with its stride."""
+        widths = self.agent_strides if self.agent_strides is not None else self.num_warps
+        return max((f + w for f, w in zip(self.warp_id.values, widths.values, strict=True)), default=0)
+
     def verify_op(self) -> None:
         count = len(self.regions)
-        for word in ("num_warps", "warp_id", "registers"):
+        for word in ("num_warps", "warp_id", "agent_strides", "registers"):
             given = getattr(self, word)
             if given is not None and len(given.values) != count:
                 raise self.error(f"has {count} agents, but {len(given.values)} entries in '{word}'")
@@ -407,9 +408,24 @@ class AgentSwitch(
                 if unit.overlaps(other):
                     raise self.error(f"agents {earlier} and {number} share warps")
             units.append(unit)
+            if self.agent_strides is not None:
+                self._verify_stride(number, unit)
             end = self.regions[number].entry.last_op
             if not isinstance(end, Yield) or end.operands:
                 raise self.error("has an agent that does not end in a yield without operands")
+
+    def _verify_stride(self, number: int, unit: ExecutionUnit) -> None:
+        assert self.agent_strides is not None
+        stride = self.agent_strides.values[number]
+        if stride < unit.warps:
+            raise self.error(f"agent {number} has {unit.warps} warps, more than its stride of {stride}")
+        last = unit.first_warp + stride
+        for other, first in enumerate(self.warp_id.values):
+            if unit.first_warp < first < last:
+                raise self.error(
+                    f"agent {other} starts at warp {first}, within the stride of agent {number}, warps "
+                    f"{unit.first_warp} to {last - 1}"
+                )
 
 
 def agent_of(op: Operation) -> Region | None:

@@ -25,7 +25,8 @@ from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.agent_schedule import AgentLoop
-from tessera_tools.passes.tileas.products import CONSUMER_WARPGROUPS, Choice, asynchronous_products
+from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.products import CONSUMER_WARPGROUPS, Choice, asynchronous_products, choose
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.target import Target
@@ -61,9 +62,10 @@ class ScheduleLoops(Pass):
             )
         target = target_of(op)
         for function in kernels(op):
-            if self.num_consumer_warpgroups:
-                function.attributes[CONSUMER_WARPGROUPS] = i32(self.num_consumer_warpgroups)
-            choice = asynchronous_products(function, target)
+            choice = self._choice(function, target)
+            if choice is not None:
+                groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
+                context.passed(function, f"a warp that loads and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
             if choice is None and self.only_agents:
                 continue
@@ -88,6 +90,22 @@ class ScheduleLoops(Pass):
                 )
                 if self.chart:
                     sys.stderr.write("\n".join(scheduled.chart()) + "\n")
+
+    def _choice(self, function: nv_tileaa.Func, target: Target) -> Choice | None:
+        """The asynchronous products of a kernel.  An error if it has products and cannot have the consumers that the
+        option asks for."""
+        if not self.num_consumer_warpgroups or not any(
+            isinstance(op, nv_tileas.Dot) for op in function.walk()
+        ):
+            return asynchronous_products(function, target)
+        function.attributes[CONSUMER_WARPGROUPS] = i32(self.num_consumer_warpgroups)
+        try:
+            return choose(function)
+        except Refusal as refusal:
+            raise refusal.op.error(
+                f"{refusal.why}, so that its kernel has no consumer warpgroups, of which num-consumer-warpgroups asks "
+                f"for {self.num_consumer_warpgroups}"
+            ) from None
 
     def _tell_of_unfollowed_hints(
         self, function: Operation, choice: Choice | None, context: PassContext
