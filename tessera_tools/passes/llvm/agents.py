@@ -93,6 +93,10 @@ def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
     if stages == 1:
         low.define(op.res, (stage, e.constant(e.xor(parity, 1))))
         return
+    if stages == 2:
+        # The number of a stage says whether it is the last.
+        low.define(op.res, (e.constant(e.xor(stage, 1)), e.constant(e.xor(parity, stage))))
+        return
     following = e.add(stage, 1)
     wraps = e.icmp("eq", following, stages)
     low.define(
