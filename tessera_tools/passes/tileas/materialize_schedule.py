@@ -21,7 +21,7 @@ from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
@@ -46,7 +46,7 @@ MOST_STAGES = 4
 _PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
 """Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
 there are enough for all."""
-_ITERATOR = nv_tileas.PipelineIterType
+_ITERATOR = nv_tileas.PipelineIterType(I32)
 _NAME = "nv_tileas.async.pipeline"
 
 
@@ -314,6 +314,8 @@ class _Kernel:
                     self.fill(pipeline, builder, mapping, state)
             elif isinstance(op, scf.For) and op in self.slice.loops:
                 self.copy_loop(op, builder, mapping, state)
+            elif self.slice.receive(op, builder, mapping):
+                continue
             elif op in self.slice.ops:
                 builder.insert(op.clone(mapping))
 
@@ -586,14 +588,8 @@ class _Kernel:
 
 
 def _first(pipeline: _Pipeline, builder: Builder) -> Value:
-    return builder.insert(nv_tileas.CreateIterator(pipeline.token, res=_iterator())).res
+    return builder.insert(nv_tileas.CreateIterator(pipeline.token, res=_ITERATOR)).res
 
 
 def _next(iterator: Value, builder: Builder) -> Value:
     return builder.insert(nv_tileas.IncIter(iterator)).res
-
-
-def _iterator() -> Any:
-    from tessera_tools.ir.types import I32
-
-    return _ITERATOR(I32)

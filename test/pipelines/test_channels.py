@@ -1,0 +1,59 @@
+"""Places of tiles that only the consumer can compute: it sends them to the producer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from programs import assembled, compiled, fresh_seed, launch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_of_products import Product
+
+from oracles import require_tool
+
+
+def counted(product: Product) -> str:
+    """C = A · B, where a counter in memory says which tile of B along K comes next."""
+    text = product.text().replace("entry @product(", "entry @product(%counter: tile<ptr<i32>>, ")
+    loads = """  %page, %pt = atomic_rmw_tko relaxed device %counter, add, %c1 token = %token : tile<ptr<i32>>, tile<i32> -> tile<i32>, token
+  %b, %bt = load_view_tko weak %bV[%page, %y]"""  # noqa: E501
+    changed = text.replace("  %b, %bt = load_view_tko weak %bV[%k, %y]", loads)
+    assert changed != text
+    return changed
+
+
+@pytest.mark.parametrize("warps", [0, 8])
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_results(mode: str, warps: int) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    product = Product(m=128 if warps else 64, n=int(rng.choice([32, 64])), k=32, warps=warps)
+    tiles, start = int(rng.integers(1, 8)), int(rng.integers(0, 3))
+    m, n, k = product.m - 9, product.n, tiles * product.k
+    a = rng.standard_normal((m, k)).astype(np.float16)
+    b = rng.standard_normal(((start + tiles) * product.k, n)).astype(np.float16)
+    counter = np.array([start], np.int32)
+    c = np.zeros((m, n), np.float32)
+
+    def arguments(x: np.ndarray) -> list[object]:
+        return [x, *(np.int32(v) for v in (*x.shape, x.shape[1]))]
+
+    arrays, result = launch(
+        counted(product), counter, *arguments(a), *arguments(b), *arguments(c), target="sm_90a", mode=mode
+    )
+    assert not result.findings, result.findings.text("product")
+    assert arrays[0][0] == start + tiles
+    expected = a.astype(np.float64) @ b[start * product.k :].astype(np.float64)
+    assert np.abs(arrays[3] - expected).max() < 1e-2
+
+
+def test_both_factors_come_by_tma() -> None:
+    require_tool("ptxas")
+    ptx = compiled(counted(Product()), "sm_90a").ptx
+    assert ptx.count("cp.async.bulk.tensor.2d") == 2 and "wgmma.mma_async" in ptx
+    # Once for each tile: the consumer counts, and the producer is told.
+    assert ptx.count("atom.") == 1
+    assert [w for w in assembled(ptx, "sm_90a").warnings if "C75" in w] == []
