@@ -121,18 +121,15 @@ def _inline(low: Lowering, op: Any, results: Any) -> None:
 def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     """The round before has been read: its parity is the other one, and in the first round there is none to wait for."""
     stage, parity = low.stage(op.iter)
+    e = low.e
     barrier = _empty_barrier(low, op, op.iter, stage)
-    empty = low.e.constant(low.e.xor(parity, 1))
-
-    def wait() -> list[Value]:
+    empty = e.constant(e.xor(parity, 1))
+    # A thread that writes numbers waits alone: for another one, which comes later, two rounds may have passed.
+    numbers = any(
+        isinstance(user, nv_tileas.ProducerWrite) and _writes_numbers(user) for user in op.res.users
+    )
+    with only_where(e, e.is_first_thread if numbers else None):
         _wait(low, barrier, empty)
-        return []
-
-    if any(isinstance(user, nv_tileas.ProducerWrite) and _writes_numbers(user) for user in op.res.users):
-        # The thread that writes waits alone: for another one, which comes later, two rounds may have passed.
-        guarded(low, low.e.is_first_thread, [], wait)
-    else:
-        wait()
     low.define(op.res, None)
 
 
@@ -168,12 +165,8 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
     e = low.e
     stage, _ = low.stage(write.iter)
     barrier = full_barrier(low, write, write.iter, stage)
-
-    def arrive() -> list[Value]:
+    with only_where(e, e.is_first_thread):
         e.nvvm("mbarrier.arrive", [barrier], [I64])
-        return []
-
-    guarded(low, e.is_first_thread, [], arrive)
 
 
 def _writes_numbers(op: nv_tileas.ProducerWrite) -> bool:
