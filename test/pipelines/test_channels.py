@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 from programs import assembled, compiled, fresh_seed, launch
 
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime import device
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_products import Product
+from test_mutants import mutants
 
 from oracles import require_tool
+
+DEPTH = 9 * 32
+"""More tiles than a pipeline has stages."""
 
 
 def counted(product: Product) -> str:
@@ -57,3 +64,38 @@ def test_both_factors_come_by_tma() -> None:
     # Once for each tile: the consumer counts, and the producer is told.
     assert ptx.count("atom.") == 1
     assert [w for w in assembled(ptx, "sm_90a").warnings if "C75" in w] == []
+
+
+def test_each_arrival_and_each_wait_for_a_full_stage_is_needed() -> None:
+    """Of the channel and of the tiles.  Without one, the simulated GPU finds a race or an endless wait.
+
+    That a stage is empty follows here from the other pipeline: the consumer sends a number when it has read the tile
+    of the one before.
+    """
+    made = compiled(counted(Product(n=32, k=32)), "sm_90a")
+    changed = [(what, ptx) for what, ptx in mutants(made.ptx) if "wait " in what or "mbarrier.arrive" in what]
+    assert [what.split()[0] for what, _ in changed].count("wait") == 4
+    assert len(changed) == 8
+    missed = [what for what, ptx in changed if not is_found(ptx, made.manifest)]
+    assert len(missed) <= 2 and all(what.startswith("wait ") for what in missed), missed
+
+
+def is_found(ptx: str, manifest: object) -> bool:
+    rng = np.random.default_rng(fresh_seed())
+    for mode in ("late", "early"):
+        gpu = device("sim", gpu_name="sm_90a", processes=1)
+        arrays = [rng.standard_normal(s).astype(np.float16) for s in ((64, DEPTH), (DEPTH, 32))]
+        arrays.append(np.zeros((64, 32), np.float32))
+        buffers = [gpu.buffer(array, "array") for array in (np.zeros(1, np.int32), *arrays)]
+        args: list[object] = [buffers[0]]
+        for array, buffer in zip(arrays, buffers[1:], strict=True):
+            args += [buffer, *map(np.int32, array.shape), np.int32(array.shape[1])]
+        try:
+            kernel = gpu.load(ptx, manifest, file="k.ptx").kernel()
+            result = kernel.launch((1,), args, mode=mode, max_instructions=20_000)
+        except DiagnosticError:
+            return True
+        expected = arrays[0].astype(np.float64) @ arrays[1].astype(np.float64)
+        if result.findings or np.abs(buffers[3].array() - expected).max() > 0.1:
+            return True
+    return False
