@@ -58,6 +58,10 @@ REFUSALS: dict[str, str] = {
         ),
         "an op of an earlier stage; run --convert-tileaa-to-tileas first",
     ),
+    **dict.fromkeys(
+        ("nv_tileas.async.pipeline.send", "nv_tileas.async.pipeline.receive"),
+        "an op between agents; run --tileas-resolve-agent-boundary first",
+    ),
     "nv_tileas.func": "an op of the older spelling, which the reader of the text replaces",
     "nv_tileaa.func": "a nested function; kernels cannot contain functions",
     "func.func": "a nested function; kernels cannot contain functions",
