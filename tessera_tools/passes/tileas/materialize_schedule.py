@@ -21,7 +21,7 @@ from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I32, I64, RankedTensorType
+from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
