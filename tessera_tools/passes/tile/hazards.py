@@ -198,7 +198,7 @@ class TileHazards(Hazards):
         late = [a for a in pending if ends and a.in_flight and not a.is_global and a.buffer in ends]
         if late and not self.surveying:
             if not self.inserting:
-                raise Conflict
+                raise Conflict(op, late[0].op)
             self._wait(op, late, False)
         return super().step(op, pending)
 
