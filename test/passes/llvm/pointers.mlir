@@ -15,6 +15,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     %m = nv_tileaa.splat %c : i1 -> tensor<128xi1, #nv_tileas.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [], block = []}>>
     %d = nv_tileaa.splat %x : f32 -> tensor<128xf32, #nv_tileas.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [], block = []}>>
     %v, %l = nv_tileaa.load %q mask %m padding %d, %t {axis = 0 : i64, copy_atom = #cute.copy_atom<sm80_ldg_128_f32>} : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [], block = []}>> -> tensor<128xf32, #nv_tileas.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [], block = []}>>, !nv_tileaa.mem_token
+    nv_tileas.barrier
     // CHECK: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
     %s = nv_tileaa.store %q, %v, %l {axis = 0 : i64, copy_atom = #cute.copy_atom<sm80_stg_128_f32>} : tensor<128x!llvm.ptr<1>, #nv_tileas.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [], block = []}>>, tensor<128xf32, #nv_tileas.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [], block = []}>>, !nv_tileaa.mem_token
     nv_tileaa.return
