@@ -258,6 +258,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tileas-assign-layouts": ("nv_tileas", "nv_tileaa"),
     "tileas-remove-layout-conversions": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-pipeline": ("nv_tileas", "nv_tileaa"),
+    "tileas-materialize-tma-loads": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-tma-stores": ("nv_tileas", "nv_tileaa"),
     "tileas-insert-barriers": ("nv_tileas", "nv_tileaa"),
     "tileas-schedule": ("nv_tileas", "nv_tileaa"),

@@ -129,6 +129,10 @@ PASSES: dict[str, Row] = {
         "tileas.materialize_pipeline:MaterializePipeline",
         "convert loads in loops to multi-buffered asynchronous copies",
     ),
+    "tileas-materialize-tma-loads": Row(
+        "tileas.materialize_tma_loads:MaterializeTmaLoads",
+        "load tiles through shared memory by TMA where that costs less",
+    ),
     "tileas-materialize-tma-stores": Row(
         "tileas.materialize_tma_stores:MaterializeTmaStores",
         "store tiles through shared memory by TMA where that costs less",
@@ -205,6 +209,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-schedule",
         "tileas-assign-layouts",
         "tiles are laid out over the warps of the agent that computes them",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "tileas-materialize-tma-loads",
+        "the loads of kernels that become agents are the producer's",
+    ),
+    (
+        "tileas-materialize-tma-loads",
+        "tileas-assign-layouts",
+        "a tile in shared memory is read in the layout that its users want",
     ),
     (
         "tileas-assign-layouts",
@@ -295,16 +309,17 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 AGENTS = "tileas-materialize-schedule"
+TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SCHEDULE, AGENTS, TMA_STORES)
+HIDDEN = (_SCHEDULE, AGENTS, TMA_LOADS, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
+    """The passes on nv_tileas with agents and loads by TMA first, stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
-    return (_SCHEDULE, AGENTS, *steps[:place], TMA_STORES, *steps[place:])
+    return (_SCHEDULE, AGENTS, TMA_LOADS, *steps[:place], TMA_STORES, *steps[place:])
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

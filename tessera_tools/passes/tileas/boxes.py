@@ -27,6 +27,9 @@ TMA_ALIGNMENT = 16
 """Bytes that base and strides of a tensor are multiples of (CUDA driver API, `cuTensorMapEncodeTiled`)."""
 MOST_AXES = 5
 """Axes of a tensor map."""
+ENOUGH_BLOCKS = 4
+"""CTAs of a multiprocessor that suffice where TMA moves the tiles of all of them at once: buffers may lower the number
+to so many, but no further."""
 
 
 class Refusal(Exception):

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
-from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import Refusal, with_axes
+from tessera_tools.passes.tileas.box_stages import Brought, declare, fill, read, view
+from tessera_tools.passes.tileas.boxes import Refusal
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
@@ -115,8 +115,7 @@ class _Pipeline:
     read: bool = False
     """Whether the consumer reads the tile, which then need not stay."""
     stages: int = 1
-    buffers: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
-    descriptors: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
+    brought: dict[BoxLoad, Brought] = field(default_factory=dict[BoxLoad, Brought])
     token: Any = None
 
     @property
@@ -262,24 +261,7 @@ class _Kernel:
     def declare(self, pipeline: _Pipeline, builder: Builder) -> None:
         """Descriptors, buffers and the pipeline, before the agents."""
         for load in pipeline.loads:
-            source: Any = load.load.view.defining_op
-            element = load.load.res.type.element
-            view = load.load.view
-            if load.boxes.order != tuple(range(len(load.boxes.order))):
-                view = builder.insert(with_axes(source, load.boxes.order)).results[0]
-            rank = len(load.boxes.box)
-            desc = nv_tileas.MakeTiledTmaDesc(
-                view,
-                DenseArrayAttr(I64, load.boxes.box),
-                TmaLoadAtomAttr(rank, element, load.boxes.swizzle),
-                res=TmaDescType(load.boxes.box, element),
-                location=load.load.location,
-            )
-            pipeline.descriptors[load] = builder.insert(desc).res
-            type = SmemType((pipeline.stages, *load.boxes.tile), element, SharedAttr(load.boxes.layout))
-            alloc = nv_tileas.AllocTensor(res=type, location=load.load.location)
-            alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[load.boxes.swizzle])
-            pipeline.buffers[load] = builder.insert(alloc).res
+            pipeline.brought[load] = declare(load, pipeline.stages, builder)
         made = nv_tileas.CreatePipeline(
             i32(pipeline.stages),
             i32(1),
@@ -352,33 +334,7 @@ class _Kernel:
     ) -> None:
         """One stage: acquire, write, commit."""
         iterator = state[pipeline]
-        location = pipeline.loads[0].load.location
-        one = nv_tileas.ProduceOne.create(
-            [pipeline.token, iterator], [], {}, [Region([Block()])], location=location
-        )
-        builder.insert(one)
-        inside = Builder.at_end(one.regions[0].entry, location)
-        acquired = nv_tileas.ProducerAcquire(pipeline.token, iterator, res=nv_tileas.ProducerTokenType())
-        token = inside.insert(acquired).res
-        write = nv_tileas.ProducerWrite.create(
-            [token, iterator], [nv_tileas.ProducerTokenType()], {}, [Region([Block()])], location=location
-        )
-        inside.insert(write)
-        copies = Builder.at_end(write.regions[0].entry, location)
-        for load in pipeline.loads:
-            indices = [mapping.value(load.load.indices[axis]) for axis in load.boxes.order]
-            copies.insert(
-                nv_tileas.TiledTmaLoad(
-                    pipeline.descriptors[load],
-                    indices,
-                    pipeline.buffers[load],
-                    iterator,
-                    location=load.load.location,
-                )
-            )
-        copies.insert(nv_tileas.Yield([]))
-        inside.insert(nv_tileas.ProducerCommit(write.results[0]))
-        inside.insert(nv_tileas.Yield([]))
+        fill(pipeline.token, iterator, pipeline.brought, mapping.value, builder)
         state[pipeline] = _next(iterator, builder)
 
     # -- the consumer
@@ -450,26 +406,13 @@ class _Kernel:
     ) -> None:
         """The tile of a load, out of its stage, which is then empty."""
         token = self.wait(pipeline, builder, state)
-        type: Any = load.load.res.type
-        location = load.load.location
-        zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
-        made = nv_tileas.Load(
-            self.views[load],
-            zero,
-            DenseArrayAttr(I64, (0,) * type.rank),
-            narrowest(type.element, "lds"),
-            res=type,
-            location=location,
-        )
-        load.load.res.replace_all_uses_with(builder.insert(made).res)
-        builder.insert(nv_tileas.ConsumerRelease(token, location=location))
+        tile = read(load, self.views[load], builder)
+        load.load.res.replace_all_uses_with(tile)
+        builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
 
     def view(self, pipeline: _Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
         """The stage, as the product's operand."""
-        seen = load.seen
-        shape = tuple(size for _, size in seen.outs)
-        type = SmemType((1, *shape), load.load.res.type.element, SharedAttr(seen))
-        return builder.insert(nv_tileas.View(pipeline.buffers[load], iterator, res=type)).res
+        return view(load, pipeline.brought[load].buffer, iterator, builder)
 
     def multiply(self, product: AsyncProduct, state: dict[_Pipeline, Value]) -> None:
         """The asynchronous product in place of the other."""
