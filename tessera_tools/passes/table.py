@@ -115,7 +115,7 @@ PASSES: dict[str, Row] = {
     # On nv_tileas
     "tileas-materialize-schedule": Row(
         "tileas.materialize_schedule:MaterializeSchedule",
-        "specialize warps of matrix product kernels: a TMA producer and wgmma consumers",
+        "specialize warps: a TMA producer, and consumers that multiply by wgmma or read the tiles",
     ),
     "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "assign a layout to every tensor"),
     "tileas-remove-layout-conversions": Row(

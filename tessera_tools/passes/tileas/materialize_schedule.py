@@ -1,4 +1,4 @@
-"""tileas-materialize-schedule: a kernel of products becomes a producer and a consumer, with pipelines between them.
+"""tileas-materialize-schedule: a kernel becomes a producer and a consumer, with pipelines between them.
 
     for k { a = load; b = load; acc = dot a, b, acc }; store acc
       ──▶  agent_switch { for k { produce_one: tma_load a, b } }
@@ -7,7 +7,8 @@
 The consumer is the program with its loads taken out.  The producer is what decides where the loads are: the loops
 around them, their bounds, and the scalars that the indices follow from, computed once more.  Loads that one product
 uses in their own block are the stages of one pipeline; a load before the loop of its product has a pipeline of its own,
-whose stage is released where the load's block ends.
+whose stage is released where the load's block ends.  In a kernel without products, each load has a pipeline of its own,
+and the consumer reads its tile.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from tessera_tools.passes.tileas.products import (
     choose,
     staged_layout,
 )
+from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
-MOST_STAGES = 4
 _PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
 """Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
 there are enough for all."""
@@ -53,11 +54,14 @@ class MaterializeSchedule(Pass):
     """Turn kernels of products into agents with pipelines."""
 
     name: ClassVar = "tileas-materialize-schedule"
-    summary: ClassVar = "specialize warps of matrix product kernels: a TMA producer and wgmma consumers"
+    summary: ClassVar = (
+        "specialize warps: a TMA producer, and consumers that multiply by wgmma or read the tiles"
+    )
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
     ensures: ClassVar = (
-        "kernels with products that wgmma can do are an agent_switch; other kernels are unchanged"
+        "kernels with products that wgmma can do, or with loads in loops that TMA makes for less, are an agent_switch; "
+        "other kernels are unchanged"
     )
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 
@@ -69,15 +73,16 @@ class MaterializeSchedule(Pass):
         if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
             return
         for function in functions:
+            multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
+            tell = self.tell if multiplies else self.tell_of_load
             try:
-                kernel = _specialized(function, target)
+                kernel = _specialized(function, target, multiplies)
                 kernel.run()
             except Refusal as refusal:
-                if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
-                    self.tell(context, function, refusal)
+                tell(context, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                self.tell(context, function, refusal)
+                tell(context, function, refusal)
             context.count("agents")
             kernel.explain(context)
 
@@ -92,13 +97,21 @@ class MaterializeSchedule(Pass):
             function=function.sym_name.value,
         )
 
+    def tell_of_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+        """A remark that says why TMA does not make a load of a kernel without products."""
+        if isinstance(refusal.op, nv_tileas.TiledLoad):
+            text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
+            context.missed(refusal.op, text, "tma", "memory", function=function)
 
-def _specialized(function: nv_tileaa.Func, target: Target) -> _Kernel:
-    """The kernel with as many asynchronous products as there can be.  Refusal if there is none."""
+
+def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> _Kernel:
+    """The kernel with as many asynchronous products as there can be, or, if it does not multiply, loads by TMA.
+    Refusal if there is none."""
     banned: dict[Operation, Refusal] = {}
     while True:
         try:
-            return _Kernel(function, choose(function, banned), target)
+            choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)
+            return _Kernel(function, choice, target)
         except Refusal as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
@@ -111,7 +124,7 @@ class _Pipeline:
     """Loads that fill the stages of one pipeline together."""
 
     loads: list[BoxLoad]
-    product: AsyncProduct
+    product: AsyncProduct | None = None
     read: bool = False
     """Whether the consumer reads the tile, which then need not stay."""
     stages: int = 1
@@ -132,7 +145,12 @@ class _Pipeline:
     @property
     def is_inside(self) -> bool:
         """Whether the product takes the loads as they stand in its own block."""
-        return not self.read and self.block is self.product.dot.parent
+        return not self.read and self.product is not None and self.block is self.product.dot.parent
+
+    @property
+    def user(self) -> Operation:
+        """The op that a pipeline is for."""
+        return self.loads[0].load if self.product is None else self.product.dot
 
 
 class _Kernel:
@@ -141,7 +159,11 @@ class _Kernel:
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
         self.pipelines = self.group()
-        self.warps = WARPS_OF_WARPGROUP * choice.groups
+        spec = function.kernel_spec
+        assert spec is not None
+        self.warps = WARPS_OF_WARPGROUP * choice.groups if choice.products else spec.num_warps
+        self.first_warp = WARPS_OF_WARPGROUP if choice.products else 1
+        """Of the consumer: its warps are whole warpgroups if it multiplies."""
         self.top = function.body.entry
         self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
         self.slice = Slice([load.load for pipeline in self.pipelines for load in pipeline.loads])
@@ -159,18 +181,20 @@ class _Kernel:
             found += [_Pipeline([load], product) for load in product.loads if load not in inside]
             known = {load.load for pipeline in found for load in pipeline.loads}
             found += [_Pipeline([load], product, True) for load in product.read if load.load not in known]
+        found += [_Pipeline([load], read=True) for load in self.choice.streams]
         looped = [p for p in found if p.block is not self.function.body.entry]
         room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
         each = sum(p.bytes for p in looped)
-        stages = min(MOST_STAGES, room // each) if each else 1
+        stages = min(self.choice.stages, room // each) if each else 1
         if stages < 1 or (each and stages < 2):
-            dot = found[0].product.dot
-            raise Refusal(dot, f"has stages of {each} bytes; two of them do not fit in shared memory")
+            raise Refusal(
+                found[0].user, f"has stages of {each} bytes; two of them do not fit in shared memory"
+            )
         for pipeline in looped:
             pipeline.stages = stages
         self.room = room
         self.schedules = Schedules.read(self.choice)
-        depths = {p: self.schedules.depth(p.loads, p.product.dot) or p.stages for p in looped}
+        depths = {p: self.schedules.depth(p.loads, p.user) or p.stages for p in looped}
         if sum(depths[p] * p.bytes for p in looped) > room:
             self.schedules = Schedules()
         else:
@@ -191,15 +215,15 @@ class _Kernel:
             why = (
                 "as many as the schedule has in flight"
                 if self.schedules.products
-                else f"{MOST_STAGES} are the most"
-                if looped[0].stages >= MOST_STAGES
+                else f"{self.choice.stages} are the most"
+                if looped[0].stages >= self.choice.stages
                 else f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
                 if one_more > self.room
                 else "as many as are in flight"
             )
             for p in looped:
                 text = f"pipeline of {p.stages} stages of {p.bytes} bytes: {why}"
-                context.passed(p.product.dot, text, "stages", "schedule", function=self.function)
+                context.passed(p.user, text, "stages", "schedule", function=self.function)
 
     def run(self) -> None:
         """Rewrite the kernel."""
@@ -217,14 +241,14 @@ class _Kernel:
         for op in own:
             op.detach()
             consumer.append(op)
-        own_registers = _PRODUCER_REGISTERS[self.choice.groups]
+        own_registers = _PRODUCER_REGISTERS[self.choice.groups] if self.choice.products else None
         registers = own_registers and (own_registers, WARPGROUP_REGISTERS[self.choice.groups])
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
             {
                 "num_warps": DenseArrayAttr(I64, (1, self.warps)),
-                "warp_id": DenseArrayAttr(I64, (0, WARPS_OF_WARPGROUP)),
+                "warp_id": DenseArrayAttr(I64, (0, self.first_warp)),
                 **({"registers": DenseArrayAttr(I64, registers)} if registers else {}),
             },
             [Region([producer]), Region([consumer])],
@@ -236,7 +260,7 @@ class _Kernel:
         spec = self.function.kernel_spec
         cluster = spec.cluster if spec is not None else (1, 1, 1)
         self.function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
-            WARPS_OF_WARPGROUP + self.warps, cluster
+            self.first_warp + self.warps, cluster
         )
 
     def split(self) -> list[Operation]:
@@ -267,7 +291,7 @@ class _Kernel:
             i32(1),
             i32(self.warps),
             res=nv_tileas.PipelineTokenType(),
-            location=pipeline.product.dot.location,
+            location=pipeline.user.location,
         )
         pipeline.token = builder.insert(made).res
 

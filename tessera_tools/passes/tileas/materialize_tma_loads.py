@@ -13,35 +13,21 @@ counted in instructions of a warp.  Kernels of products get their tiles by other
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.access import in_bounds
-from tessera_tools.analysis.facts import Facts
-from tessera_tools.analysis.storage import element_bytes, storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Builder, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, RankedTensorType
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.box_stages import declare, fill, read, view
-from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Refusal, axes_of, boxes_of
-from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.boxes import Refusal
 from tessera_tools.passes.tileas.products import BoxLoad
+from tessera_tools.passes.tileas.streams import Streams, loops_around
 from tessera_tools.planning.kernel import kernels, target_of
-from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import Feature, Target
-from tessera_tools.target.occupancy import occupancy
-
-CHECK = 3
-"""Instructions of the check of an access: its predicate, the padding, and a part of its address."""
-FIXED = 20
-"""Instructions of a warp for a stage: its barrier made and waited for, the choice of a thread, the bytes announced."""
-OTHER_REGISTERS = 24
-"""Registers of a thread for what is not a tile, at least."""
 
 
 @dataclass(frozen=True)
@@ -77,18 +63,16 @@ class _Kernel:
     """The loads of one kernel."""
 
     def __init__(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
-        self.function, self.target, self.context = function, target, context
-        self.facts, self.order = Facts(), MemoryOrder()
-        spec = function.kernel_spec
-        assert spec is not None
-        self.threads = 32 * spec.num_warps
+        self.function, self.context = function, context
+        self.streams = Streams(function, target)
 
     def run(self) -> None:
-        chosen: list[BoxLoad] = []
         for load in [op for op in self.function.walk() if isinstance(op, nv_tileas.TiledLoad)]:
+            if loops_around(load):
+                # Agents bring what they can (tileas-materialize-schedule).
+                continue
             try:
-                made = self.plan(load)
-                self.check_room([*chosen, made])
+                self.plan(load)
             except Refusal as refusal:
                 self.context.missed(
                     refusal.op,
@@ -96,8 +80,7 @@ class _Kernel:
                     "tma",
                     "memory",
                 )
-                continue
-            chosen.append(made)
+        chosen = self.streams.chosen
         groups: list[list[BoxLoad]] = []
         for made in chosen:
             if groups and self.come_together(groups[-1][-1].load, made.load):
@@ -112,61 +95,12 @@ class _Kernel:
 
     def plan(self, load: nv_tileas.TiledLoad) -> BoxLoad:
         """The load by TMA.  Refusal if there is none, or if the load as it is costs less."""
-        type = load.res.type
-        assert isinstance(type, RankedTensorType)
-        if load.padding.value not in ("undef", "zero"):
-            raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
         if load.parent_op is not self.function:
             assert load.parent_op is not None
             raise Refusal(
-                load,
-                f"stands in a '{load.parent_op.name}'; outside of products, TMA copies ahead only what runs once",
+                load, f"stands in a '{load.parent_op.name}', and TMA copies ahead only what always runs"
             )
-        axes = axes_of(load, type, self.facts, "reads")
-        for op in self.order.before(load):
-            if not isinstance(op, nv_tileas.TiledLoad):
-                raise Refusal(
-                    load, f"is ordered by its token after '{op.name}', whose writes TMA would have to see"
-                )
-        size = element_bytes(type.element)
-        width, stage = type.shape[axes[-1]] * size, type.num_elements * size
-        swizzle = next(
-            s for s in (128, 64, 32, 0) if not s or (width % s == 0 and stage % SWIZZLE_ALIGNMENT[s] == 0)
-        )
-        made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
-        vector = max(1, load.atom.bits // storage_bits(type.element))
-        count = max(1, -(-type.num_elements // (self.threads * vector)))
-        inside = all(in_bounds(load.view.defining_op, load.indices, type.shape, self.facts))
-        direct = count * (1 if inside else 1 + CHECK)
-        price = count + FIXED + made.boxes.count
-        if price >= direct:
-            raise Refusal(
-                load,
-                f"takes about {direct} instructions of a warp as it is, and {price} through shared memory",
-            )
-        return made
-
-    def check_room(self, loads: Sequence[BoxLoad]) -> None:
-        """Refusal unless the buffers of the loads fit, without fewer CTAs at a time than the threads need."""
-        last = loads[-1]
-        total = sum(load.bytes + SWIZZLE_ALIGNMENT[load.boxes.swizzle] for load in loads)
-        if total > pipeline_room(self.target):
-            raise Refusal(
-                last.load,
-                f"would take {last.bytes} bytes of shared memory, with which the kernel does not fit",
-            )
-        held = max(load.bytes for load in loads) // (4 * self.threads) + OTHER_REGISTERS
-        registers = min(self.target.max_registers_per_thread, -(-held // 8) * 8)
-
-        def blocks(shared: int) -> int:
-            return occupancy(self.target, threads=self.threads, registers=registers, shared=shared).blocks
-
-        if blocks(total) < min(ENOUGH_BLOCKS, blocks(0)):
-            raise Refusal(
-                last.load,
-                f"would take {last.bytes} bytes of shared memory, with which fewer than {ENOUGH_BLOCKS} CTAs run at a "
-                "time",
-            )
+        return self.streams.add(load)
 
     def come_together(self, first: nv_tileas.TiledLoad, second: nv_tileas.TiledLoad) -> bool:
         """Whether one stage can have the tiles of two loads: nothing between them works on tiles, and the second does
@@ -192,7 +126,7 @@ class _Kernel:
         made = nv_tileas.CreatePipeline(
             i32(1),
             i32(1),
-            i32(self.threads // 32),
+            i32(self.streams.warps),
             res=nv_tileas.PipelineTokenType(),
             location=location,
         )

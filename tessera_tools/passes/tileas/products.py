@@ -8,7 +8,7 @@ the kernel stays as it is; `Refusal` says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -36,6 +36,8 @@ _WARPGROUPS = ((1, 96), (2, MOST_ACCUMULATOR), (4, 64))
 """Warpgroups, and the registers up to which so few serve: an epilogue of 128 sums spills in a kernel of two groups of
 threads, which have 255 registers, and does not in one of three, where the consumers have 232.  Of four, each thread has
 112."""
+
+MOST_STAGES = 4
 
 WARPGROUP_REGISTERS = {1: 255, 2: 232, 4: 112}
 """Registers of a consumer's thread by consumer warpgroups: with those of the producer no more than a multiprocessor
@@ -111,6 +113,10 @@ class Choice:
 
     products: list[AsyncProduct] = field(default_factory=list[AsyncProduct])
     groups: int = 1
+    streams: list[BoxLoad] = field(default_factory=list[BoxLoad])
+    """Without products: the tiles that TMA brings."""
+    stages: int = MOST_STAGES
+    """The most stages of a pipeline."""
     refused: list[Refusal] = field(default_factory=list[Refusal])
 
 
@@ -120,9 +126,7 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
         raise Refusal(function, "has no product")
-    for op in function.walk():
-        if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
-            raise Refusal(op, "exits the kernel early, which an agent cannot do")
+    check_exits(function)
     facts, order = Facts(), MemoryOrder()
     found: dict[nv_tileas.Dot, _Factors] = {}
     refused: dict[nv_tileas.Dot, Refusal] = {}
@@ -141,6 +145,13 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
         grid = _grid(dot, choice.groups, chained)
         choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, factors.read))
     return choice
+
+
+def check_exits(function: nv_tileaa.Func) -> None:
+    """Refusal where a kernel ends within a branch or a loop."""
+    for op in function.walk():
+        if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
+            raise Refusal(op, "exits the kernel early, which an agent cannot do")
 
 
 def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
@@ -247,7 +258,7 @@ def _factor(
     try:
         if load in banned:
             raise banned[load]
-        read.append(_read_load(dot, load, facts, order))
+        read.append(read_load(dot, load, facts, order))
     except Refusal as refusal:
         if position in _staged(dot):
             raise Refusal(
@@ -349,19 +360,24 @@ def _grid(dot: nv_tileas.Dot, groups: int, chained: bool) -> tuple[int, tuple[in
 # -- loads
 
 
-def _read_load(dot: nv_tileas.Dot, load: nv_tileas.TiledLoad, facts: Facts, order: MemoryOrder) -> BoxLoad:
-    """Refusal unless TMA can copy the tile of a load to shared memory, where the consumer reads it."""
+def read_load(
+    user: Operation,
+    load: nv_tileas.TiledLoad,
+    facts: Facts,
+    order: MemoryOrder,
+    swizzles: Sequence[int] = (128, 64, 32, 0),
+) -> BoxLoad:
+    """A load that TMA makes to shared memory, from where the tile is read before `user`, in the first
+    of the swizzles that fits it.  Refusal if it cannot."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     axes = _brought(load, type, facts)
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
-    swizzle = next(
-        s for s in (128, 64, 32, 0) if not s or (width % s == 0 and stage % SWIZZLE_ALIGNMENT[s] == 0)
-    )
+    swizzle = next(s for s in swizzles if not s or (width % s == 0 and stage % SWIZZLE_ALIGNMENT[s] == 0))
     made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
-    _check_order(load, dot, order)
+    _check_order(load, user, order)
     return made
 
 
@@ -419,23 +435,23 @@ def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) ->
         )
 
 
-def _check_order(load: nv_tileas.TiledLoad, dot: nv_tileas.Dot, order: MemoryOrder) -> None:
+def _check_order(load: nv_tileas.TiledLoad, user: Operation, order: MemoryOrder) -> None:
     """Refusal where tokens order a load and a write, which a producer that runs ahead would not keep.
 
-    A write after the product comes after the load by itself: the consumer has waited for the tile.
+    A write after the op that waits for the tile comes after the load by itself.
     """
     if any(not isinstance(op, nv_tileas.TiledLoad) for op in order.before(load)):
         raise Refusal(load, "is ordered by its token after an op other than a tile load")
-    function: Any = dot.parent_op
+    function: Any = user.parent_op
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op
     for op in function.walk():
         if op.regions or not writes_memory(op) or load not in order.before(op):
             continue
         outer: Operation | None = op
-        while outer is not None and not follows(dot, outer):
+        while outer is not None and not follows(user, outer):
             outer = outer.parent_op
         if outer is None:
             raise Refusal(
-                load, f"is ordered by its token before '{op.name}', which does not follow the product"
+                load, f"is ordered by its token before '{op.name}', which does not follow the use of the tile"
             )
