@@ -261,6 +261,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tileas-materialize-tma-loads": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-tma-stores": ("nv_tileas", "nv_tileaa"),
     "tileas-insert-barriers": ("nv_tileas", "nv_tileaa"),
+    "tileas-promote-accumulators": ("nv_tileas", "nv_tileaa"),
     "tileas-schedule": ("nv_tileas", "nv_tileaa"),
     "convert-nv-tile-func-to-llvm": ("nv_tileas", "nv_tileaa"),
     "convert-tileas-to-llvm": ("nv_tileas", "nv_tileaa"),

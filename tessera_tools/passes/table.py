@@ -122,6 +122,10 @@ PASSES: dict[str, Row] = {
         "tileas.remove_layout_conversions:RemoveLayoutConversions",
         "propagate layouts to remove conversions",
     ),
+    "tileas-promote-accumulators": Row(
+        "tileas.promote_accumulators:PromoteAccumulators",
+        "add the partial sums of wgmma products of 8-bit floats in f32",
+    ),
     "tileas-schedule": Row(
         "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
     ),
@@ -199,6 +203,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tileaa-to-tileas",
         "tileas-materialize-schedule",
         "it needs products and loads as nv_tileas ops",
+    ),
+    (
+        "tileas-promote-accumulators",
+        "tileas-schedule",
+        "the schedule has the additions of partial sums",
     ),
     (
         "tileas-schedule",
@@ -308,18 +317,19 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "llvm": (),
 }
 
+_PROMOTE = "tileas-promote-accumulators"
 AGENTS = "tileas-materialize-schedule"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SCHEDULE, AGENTS, TMA_LOADS, TMA_STORES)
+HIDDEN = (_PROMOTE, _SCHEDULE, AGENTS, TMA_LOADS, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents and loads by TMA first, stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
-    return (_SCHEDULE, AGENTS, TMA_LOADS, *steps[:place], TMA_STORES, *steps[place:])
+    return (_PROMOTE, _SCHEDULE, AGENTS, TMA_LOADS, *steps[:place], TMA_STORES, *steps[place:])
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

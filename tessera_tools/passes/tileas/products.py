@@ -17,10 +17,12 @@ from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.ir.types import F32, FloatType, RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of
@@ -43,6 +45,11 @@ WARPGROUP_REGISTERS = {1: 255, 2: 232, 4: 112}
 """Registers of a consumer's thread by consumer warpgroups: with those of the producer no more than a multiprocessor
 has."""
 
+
+PROMOTED = "nv_tileas.promoted"
+"""Attribute of a product that starts from zero, and whose sums are then added in f32."""
+MOST_TERMS = 256
+"""Terms of a sum of 8-bit floats that tensor cores may add with fewer bits than f32."""
 
 _NONE: Mapping[Operation, Refusal] = MappingProxyType({})
 
@@ -229,6 +236,12 @@ def _operands(
         raise Refusal(
             dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
         )
+    if _is_short(types[0]) and types[2] is F32 and dot.fast_acc is None and k > MOST_TERMS:
+        raise Refusal(
+            dot,
+            f"adds {k} products of {types[0]} at a time, for which wgmma has fewer bits than f32; expected at most "
+            f"{MOST_TERMS}, or fast_acc",
+        )
     found = _Factors()
     found.a = _factor(dot, 0, found.read, facts, order, banned)
     found.b = _factor(dot, 1, found.read, facts, order, banned)
@@ -340,9 +353,22 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> int:
     )
 
 
+def loses_precision(dot: nv_tileas.Dot) -> bool:
+    """Whether wgmma adds the sums of a product with fewer bits than the program asks for."""
+    adds = splat_of(constant_of(dot.c)) != 0
+    return adds and dot.fast_acc is None and _is_short(dot.a.type.element) and dot.c.type.element is F32
+
+
+def _is_short(element: Type) -> bool:
+    return isinstance(element, FloatType) and element.width == 8
+
+
 def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int) -> bool:
     m, n = dot.c.type.shape
     bits = 8 * element_bytes(dot.c.type.element)
+    if PROMOTED in dot.attributes or loses_precision(dot):
+        # The sums of a tile along K beside those of the tiles before.
+        bits *= 2
     if m * n * bits // 32 > most * 128 * groups:
         return False
     along_m = min(groups, m // 64)
