@@ -8,17 +8,18 @@ tiled_load %view[%i, %j]  ──▶  declare: make_tiled_tma_desc, alloc_tensor 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tessera_tools.dialects import arith, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Region, Value
-from tessera_tools.ir.types import I64
+from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.types import I32, I64
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tileas.boxes import with_axes
-from tessera_tools.passes.tileas.products import BoxLoad
+from tessera_tools.passes.tileas.products import AsyncProduct, BoxLoad
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
 
 
@@ -27,6 +28,50 @@ class Brought(NamedTuple):
 
     descriptor: Value
     buffer: Value
+
+
+@dataclass(eq=False)
+class Pipeline:
+    """Loads that fill the stages of one pipeline together."""
+
+    loads: list[BoxLoad]
+    product: AsyncProduct | None = None
+    read: bool = False
+    """Whether the consumer reads the tile, which then need not stay."""
+    stages: int = 1
+    brought: dict[BoxLoad, Brought] = field(default_factory=dict[BoxLoad, Brought])
+    token: Any = None
+
+    @property
+    def block(self) -> Block:
+        """Where the loads stand."""
+        block = self.loads[0].load.parent
+        assert block is not None
+        return block
+
+    @property
+    def bytes(self) -> int:
+        return sum(load.bytes for load in self.loads)
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the product takes the loads as they stand in its own block."""
+        return not self.read and self.product is not None and self.block is self.product.dot.parent
+
+    @property
+    def user(self) -> Operation:
+        """The op that a pipeline is for."""
+        return self.loads[0].load if self.product is None else self.product.dot
+
+
+def first(pipeline: Pipeline, builder: Builder) -> Value:
+    """The first stage of a pipeline."""
+    return builder.insert(nv_tileas.CreateIterator(pipeline.token, res=nv_tileas.PipelineIterType(I32))).res
+
+
+def following(iterator: Value, builder: Builder) -> Value:
+    """The stage after one."""
+    return builder.insert(nv_tileas.IncIter(iterator)).res
 
 
 def declare(load: BoxLoad, stages: int, builder: Builder) -> Brought:

@@ -13,7 +13,7 @@ and the consumer reads its tile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -24,7 +24,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.box_stages import Brought, declare, fill, read, view
+from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
 from tessera_tools.passes.tileas.boxes import Refusal
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.overlap import Schedules
@@ -45,8 +45,6 @@ from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 _PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
 """Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
 there are enough for all."""
-_ITERATOR = nv_tileas.PipelineIterType
-_NAME = "nv_tileas.async.pipeline"
 
 
 @dataclass(frozen=True)
@@ -119,40 +117,6 @@ def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> 
             banned[refusal.op] = refusal
 
 
-@dataclass(eq=False)
-class _Pipeline:
-    """Loads that fill the stages of one pipeline together."""
-
-    loads: list[BoxLoad]
-    product: AsyncProduct | None = None
-    read: bool = False
-    """Whether the consumer reads the tile, which then need not stay."""
-    stages: int = 1
-    brought: dict[BoxLoad, Brought] = field(default_factory=dict[BoxLoad, Brought])
-    token: Any = None
-
-    @property
-    def block(self) -> Block:
-        """Where the loads stand."""
-        block = self.loads[0].load.parent
-        assert block is not None
-        return block
-
-    @property
-    def bytes(self) -> int:
-        return sum(load.bytes for load in self.loads)
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether the product takes the loads as they stand in its own block."""
-        return not self.read and self.product is not None and self.block is self.product.dot.parent
-
-    @property
-    def user(self) -> Operation:
-        """The op that a pipeline is for."""
-        return self.loads[0].load if self.product is None else self.product.dot
-
-
 class _Kernel:
     """One kernel on its way."""
 
@@ -171,17 +135,17 @@ class _Kernel:
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of factors that the consumer computes."""
 
-    def group(self) -> list[_Pipeline]:
+    def group(self) -> list[Pipeline]:
         """The pipelines, and as many stages as there is room for."""
-        found: list[_Pipeline] = []
+        found: list[Pipeline] = []
         for product in self.choice.products:
             inside = [load for load in product.loads if load.load.parent is product.dot.parent]
             if inside:
-                found.append(_Pipeline(inside, product))
-            found += [_Pipeline([load], product) for load in product.loads if load not in inside]
+                found.append(Pipeline(inside, product))
+            found += [Pipeline([load], product) for load in product.loads if load not in inside]
             known = {load.load for pipeline in found for load in pipeline.loads}
-            found += [_Pipeline([load], product, True) for load in product.read if load.load not in known]
-        found += [_Pipeline([load], read=True) for load in self.choice.streams]
+            found += [Pipeline([load], product, True) for load in product.read if load.load not in known]
+        found += [Pipeline([load], read=True) for load in self.choice.streams]
         looped = [p for p in found if p.block is not self.function.body.entry]
         room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
         each = sum(p.bytes for p in looped)
@@ -282,7 +246,7 @@ class _Kernel:
                 own.append(op)
         return own
 
-    def declare(self, pipeline: _Pipeline, builder: Builder) -> None:
+    def declare(self, pipeline: Pipeline, builder: Builder) -> None:
         """Descriptors, buffers and the pipeline, before the agents."""
         for load in pipeline.loads:
             pipeline.brought[load] = declare(load, pipeline.stages, builder)
@@ -300,13 +264,11 @@ class _Kernel:
     def produce(self, source: Block, target: Block) -> None:
         """The producer's code: a copy of what is needed of the program, its loads as stages."""
         builder = Builder.at_end(target, self.function.location)
-        state = {p: _first(p, builder) for p in self.pipelines}
+        state = {p: first(p, builder) for p in self.pipelines}
         self.copy(source, builder, IRMapping(), state)
         builder.insert(nv_tileas.Yield([]))
 
-    def copy(
-        self, source: Block, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
-    ) -> None:
+    def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]) -> None:
         """Copy the needed ops of a block; `state` has the iterators, and keeps them up to date."""
         left = {p: list(p.loads) for p in self.pipelines if p.block is source}
         for op in source:
@@ -316,13 +278,15 @@ class _Kernel:
                 left[pipeline].remove(load)
                 if not left[pipeline]:
                     self.fill(pipeline, builder, mapping, state)
-            elif isinstance(op, scf.For) and op in self.slice.loops:
+            elif isinstance(op, scf.For) and op in self.slice.control:
                 self.copy_loop(op, builder, mapping, state)
+            elif isinstance(op, scf.If) and op in self.slice.control:
+                self.copy_branch(op, builder, mapping, state)
             elif op in self.slice.ops:
                 builder.insert(op.clone(mapping))
 
     def copy_loop(
-        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
     ) -> None:
         carried = [i for i, result in enumerate(loop.results) if result in self.slice.carried]
         moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
@@ -353,20 +317,40 @@ class _Kernel:
             scf.Yield([*(mapping.value(loop.yielded[i]) for i in carried), *(inner[p] for p in moving)])
         )
 
+    def copy_branch(
+        self, branch: scf.If, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
+    ) -> None:
+        moving = [p for p in self.pipelines if branch.is_ancestor_of(p.loads[0].load)]
+        made = scf.If.create(
+            [mapping.value(branch.condition)],
+            [state[p].type for p in moving],
+            {},
+            [Region([Block()]), Region([Block()])],
+            location=branch.location,
+        )
+        builder.insert(made)
+        for old, region in zip(branch.regions, made.regions, strict=True):
+            inner = dict(state)
+            inside = Builder.at_end(region.entry, branch.location)
+            if old.blocks:
+                self.copy(old.entry, inside, mapping, inner)
+            inside.insert(scf.Yield([inner[p] for p in moving]))
+        state.update(zip(moving, made.results, strict=True))
+
     def fill(
-        self, pipeline: _Pipeline, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
+        self, pipeline: Pipeline, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
     ) -> None:
         """One stage: acquire, write, commit."""
         iterator = state[pipeline]
         fill(pipeline.token, iterator, pipeline.brought, mapping.value, builder)
-        state[pipeline] = _next(iterator, builder)
+        state[pipeline] = following(iterator, builder)
 
     # -- the consumer
 
     def consume(self, block: Block) -> None:
         """Turn the program into the consumer's code, in place."""
-        first = Builder.at_start(block, self.function.location)
-        state = {p: _first(p, first) for p in self.pipelines}
+        start = Builder.at_start(block, self.function.location)
+        state = {p: first(p, start) for p in self.pipelines}
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
         for load, (_, made) in self.by_load.items():
@@ -376,9 +360,9 @@ class _Kernel:
             load.erase()
         self.schedules.overlap()
 
-    def rewrite(self, block: Block, state: dict[_Pipeline, Value]) -> None:
+    def rewrite(self, block: Block, state: dict[Pipeline, Value]) -> None:
         """Replace the loads and products of a block and of the loops in it."""
-        held: list[tuple[_Pipeline, Value]] = []
+        held: list[tuple[Pipeline, Value]] = []
         left = {p: list(p.loads) for p in self.pipelines if p.block is block}
         for op in list(block):
             found = self.by_load.get(op)  # type: ignore[arg-type]
@@ -391,6 +375,8 @@ class _Kernel:
                     held.append((pipeline, self.wait(pipeline, Builder.before(op), state)))
             elif isinstance(op, scf.For):
                 self.rewrite_loop(op, state)
+            elif isinstance(op, scf.If):
+                self.rewrite_branch(op, state)
             elif isinstance(op, nv_tileas.Dot):
                 product = next((p for p in self.choice.products if p.dot is op), None)
                 if product is not None:
@@ -400,7 +386,7 @@ class _Kernel:
         for _, token in held:
             Builder.before(end).insert(nv_tileas.ConsumerRelease(token))
 
-    def rewrite_loop(self, loop: scf.For, state: dict[_Pipeline, Value]) -> None:
+    def rewrite_loop(self, loop: scf.For, state: dict[Pipeline, Value]) -> None:
         moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
         inner = dict(state)
         if moving:
@@ -415,30 +401,45 @@ class _Kernel:
             assert end is not None
             end.set_operands([*end.operands, *(inner[p] for p in moving)])
 
-    def wait(self, pipeline: _Pipeline, builder: Builder, state: dict[_Pipeline, Value]) -> Value:
+    def rewrite_branch(self, branch: scf.If, state: dict[Pipeline, Value]) -> None:
+        moving = [p for p in self.pipelines if branch.is_ancestor_of(p.loads[0].load)]
+        inner = {region: dict(state) for region in branch.regions}
+        if moving:
+            branch, old = _with_results(branch, [state[p].type for p in moving]), branch
+            inner = dict(zip(branch.regions, inner.values(), strict=True))
+            old.erase()
+        for region, own in inner.items():
+            if not region.blocks:
+                continue
+            self.rewrite(region.entry, own)
+            end = region.entry.last_op
+            assert end is not None
+            end.set_operands([*end.operands, *(own[p] for p in moving)])
+        if moving:
+            state.update(zip(moving, branch.results[-len(moving) :], strict=True))
+
+    def wait(self, pipeline: Pipeline, builder: Builder, state: dict[Pipeline, Value]) -> Value:
         """Wait for the stage of loads before the loop of their product; the token to release it by."""
         iterator = state[pipeline]
         waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
         token = builder.insert(waited).res
         for load in pipeline.loads:
             self.views[load] = self.view(pipeline, load, iterator, builder)
-        state[pipeline] = _next(iterator, builder)
+        state[pipeline] = following(iterator, builder)
         return token
 
-    def read(
-        self, pipeline: _Pipeline, load: BoxLoad, builder: Builder, state: dict[_Pipeline, Value]
-    ) -> None:
+    def read(self, pipeline: Pipeline, load: BoxLoad, builder: Builder, state: dict[Pipeline, Value]) -> None:
         """The tile of a load, out of its stage, which is then empty."""
         token = self.wait(pipeline, builder, state)
         tile = read(load, self.views[load], builder)
         load.load.res.replace_all_uses_with(tile)
         builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
 
-    def view(self, pipeline: _Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
+    def view(self, pipeline: Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
         """The stage, as the product's operand."""
         return view(load, pipeline.brought[load].buffer, iterator, builder)
 
-    def multiply(self, product: AsyncProduct, state: dict[_Pipeline, Value]) -> None:
+    def multiply(self, product: AsyncProduct, state: dict[Pipeline, Value]) -> None:
         """The asynchronous product in place of the other."""
         dot = product.dot
         own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
@@ -477,7 +478,7 @@ class _Kernel:
             inside.insert(nv_tileas.ConsumerRelease(read.results[0]))
             inside.insert(nv_tileas.Yield([read.results[1]]))
             result = one.results[0]
-            state[own] = _next(iterator, builder)
+            state[own] = following(iterator, builder)
         dot.res.replace_all_uses_with(result)
         dot.erase()
 
@@ -499,7 +500,7 @@ class _Kernel:
             self.staged[product, position] = buffer
 
     def start(
-        self, product: AsyncProduct, own: _Pipeline | None, builder: Builder, state: dict[_Pipeline, Value]
+        self, product: AsyncProduct, own: Pipeline | None, builder: Builder, state: dict[Pipeline, Value]
     ) -> Value:
         """The product of a loop with a schedule, its start apart from its end; see overlap.py."""
         location = product.dot.location
@@ -512,7 +513,7 @@ class _Kernel:
             stage = builder.insert(waited)
             for load in own.loads:
                 self.views[load] = self.view(own, load, iterator, builder)
-            state[own] = _next(iterator, builder)
+            state[own] = following(iterator, builder)
         return self.schedules.split(product.dot, self.started(product, builder), stage, builder)
 
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
@@ -541,15 +542,19 @@ class _Kernel:
         return builder.insert(started)
 
 
-def _first(pipeline: _Pipeline, builder: Builder) -> Value:
-    return builder.insert(nv_tileas.CreateIterator(pipeline.token, res=_iterator())).res
-
-
-def _next(iterator: Value, builder: Builder) -> Value:
-    return builder.insert(nv_tileas.IncIter(iterator)).res
-
-
-def _iterator() -> Any:
-    from tessera_tools.ir.types import I32
-
-    return _ITERATOR(I32)
+def _with_results(branch: scf.If, types: list[Any]) -> scf.If:
+    """A branch before another, with more results (their yields are the caller's to add); the regions move over."""
+    new = scf.If.create(
+        [branch.condition], [*branch.result_types, *types], {}, [Region(), Region()], location=branch.location
+    )
+    new.attributes.update(branch.attributes)
+    for old, region in zip(branch.regions, new.regions, strict=True):
+        region.take_blocks(old)
+        if not region.blocks:
+            region.append(Block())
+            Builder.at_end(region.entry, branch.location).insert(scf.Yield([]))
+    Builder.before(branch).insert(new)
+    for old, fresh in zip(branch.results, new.results, strict=False):
+        fresh.name_hint = old.name_hint
+        old.replace_all_uses_with(fresh)
+    return new

@@ -226,7 +226,7 @@ def _operands(
         )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
-        if not isinstance(around, scf.For):
+        if not isinstance(around, scf.For | scf.If):
             raise Refusal(
                 dot, f"stands in a '{around.name}', which the consumer does not support in this version"
             )
@@ -413,7 +413,7 @@ def _brought(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) ->
         raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
     around = load.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
-        if not isinstance(around, scf.For):
+        if not isinstance(around, scf.For | scf.If):
             raise Refusal(
                 load, f"stands in a '{around.name}', which a producer cannot execute in this version"
             )
