@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memory.view_programs import Case
 from programs import compiled, fresh_seed, launch, worker
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -132,8 +133,8 @@ class Copy:
             seen = np.lib.stride_tricks.as_strided(flat, stored, [s * kind.itemsize for s in strides])
             arrays.append(seen.transpose([self.axes(word).index(d) for d in range(self.rank)]))
         counts = [-(-n // m) for n, m in zip(extents, self.tile, strict=True)]
-        grid = ((1 if self.loop else counts[0]), *(counts[1:3]), 1, 1)[:3]
-        return arrays, args, grid
+        whole = [*counts, 1, 1]
+        return arrays, args, (1 if self.loop else whole[0], whole[1], whole[2])
 
     def run(self, mode: str, rng: np.random.Generator) -> None:
         (a, b), args, grid = self.tensors(rng)
@@ -179,6 +180,20 @@ def test_a_tile_of_more_than_256_elements_is_several_boxes() -> None:
     case = Copy("f32", (2, 1024))
     assert boxes(case.text()) == 8
     case.run("late", np.random.default_rng(fresh_seed()))
+
+
+def test_a_view_whose_tiles_overlap_or_leave_gaps() -> None:
+    """The distance of tiles is in the coordinates of a box, not in its tensor map."""
+    rng = np.random.default_rng(fresh_seed())
+    distance = (int(rng.integers(1, 200)), 4 * int(rng.integers(1, 50)))
+    case = Case((272, 272), (288, 1), (64, 64), "strided", distance, padding="zero", aligned=True)
+    assert boxes(case.program(store=False)) == 1
+    case.check_load((1, 1), rng, "sm_90a")
+
+
+def test_gathered_rows_stay_as_they_are() -> None:
+    case = Case((272, 272), (288, 1), (64, 64), "gather", padding="zero", aligned=True)
+    assert boxes(case.program(store=False)) == 0
 
 
 def counted(text: str, args: Sequence[Any], grid: tuple[int, int, int], plain: bool) -> int:
@@ -230,17 +245,37 @@ def test_every_synchronization_is_needed(loop: bool) -> None:
     for change, ptx in mutants(made.ptx):
         for mode in ("late", "early"):
             sim = device("sim", gpu_name="sm_90a", processes=1)
-            given = [sim.buffer(v) if isinstance(v, np.ndarray) and v.ndim else v for v in args]
+            buffers = {4 * n: sim.buffer(args[4 * n]) for n in (0, 1)}
+            given = [buffers.get(n, v) for n, v in enumerate(args)]
             kernel = sim.load(ptx, made.manifest, file="k.ptx").kernel()
             try:
                 result = kernel.launch(grid, given, mode=mode, max_instructions=50_000)
             except DiagnosticError:
                 break
             rows, pitch = int(args[5]), int(args[7])
-            got = given[4].array().reshape(-1)[: rows * pitch]
+            got = buffers[4].array().reshape(-1)[: rows * pitch]
             wrong = not np.array_equal(np.lib.stride_tricks.as_strided(got, a.shape, (4 * pitch, 4)), a)
             if result.findings or wrong:
                 break
         else:
             left.append(change)
     assert left == []
+
+
+def test_a_launch_refuses_what_the_driver_would() -> None:
+    """The arguments break what the program assumes of them."""
+    case = Copy("f32", (16, 128))
+    _, args, grid = case.tensors(np.random.default_rng(fresh_seed()))
+    args[3] = np.int32(130)
+    with pytest.raises(DiagnosticError, match="a stride of 520 bytes; expected a multiple of 16"):
+        launch(case.text(), *args, target="sm_90a", grid=grid)
+
+
+def test_the_plain_interface_has_no_tensor_maps() -> None:
+    text = Copy("f32", (16, 128), loop=True).text()
+    module = parse_module(text, "program.mlir")
+    ptx = compile_module(
+        module, Options(lookup("sm_90a"), until="ptx", plain_abi=True), worker=worker()
+    ).text("ptx")
+    assert "cp.async.bulk" not in ptx and "tensormap" not in ptx
+    assert all(not kernel.tensor_maps for kernel in kernels_of_module(module))

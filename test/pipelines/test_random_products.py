@@ -81,6 +81,12 @@ def test_tiles_of_more_rows_than_a_box(tile: tuple[int, int, int]) -> None:
     assert check(case, fresh_seed()) == (None, True)
 
 
+def test_a_computed_factor_takes_room() -> None:
+    """Two stages fit in shared memory, but not beside the buffer of the factor that the consumer writes."""
+    case = Case.of("tf32", "f32", (128, 128, 128), (87, 130, 130), extra="same load")
+    assert check(case, fresh_seed()) == (None, False)
+
+
 @pytest.mark.parametrize("extra", ["gathered", "alias"])
 def test_a_gathered_factor_and_a_result_in_place(extra: str) -> None:
     n = 32 if extra == "gathered" else 64

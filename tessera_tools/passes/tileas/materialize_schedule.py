@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
@@ -148,6 +149,9 @@ class _Kernel:
         found += [Pipeline([load], read=True) for load in self.choice.streams]
         looped = [p for p in found if p.block is not self.function.body.entry]
         room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
+        room -= sum(
+            _bytes(product.dot.operand(n)) for product in self.choice.products for n in product.staged
+        )
         each = sum(p.bytes for p in looped)
         stages = min(self.choice.stages, room // each) if each else 1
         if stages < 1 or (each and stages < 2):
@@ -540,6 +544,12 @@ class _Kernel:
             location=old.location,
         )
         return builder.insert(started)
+
+
+def _bytes(value: Value) -> int:
+    """Bytes of a tile in shared memory."""
+    type: Any = value.type
+    return type.num_elements * element_bytes(type.element)
 
 
 def _with_results(branch: scf.If, types: list[Any]) -> scf.If:
