@@ -52,6 +52,16 @@ class MaterializeTmaLoads(Pass):
             return
         for function in functions:
             ops = list(function.walk())
+            for load in ops:
+                if isinstance(load, nv_tileaa.Load) and isinstance(load.res.type, RankedTensorType):
+                    context.missed(
+                        load,
+                        f"TMA does not load the tile: {load.name} reads each element at an address of its own; TMA "
+                        "copies boxes, and gathers rows only from sm_100 on",
+                        "tma",
+                        "memory",
+                        function=function,
+                    )
             if function.kernel_spec is not None and not any(isinstance(op, _PRODUCTS) for op in ops):
                 _Kernel(function, target, context).run()
 

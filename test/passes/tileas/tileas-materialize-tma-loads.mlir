@@ -94,3 +94,18 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// Gathers and loads through pointers: sm_90 has no such copy.
+// CHECK-LABEL: nv_tileaa.func @gather
+// CHECK-NOT: tma
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @gather(%p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %q = nv_tileaa.splat %p : !llvm.ptr<1> -> tensor<4096x!llvm.ptr<1>>
+    // expected-remark @+1 {{TMA does not load the tile: nv_tileaa.load reads each element at an address of its own; TMA copies boxes, and gathers rows only from sm_100 on}}
+    %x, %r = nv_tileaa.load %q, %t {copy_atom = #cute.copy_atom<sm80_ldg_32_f32>} : tensor<4096x!llvm.ptr<1>> -> tensor<4096xf32>, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
