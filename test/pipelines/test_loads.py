@@ -279,3 +279,26 @@ def test_the_plain_interface_has_no_tensor_maps() -> None:
     ).text("ptx")
     assert "cp.async.bulk" not in ptx and "tensormap" not in ptx
     assert all(not kernel.tensor_maps for kernel in kernels_of_module(module))
+
+
+def random_copy(rng: np.random.Generator) -> Copy:
+    """A copy of any type and tile, from and to any order, in a loop or not."""
+    rank, element = int(rng.integers(1, 4)), str(rng.choice(list(ELEMENTS)))
+    outer = tuple(1 << int(rng.integers(0, 5)) for _ in range(rank - 1))
+    inner = max((1 << int(rng.integers(9, 14))) // int(np.prod(outer)), 16)
+    orders = [
+        tuple(int(i) for i in rng.permutation(rank)) if rng.integers(2) else tuple(range(rank)) for _ in "io"
+    ]
+    return Copy(element, (*outer, min(inner, 1024)), *orders, loop=rank < 3 and bool(rng.integers(2)))
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_random_copy(number: int) -> None:
+    """It is right, and where TMA is used, it takes no more instructions than without."""
+    rng = np.random.default_rng(fresh_seed(f"copy {number}"))
+    case = random_copy(rng)
+    print(case)
+    case.run(str(rng.choice(["late", "early"])), rng)
+    if boxes(case.text()):
+        _, args, grid = case.tensors(rng)
+        assert counted(case.text(), args, grid, plain=False) <= counted(case.text(), args, grid, plain=True)

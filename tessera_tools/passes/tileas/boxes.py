@@ -10,6 +10,7 @@ says what is missing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tessera_tools.analysis.access import divisor_of
@@ -21,7 +22,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import LinearLayout
-from tessera_tools.layout.shared import swizzled
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 
 TMA_ALIGNMENT = 16
 """Bytes that base and strides of a tensor are multiples of (CUDA driver API, `cuTensorMapEncodeTiled`)."""
@@ -108,6 +109,14 @@ def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: in
     if tile[-1] % width or width * size % TMA_ALIGNMENT:
         raise Refusal(
             op, f"{verb} rows of {tile[-1] * size} bytes, which are no boxes of {width * size} bytes"
+        )
+    panel = prod(tile[:-1]) * swizzle
+    if swizzle and tile[-1] != width and panel % SWIZZLE_ALIGNMENT[swizzle]:
+        # The swizzle follows from the address: each box begins where its pattern does.
+        raise Refusal(
+            op,
+            f"{verb} boxes of {panel} bytes side by side, no multiple of the {SWIZZLE_ALIGNMENT[swizzle]} of the "
+            "swizzle",
         )
     # An axis that is cut leaves one element of those outside of it, or the box would not lie in one piece.
     box = [width]

@@ -401,10 +401,17 @@ def read_load(
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
-    swizzle = next(s for s in swizzles if not s or (width % s == 0 and stage % SWIZZLE_ALIGNMENT[s] == 0))
-    made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
     _check_order(load, user, order)
-    return made
+    why: Refusal | None = None
+    for swizzle in swizzles:
+        if swizzle and (width % swizzle or stage % SWIZZLE_ALIGNMENT[swizzle]):
+            continue
+        try:
+            return BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
+        except Refusal as refusal:
+            why = refusal
+    assert why is not None
+    raise why
 
 
 def _brought(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:

@@ -26,13 +26,16 @@ from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import Target
 from tessera_tools.target.occupancy import occupancy
 
-CHECK = 3
-"""Instructions of the check of an access: its predicate, the padding, and a part of its address."""
+CHECK = 1
+"""Instructions of an access behind a check: the padding; and for each axis that is checked, one for its predicate and
+its part of the address."""
 ONCE = 20
 """Instructions of a warp for a stage that is filled once: its barrier made and waited for, the choice of a thread, the
 bytes announced."""
 AGAIN = 16
 """Instructions of a consumer's warp for a stage of a pipeline: a wait, a release, the number of the next stage."""
+FILL = 24
+"""Instructions of the producer's warp for a stage, which the consumer's warps share."""
 _OTHER_REGISTERS = 24
 """Registers of a thread for what is not a tile, at least."""
 
@@ -89,9 +92,10 @@ class Streams:
         assert isinstance(type, RankedTensorType)
         vector = max(1, load.atom.bits // storage_bits(type.element))
         count = max(1, -(-type.num_elements // (32 * self.warps * vector)))
-        inside = all(in_bounds(load.view.defining_op, load.indices, type.shape, self.facts))
-        direct = count * (1 if inside else 1 + CHECK)
-        price = count + (AGAIN if loops_around(load) else ONCE + made.boxes.count)
+        checked = in_bounds(load.view.defining_op, load.indices, type.shape, self.facts).count(False)
+        direct = count * (1 + CHECK + checked if checked else 1)
+        again = AGAIN + (FILL + made.boxes.count) // self.warps
+        price = count + (again if loops_around(load) else ONCE + made.boxes.count)
         if price >= direct:
             raise Refusal(
                 load,

@@ -260,7 +260,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
     %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
     scf.for %k = %z to %n step %o : i32 {
-      // expected-remark @+1 {{TMA does not load the tile: nv_tileas.tiled_load takes about 8 instructions of a warp as it is, and 18 through shared memory}}
+      // expected-remark @+1 {{TMA does not load the tile: nv_tileas.tiled_load takes about 8 instructions of a warp as it is, and 24 through shared memory}}
       %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<4x64xf32>, !tok
       %w = nv_tileas.tiled_store %v[%k, %z], %x, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<4x64xf32>, !view, !tok
     }
