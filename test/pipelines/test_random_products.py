@@ -81,6 +81,16 @@ def test_tiles_of_more_rows_than_a_box(tile: tuple[int, int, int]) -> None:
     assert check(case, fresh_seed()) == (None, True)
 
 
+def test_products_of_two_kinds_from_one_zero() -> None:
+    """The sums of both begin with the same constant, and lie in layouts of their own."""
+    case = Case.of(
+        "f8E4M3FN", "f32", (256, 64, 64), (256, 64, 64), extra="chain", transposed=("view", "permute", "view")
+    )
+    assert check(case, fresh_seed()) == (None, True)
+    ptx = compiled(case.text(), False)[0]
+    assert "wgmma.mma_async" in ptx and "mma.sync" in ptx
+
+
 def test_a_computed_factor_takes_room() -> None:
     """Two stages fit in shared memory, but not beside the buffer of the factor that the consumer writes."""
     case = Case.of("tf32", "f32", (128, 128, 128), (87, 130, 130), extra="same load")

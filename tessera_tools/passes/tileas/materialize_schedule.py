@@ -535,10 +535,14 @@ class _Kernel:
             else self.staged.get((product, position), old.operand(position))
             for position, load in enumerate((product.a, product.b))
         )
+        c = old.c
+        if isinstance(made := c.defining_op, arith.Constant) and not c.has_one_use:
+            # Another product of the same constant may want it in another layout.
+            c = builder.insert(made.clone()).results[0]
         started = nv_tileas.AsyncDot(
             a,
             b,
-            old.c,
+            c,
             product.atom(),
             DenseArrayAttr(I64, product.grid),
             location=old.location,
