@@ -13,12 +13,10 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type
+from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type, width_of
 
 ZERO_DIVISOR = 1 << 62
 """The divisor of zero, which every number divides; also the largest divisor that is kept."""
@@ -369,7 +367,7 @@ def _compare(op: Any, x: Facts) -> Fact | None:
     """True (-1 of an i1) or false where the bounds decide; unsigned numbers are compared as signed ones that are not
     negative."""
     a, b = x
-    predicate = CMPI_PREDICATES[op.predicate.value]
+    predicate = op.predicate_name
     if predicate.startswith("u") and (a.lower < 0 or b.lower < 0):
         return None
     below, above, apart = a.upper < b.lower, a.lower > b.upper, a.upper < b.lower or a.lower > b.upper

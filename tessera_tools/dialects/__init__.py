@@ -5,9 +5,5 @@ is met.  `builtin`, `func`, `arith`, `math`, `scf`, `cf`, `memref`, `vector`, `g
 the spelling of release 22.
 
 What passes ask of ops of several dialects has names: the interfaces of `tessera_tools.ir.interfaces` (loops, branches,
-flow, accesses).  What one pass asks of an op beside its fields are plain methods, each documented where it is declared:
-
-    callable ops     callable_region, function_type, arg_attrs, res_attrs        func.func, gpu.func
-    calls            callee, call_operands                                       func.call, gpu.launch_func
-    views            view_source                                                 memref.cast, memref.subview, …
+flow, accesses).  What one pass asks of an op beside its fields are plain methods, each documented where it is declared.
 """

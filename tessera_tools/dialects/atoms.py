@@ -330,11 +330,6 @@ class MmaAtom(Attribute):
         """Whether no tensor core takes part."""
         return self.primitive == FMA
 
-    @property
-    def is_async(self) -> bool:
-        """Whether the product goes on while its warps do something else."""
-        return self.primitive == WGMMA
-
 
 def signless(type: Type) -> Type:
     """The type in tiles of an atom's element: integers say their signedness in atoms only."""

@@ -173,9 +173,6 @@ class _Run:
 
                 for remark in explain_absence(module, options.target, options.plain_abi):
                     emit(remark)
-            if name == "nv_tileas" and not agents and options.explains:
-                for remark in explain_absence(module, options.target, options.plain_abi):
-                    emit(remark)
             if pipeline.items:
                 PassManager(
                     pipeline,

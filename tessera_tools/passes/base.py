@@ -152,10 +152,6 @@ class PassContext:
         """Add to one of the statistics that the pass class declares."""
         self.counters[name] += amount
 
-    def warn(self, location: HasStart | None, message: str) -> Diagnostic:
-        """Tell the user something that does not stop the work."""
-        return emit(Diagnostic("warning", location, message))
-
     def remark(
         self,
         location: HasStart | None,
