@@ -35,13 +35,27 @@ over the tiles of the output; in no loop; in two loops one after the other; with
 that carries the index of its tile."""
 EXTRAS = (
     *[""] * 6, "chain", "chain", "scaled", "two", "branch", "load in branch", "self", "same load", "ordered", "joined",
-    "added", "half",
+    "added", "half", "gathered", "gathered", "mixed", "mixed", "causal", "causal", "alias",
 )  # fmt: skip
 """What else there is: a product of a product; an A that is computed; two products in one loop; the product in a branch;
 a load in one; B is A's tensor; one tile as both; loads after a store by their token; a store that a load's token is
 before, ahead of the product; a B that is the sum of two tiles; a product of a product by a tensor of which nothing is
-known."""
-EPILOGUES = ("bias", "bias", "relu", "relu", "cast", "in place", "sum", "assert", "print", "return")
+known; a B whose rows are gathered; a B of which nothing is known beside an A of which all is; the loads and the product
+in a branch; C in place of A."""
+EPILOGUES = (
+    "bias",
+    "bias",
+    "relu",
+    "relu",
+    "cast",
+    "in place",
+    "sum",
+    "assert",
+    "print",
+    "return",
+    "atomic",
+    "atomic",
+)
 
 
 @dataclass
@@ -73,19 +87,27 @@ class Case:
         m, n = pick((64, 32), (64, 64), (128, 32), (64, 128), (128, 64), (128, 128), (64, 8), (256, 32), (64, 256),
                     (16, 64), (32, 32), (64, 16), (64, 32), (64, 64), (128, 64))  # fmt: skip
         k = pick(16, 32, 32, 64, 64, 128)
+        if rng.integers(10) == 0:
+            # B has more rows than a box of TMA, or A has.
+            m, n, k = pick((64, 16, 512), (64, 8, 512), (512, 16, 16), (512, 8, 32))
         if m * n * k > 128 * 128 * 32 and rng.integers(4):
             m = 64
         loop, extra = pick(*LOOPS), pick(*EXTRAS)
         if loop in ("none", "before", "persistent", "twice") and extra not in ("", "scaled", "self"):
             extra = ""
         if extra in ("self", "same load", "chain", "half"):
+            k = min(k, 128)
             n = k
+        if extra == "alias":
+            element, accumulator, loop = "f16", "f16", "steps"
+            m, n = min(m, 256), min(k, 128)
+            k = n
         if extra == "same load":
             m = n = k = pick(64, 32, 128)
         if extra == "self":
             n = m
         epilogue = frozenset(pick(*EPILOGUES) for _ in range(int(rng.integers(0, 4))))
-        batches = pick(0, 0, 0, 2)
+        batches = pick(0, 0, 0, 2) if extra != "gathered" else 0
         ragged = bool(rng.integers(2))
         M, N, K = m * pick(1, 1, 2), n * pick(1, 1, 1, 2), k * pick(0, 1, 2, 3, 5)
         if ragged:
@@ -94,8 +116,14 @@ class Case:
             )  # fmt: skip
         if rng.integers(12) == 0:
             M, N, K = pick((0, N, K), (M, 0, K), (M, N, 0))
+        if extra in ("chain", "half") and accumulator == "f16":
+            # The sums of the second product are exact up to 2048.
+            K = min(K, 128)
         if extra in ("self", "same load"):
             N = K
+        if extra == "alias":
+            # Each block reads only what it writes.
+            N = K = min(max(K, 1), k)
         order = ["", "", "permute", "view"]
         a_t, b_t = pick(*order), pick(*order)
         if element in ("tf32", "i8", "f8E4M3FN", "f8E5M2") and rng.integers(3):
@@ -104,6 +132,15 @@ class Case:
             b_t, N = "" if a_t else "view", M
         if extra == "same load":
             a_t = b_t = ""
+        if extra == "gathered":
+            b_t = ""
+        if extra == "alias":
+            a_t = ""
+            epilogue -= {"in place", "atomic", "cast"}
+        if "atomic" in epilogue and (
+            accumulator == "f16" or "in place" in epilogue or extra in ("ordered", "joined")
+        ):
+            epilogue -= {"atomic"}
         assumed = rng.integers(10) > 0
 
         signs = pick(" signed signed", " unsigned signed", " signed unsigned", " unsigned unsigned")
@@ -141,10 +178,16 @@ class Case:
         d.padding = "in place" in epilogue
         e = tensor("e", element, e_extents, second, transposed[2])
         e.assumed = e.assumed and extra != "half"
+        if "atomic" in epilogue:
+            d.element, d.padding = accumulator, False
+        a, b = (
+            tensor("a", element, (M, K), (m, k), transposed[0]),
+            tensor("b", element, (K, N), (k, n), transposed[1]),
+        )
+        b.assumed, b.gathered = b.assumed and extra != "mixed", extra == "gathered"
         return Case(
-            element, accumulator, tile, extents, loop, extra, epilogue,
-            tensor("a", element, (M, K), (m, k), transposed[0]), tensor("b", element, (K, N), (k, n), transposed[1]),
-            e, d, Tensor("v", "f32", (1, N), (1, n)),
+            element, accumulator, tile, extents, loop, extra, epilogue, a, b, e,
+            a if extra == "alias" else d, Tensor("v", "f32", (1, N), (1, n)),
             signs, batches,
         )  # fmt: skip
 
@@ -177,7 +220,7 @@ class Case:
             used.append(self.e)
         if "bias" in self.epilogue:
             used.append(self.bias)
-        return [*used, self.d]
+        return used if self.extra == "alias" else [*used, self.d]
 
     def step(self, old: str, new: str, k: str, load_a: bool = True, tag: str = "") -> list[str]:
         """One step of the loop: `new` is `old` plus the product of tile k."""
@@ -214,6 +257,18 @@ class Case:
                 *self.d.store(f"%clean{tag}", "%x", "%y", f"%cleaned{tag}", f"%both{tag}"),
             ]
         left = a
+        if extra == "causal":
+            # The loads are in the branch, too.
+            inside = [*lines, self.mma(f"{new}i", a, b, old, self.a.type, self.b.type)]
+            return [
+                f"%under{tag} = cmpi less_than_or_equal {k}, %x, signed : tile<i32> -> tile<i1>",
+                f"{new} = if %under{tag} -> ({self.sum}) {{",
+                *inside,
+                f"yield {new}i : {self.sum}",
+                "} else {",
+                f"yield {old} : {self.sum}",
+                "}",
+            ]
         if extra == "added" and self.element in ("f16", "bf16", "i8"):
             lines += [
                 *self.e.load(f"%e{tag}", k, "%y"),
@@ -360,6 +415,8 @@ class Case:
             ]
         if "print" in self.epilogue:
             lines += ['%printed = print_tko "%i\\0A", %x : tile<i32> -> token']
+        if "atomic" in self.epilogue:
+            return [*lines, *self.d.add(value, "%x", "%y", "%done", token)]
         return [*lines, *self.d.store(value, "%x", "%y", "%done", token)]
 
     def text(self) -> str:
@@ -390,7 +447,7 @@ class Case:
             f"%ck = constant <i32: {k}> : tile<i32>",
             f"%cn = constant <i32: {n}> : tile<i32>",
             f"%steps = divi {columns}, %ck unsigned rounding<positive_inf> : tile<i32>",
-            "%tiles = divi %dc, %cn unsigned rounding<positive_inf> : tile<i32>",
+            f"%tiles = divi %{self.d.name}c, %cn unsigned rounding<positive_inf> : tile<i32>",
             *early,
             *body,
             "return",

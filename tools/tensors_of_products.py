@@ -24,6 +24,8 @@ class Tensor:
     assumed: bool = True
     padding: bool = True
     slack: int = 0
+    gathered: bool = False
+    """Whether its tiles are read row by row, each at an index of its own: neither transposed, nor in a stack."""
 
     @property
     def stored(self) -> tuple[int, int]:
@@ -60,7 +62,36 @@ class Tensor:
             f"%{n}T = make_tensor_view {q}, shape = [{front}%{n}r, %{n}c], strides = [{some[0]}{pitch}, 1] : "
             f"tile<i32> -> {self.view}"
         )
+        if self.gathered:
+            rows, columns = self.tile
+            lines += [
+                f"%{n}G = make_gather_scatter_view %{n}T : {self.gather}",
+                f"%{n}I = iota : tile<{rows}xi32>",
+                f"%{n}M = constant <i32: {rows}> : tile<i32>",
+                f"%{n}N = constant <i32: {columns}> : tile<i32>",
+            ]
         return [*lines, f"%{n}V = make_partition_view %{n}T : {self.parts}"]
+
+    @property
+    def gather(self) -> str:
+        """The type of the view by whose rows tiles are gathered."""
+        rows, columns = self.tile
+        return (
+            f"gather_scatter_view<tile=({rows}x{columns}), padding_value = zero, {self.view}, sparse_dim=0>"
+        )
+
+    def gathering(self, result: str, i: str, j: str, token: str) -> list[str]:
+        """Lines that load the rows of tile [i, j]."""
+        n, r, rows = self.name, result, self.tile[0]
+        return [
+            f"{r}f = muli {i}, %{n}M : tile<i32>",
+            f"{r}g = reshape {r}f : tile<i32> -> tile<1xi32>",
+            f"{r}h = broadcast {r}g : tile<1xi32> -> tile<{rows}xi32>",
+            f"{r}i = addi {r}h, %{n}I : tile<{rows}xi32>",
+            f"{r}j = muli {j}, %{n}N : tile<i32>",
+            f"{r}, {r}t = load_view_tko weak %{n}G[{r}i, {r}j] token = {token} : {self.gather}, tile<{rows}xi32>, "
+            f"tile<i32> -> {self.type}, token",
+        ]
 
     @property
     def view(self) -> str:
@@ -90,6 +121,8 @@ class Tensor:
         return f"%z, {index}" if self.batches else index
 
     def load(self, result: str, i: str, j: str, token: str = "%token") -> list[str]:
+        if self.gathered:
+            return self.gathering(result, i, j, token)
         e = self.element
         shape = "x".join(map(str, self.held))
         flat = "x".join(map(str, self.held[-2:]))
@@ -122,6 +155,21 @@ class Tensor:
             *lines,
             f"{result} = store_view_tko weak {value}, %{self.name}V[{self.at(i, j)}] token = {token} : {type}, "
             f"{self.parts}, tile<i32> -> token",
+        ]
+
+    def add(self, value: str, i: str, j: str, result: str, token: str = "%token") -> list[str]:
+        """Lines that add a tile atomically."""
+        mode = "add" if self.element == "i32" else "addf"
+        type, lines = self.type, []
+        if self.batches:
+            shape = "x".join(map(str, self.held))
+            type = f"tile<{shape}x{self.element}>"
+            lines.append(f"{result}v = reshape {value} : {self.type} -> {type}")
+            value = f"{result}v"
+        return [
+            *lines,
+            f"{result} = atomic_red_view_tko relaxed device %{self.name}V[{self.at(i, j)}], {mode}, {value} token = "
+            f"{token} : {type}, {self.parts}, tile<i32> -> token",
         ]
 
     def array(self, rng: np.random.Generator, filled: bool = True) -> Array:

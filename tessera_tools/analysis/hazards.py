@@ -402,9 +402,11 @@ class Hazards:
                         raise failure
 
     def branch(self, op: Operation, pending: Pending) -> Pending | None:
-        """One of the regions runs; if there is only one, or one is empty, perhaps none."""
+        """One of the regions runs; if there is only one, or one is empty, perhaps none.  The region of an op on a
+        pipeline always does."""
         ends = [self.block(region.blocks[0], pending) for region in op.regions if region.blocks]
-        after = pending if len(ends) < max(2, len(op.regions)) else None
+        always = 1 if op.name.startswith("nv_tileas.") else 2
+        after = pending if len(ends) < max(always, len(op.regions)) else None
         for end in ends:
             after = _either(after, end)
         return after

@@ -183,6 +183,12 @@ class _Run:
             for step in steps:
                 if step.stage == name:
                     pipeline.add(parse_pass(step.text))
+            agents = not options.plain_abi and not options.num_warps
+            if name == "nv_tileas" and not agents and options.explains:
+                from tessera_tools.emit.without_tma import explain_absence
+
+                for remark in explain_absence(module, options.target, options.plain_abi):
+                    emit(remark)
             if pipeline.items:
                 PassManager(
                     pipeline,

@@ -125,7 +125,7 @@ PASSES: dict[str, Row] = {
     ),
     "tileas-materialize-schedule": Row(
         "tileas.materialize_schedule:MaterializeSchedule",
-        "specialize warps of matrix product kernels: a TMA producer and wgmma consumers",
+        "specialize warps: a TMA producer, and consumers that multiply by wgmma or read the tiles",
     ),
     "optimize-execution-unit-mapping": Row(
         "tileas.optimize_execution_unit_mapping:OptimizeExecutionUnitMapping",
@@ -146,6 +146,10 @@ PASSES: dict[str, Row] = {
         "tileas.guard_masks:GuardMasks",
         "branch around masks where a comparison of scalars shows that they hold for a whole tile",
     ),
+    "tileas-promote-accumulators": Row(
+        "tileas.promote_accumulators:PromoteAccumulators",
+        "add the partial sums of wgmma products of 8-bit floats in f32",
+    ),
     "tileas-schedule": Row(
         "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
     ),
@@ -155,6 +159,10 @@ PASSES: dict[str, Row] = {
     "tileas-materialize-pipeline": Row(
         "tileas.materialize_pipeline:MaterializePipeline",
         "convert loads in loops to multi-buffered asynchronous copies",
+    ),
+    "tileas-materialize-tma-loads": Row(
+        "tileas.materialize_tma_loads:MaterializeTmaLoads",
+        "load tiles through shared memory by TMA where that costs less",
     ),
     "tileas-materialize-tma-stores": Row(
         "tileas.materialize_tma_stores:MaterializeTmaStores",
@@ -247,6 +255,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "the schedule does not count a mask that rarely runs",
     ),
     (
+        "tileas-promote-accumulators",
+        "tileas-schedule",
+        "the schedule has the additions of partial sums",
+    ),
+    (
         "sink-negf-through-shapes",
         "tileas-schedule",
         "a negation that wgmma does takes no time of the threads",
@@ -285,6 +298,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-schedule",
         "tileas-assign-layouts",
         "tiles are laid out over the warps of the agent that computes them",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "tileas-materialize-tma-loads",
+        "the loads of kernels that become agents are the producer's",
+    ),
+    (
+        "tileas-materialize-tma-loads",
+        "tileas-assign-layouts",
+        "a tile in shared memory is read in the layout that its users want",
     ),
     (
         "tileas-prepare-for-scheduling",
@@ -401,23 +424,27 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "llvm": (),
 }
 
+_PROMOTE = "tileas-promote-accumulators"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
+TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agentsGROUPS}"
 _MASKS = "tileas-guard-masks"
-HIDDEN = (_SIGNS, _PREPARE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_STORES)
+HIDDEN = (
+    _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+)  # fmt: skip
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
+    """The passes on nv_tileas with agents and loads by TMA first, stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
     first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _PREPARE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY)
+    agents = (_SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
     return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
 
 

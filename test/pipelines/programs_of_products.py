@@ -41,6 +41,10 @@ class Product:
     """The integer type of A and of B in memory, where the program converts their tiles."""
     b_twice: bool = False
     """Whether the product takes the sum of B's tile and itself, which the consumer computes."""
+    fast_acc: bool = False
+    """Whether sums may have fewer bits than their type."""
+    signs: str = "signed signed"
+    """Of integers, of A and of B."""
     steps: int = 6
     """Tiles along K, in tests that choose the extents by it."""
 
@@ -122,7 +126,7 @@ class Product:
         c, stored = f"tile<{m}x{n}x{acc}>", f"tile<{m}x{n}x{d}>"
         zero = "0" if acc == "i32" else "0.0"
         op = "mmai" if acc == "i32" else "mmaf"
-        signs = " signed signed" if acc == "i32" else ""
+        signs = f" {self.signs}" if acc == "i32" else " fast_acc" * self.fast_acc
         loads_a = [line.replace("%i", "%x").replace("%j", "%k") for line in a_loads]
         loads_b = [line.replace("%i", "%k").replace("%j", "%y") for line in b_loads]
         body = [

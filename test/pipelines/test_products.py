@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,11 @@ PRODUCTS = {
     "tf32": Product("tf32", k=32, b_t="permute"),
     "f8": Product("f8E4M3FN", k=128, b_t="permute"),
     "f8 of two kinds of view": Product("f8E5M2", k=64, b_t="view"),
+    "f8, fewer bits": Product("f8E4M3FN", k=128, b_t="permute", fast_acc=True),
+    "f8, f16 sums": Product("f8E5M2", "f16", k=64, b_t="permute"),
     "i8": Product("i8", "i32", k=128, b_t="view"),
+    "u8": Product("i8", "i32", k=64, b_t="view", signs="unsigned unsigned"),
+    "u8 by i8": Product("i8", "i32", k=64, b_t="permute", signs="unsigned signed"),
     "two warpgroups": Product(m=128, n=128, k=32),
     "two along N": Product(m=64, n=256, k=16),
     "a transposed": Product(a_t="permute", m=64, n=32),
@@ -67,6 +72,8 @@ def stored_name(product: Product, which: str) -> str:
 def decoded(product: Product, which: str, array: Array) -> Array:
     """The elements of A or B as float64."""
     name = stored_name(product, which)
+    if name == "i8" and product.signs.split()[which == "b"] == "unsigned":
+        array = array.view(np.uint8)
     return np.asarray(array if name == "i8" else decode(name, array)).astype(np.float64)
 
 
@@ -109,3 +116,21 @@ def test_products_are_asynchronous(name: str) -> None:
 def test_results(name: str, ragged: bool) -> None:
     rng = np.random.default_rng(fresh_seed())
     check(PRODUCTS[name], ragged, str(rng.choice(["late", "early"])), rng)
+
+
+def added(product: Product) -> int:
+    """Additions of f32 in a program."""
+    return compiled(product.text(), "sm_90a").ptx.count("add.rn.f32")
+
+
+def test_sums_of_8_bit_floats_are_added_in_f32() -> None:
+    """The tensor cores add them with fewer bits; a thread holds 32 sums of a tile of 64x64."""
+    product = Product("f8E4M3FN", k=128, b_t="permute")
+    assert added(product) == 32
+    assert added(replace(product, fast_acc=True)) == added(replace(product, accumulator="f16")) == 0
+
+
+def test_long_sums_of_8_bit_floats_are_not_left_to_wgmma() -> None:
+    product = Product("f8E4M3FN", k=512, b_t="permute")
+    assert "wgmma" not in compiled(product.text(), "sm_90a").ptx
+    assert "wgmma" in compiled(replace(product, fast_acc=True).text(), "sm_90a").ptx

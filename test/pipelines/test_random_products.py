@@ -64,7 +64,48 @@ def test_products_of_two_kinds() -> None:
     assert "wgmma.mma_async" in ptx and "mma.sync" in ptx
 
 
-@pytest.mark.parametrize("extra", ["branch", "ordered", "joined"])
+@pytest.mark.parametrize("loop", ["steps", "persistent", "pointer"])
+@pytest.mark.parametrize("extra", ["branch", "causal"])
+def test_a_product_in_a_branch(extra: str, loop: str) -> None:
+    """The producer takes the branch, too, if the loads stand in it."""
+    case = Case.of("f16", "f32", (64, 32, 32), (190, 32, 160), loop=loop, extra=extra)
+    assert check(case, fresh_seed()) == (None, True)
+    assert "mma.sync" not in compiled(case.text(), False)[0]
+
+
+@pytest.mark.parametrize("tile", [(64, 16, 512), (512, 16, 16)], ids=str)
+def test_tiles_of_more_rows_than_a_box(tile: tuple[int, int, int]) -> None:
+    """A box has at most 256 elements along an axis; an axis of 512 takes two."""
+    m, n, k = tile
+    case = Case.of("f16", "f32", tile, (m + 30, n, k + 100))
+    assert check(case, fresh_seed()) == (None, True)
+
+
+def test_products_of_two_kinds_from_one_zero() -> None:
+    """The sums of both begin with the same constant, and lie in layouts of their own."""
+    case = Case.of(
+        "f8E4M3FN", "f32", (256, 64, 64), (256, 64, 64), extra="chain", transposed=("view", "permute", "view")
+    )
+    assert check(case, fresh_seed()) == (None, True)
+    ptx = compiled(case.text(), False)[0]
+    assert "wgmma.mma_async" in ptx and "mma.sync" in ptx
+
+
+def test_a_computed_factor_takes_room() -> None:
+    """Two stages fit in shared memory, but not beside the buffer of the factor that the consumer writes."""
+    case = Case.of("tf32", "f32", (128, 128, 128), (87, 130, 130), extra="same load")
+    assert check(case, fresh_seed()) == (None, False)
+
+
+@pytest.mark.parametrize("extra", ["gathered", "alias"])
+def test_a_gathered_factor_and_a_result_in_place(extra: str) -> None:
+    n = 32 if extra == "gathered" else 64
+    extents = (100, n, 200 if extra == "gathered" else 64)
+    case = Case.of("f16", "f16", (64, n, 64), extents, extra=extra)
+    assert check(case, fresh_seed()) == (None, True)
+
+
+@pytest.mark.parametrize("extra", ["ordered", "joined", "mixed"])
 def test_what_stays_as_it_is(extra: str) -> None:
     case = Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra=extra)
     assert check(case, fresh_seed()) == (None, False)

@@ -72,6 +72,7 @@ class Dot(Op, name="nv_tileaa.dot", traits=(PURE,)):
     unsigned_a = attribute(UNIT_ATTR, "integers of a count from 0", optional=True)
     unsigned_b = attribute(UNIT_ATTR, "integers of b count from 0", optional=True)
     input_precision = attribute(STRING_ATTR, optional=True)
+    fast_acc = attribute(UNIT_ATTR, "sums may have fewer bits than their type", optional=True)
     res = result(same_as("c"))
     assembly = (
         "$a `,` $b `,` $c (`scales` $scales^)? attr-dict `:` type($a) `,` type($b) `,` type($c) "

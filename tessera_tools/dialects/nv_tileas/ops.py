@@ -446,6 +446,7 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
     warps = attribute(
         I64_ARRAY, "the grid of warps over c, where it is not the one of the least traffic", optional=True
     )
+    fast_acc = attribute(UNIT_ATTR, "sums may have fewer bits than their type", optional=True)
     res = result(same_as("c"))
     assembly = (
         "$a `,` $b `,` $c (`scales` $scales^)? attr-dict `:` type($a) `,` type($b) `,` type($c) "

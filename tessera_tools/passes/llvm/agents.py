@@ -2,7 +2,7 @@
 
     create_pipeline     one thread: mbarrier.init of full and empty, each stage; fence.mbarrier_init
     agent_switch        barrier; the warp's number by shfl.sync; setmaxnreg; each agent where its warps come
-    producer_acquire    mbarrier.try_wait.parity empty[stage], parity ^ 1
+    producer_acquire    mbarrier.try_wait.parity empty[stage], parity ^ 1; nothing in the first round
     producer_write      one thread: mbarrier.arrive.expect_tx full[stage]; the copies
     consumer_wait       mbarrier.try_wait.parity full[stage], parity
     consumer_release    one thread of each warp: mbarrier.arrive empty[stage]
@@ -54,6 +54,16 @@ def _barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value, fi
     return e.gep(base, e.mul(stage, _BYTES))
 
 
+def _is_first(op: nv_tileas.ProducerAcquire) -> bool:
+    """Whether a stage is acquired in the first round, in which it is empty."""
+    return isinstance(op.iter.defining_op, nv_tileas.CreateIterator)
+
+
+def _is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
+    """Whether each stage that is filled is filled in the first round only: nobody waits until it is empty."""
+    return all(_is_first(user) for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire))
+
+
 def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
     e = low.e
     e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
@@ -68,8 +78,11 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
             f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
     stages = op.stages.value
+    phases = [(0, op.producers.value)]
+    if not _is_filled_once(op):
+        phases.append((stages, op.consumers.value))
     with only_where(e, e.is_first_thread):
-        for first, count in ((0, op.producers.value), (stages, op.consumers.value)):
+        for first, count in phases:
             for stage in range(stages):
                 place = low.allocation.offsets[op] + (first + stage) * _BYTES
                 pointer = e.gep(e.address_of(GLOBAL_SMEM), place)
@@ -124,16 +137,17 @@ def _inline(low: Lowering, op: Any, results: Any) -> None:
 @lowers("nv_tileas.async.pipeline.producer_acquire")
 def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     """The round before has been read: its parity is the other one, and in the first round there is none to wait for."""
-    stage, parity = low.stage(op.iter)
-    e = low.e
-    barrier = _empty_barrier(low, op, op.iter, stage)
-    empty = e.constant(e.xor(parity, 1))
-    # A thread that writes numbers waits alone: for another one, which comes later, two rounds may have passed.
-    numbers = any(
-        isinstance(user, nv_tileas.ProducerWrite) and _writes_numbers(user) for user in op.res.users
-    )
-    with only_where(e, e.is_first_thread if numbers else None):
-        _wait(low, barrier, empty)
+    if not _is_first(op):
+        stage, parity = low.stage(op.iter)
+        e = low.e
+        barrier = _empty_barrier(low, op, op.iter, stage)
+        empty = e.constant(e.xor(parity, 1))
+        # A thread that writes numbers waits alone: for another one, which comes later, two rounds may have passed.
+        numbers = any(
+            isinstance(user, nv_tileas.ProducerWrite) and _writes_numbers(user) for user in op.res.users
+        )
+        with only_where(e, e.is_first_thread if numbers else None):
+            _wait(low, barrier, empty)
     low.define(op.res, None)
 
 
@@ -195,8 +209,10 @@ def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
 
 @lowers("nv_tileas.async.pipeline.consumer_release")
 def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
-    """One arrival a warp, when all of its lanes have read."""
+    """One arrival a warp, when all of its lanes have read; none if nobody fills a stage again."""
     e = low.e
+    if _is_filled_once(_pipeline(op, op.token)):
+        return
     (stage,) = low.stage(op.token)
     barrier = _empty_barrier(low, op, op.token, stage)
     e.nvvm("bar.warp.sync", [e.constant(-1)])

@@ -14,10 +14,14 @@ _PRECISION = {F32: "ieee", TF32: "tf32"}
 
 @handles(ct.MmaF)
 def _mmaf(op: ct.MmaF, to: Lowering) -> None:
-    # fast_acc allows fewer bits in the sum, and asks for nothing.
     word = _PRECISION.get(element_type(op.lhs.type))
     precision = StringAttr(word) if word is not None else None
-    to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], input_precision=precision)).res)
+    to.replace(
+        op,
+        to.emit(
+            aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], input_precision=precision, fast_acc=op.fast_acc)
+        ).res,
+    )
 
 
 @handles(ct.MmaI)

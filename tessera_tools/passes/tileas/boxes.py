@@ -10,6 +10,7 @@ says what is missing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tessera_tools.analysis.access import divisor_of
@@ -22,12 +23,15 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import LinearLayout
-from tessera_tools.layout.shared import swizzled
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 
 TMA_ALIGNMENT = 16
 """Bytes that base and strides of a tensor are multiples of (CUDA driver API, `cuTensorMapEncodeTiled`)."""
 MOST_AXES = 5
 """Axes of a tensor map."""
+ENOUGH_BLOCKS = 4
+"""CTAs of a multiprocessor that suffice where TMA moves the tiles of all of them at once: buffers may lower the number
+to so many, but no further."""
 
 
 class Refusal(Exception):
@@ -124,6 +128,10 @@ def box_of(tile: tuple[int, ...], size: int, swizzle: int) -> tuple[int, ...] | 
     none).  None if its rows are no whole boxes."""
     width = _width(tile, size, swizzle)
     if tile[-1] % width or width * size % TMA_ALIGNMENT:
+        return None
+    panel = prod(tile[:-1]) * swizzle
+    if swizzle and tile[-1] != width and panel % SWIZZLE_ALIGNMENT[swizzle]:
+        # The swizzle follows from the address: each box begins where its pattern does.
         return None
     # An axis that is cut leaves one element of those outside of it, or the box would not lie in one piece.
     box = [width]

@@ -130,7 +130,7 @@ def _product(op: nv_tileaa.Dot, chained: bool, warps: int, target: Target) -> nv
     shape, piece = op.c.type.shape, piece_of(atom)
     grid = warp_grid(shape, warps, piece, along_rows=chained and not atom.is_fma)
     own = DenseArrayAttr(I64, grid) if grid != warp_grid(shape, warps, piece) else None
-    return nv_tileas.Dot(op.a, op.b, op.c, op.scales, atom, own)
+    return nv_tileas.Dot(op.a, op.b, op.c, op.scales, atom, own, op.fast_acc)
 
 
 def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:

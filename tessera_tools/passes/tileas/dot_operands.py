@@ -286,7 +286,9 @@ def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Tar
         ]
         scales = _scales(builder, dot, start // depth)
         accumulator = builder.insert(
-            nv_tileas.Dot(*fragments, accumulator, scales, dot.atom, dot.warps, location=dot.location)
+            nv_tileas.Dot(
+                *fragments, accumulator, scales, dot.atom, dot.warps, dot.fast_acc, location=dot.location
+            )
         ).res
     accumulator.name_hint = dot.res.name_hint
     dot.res.replace_all_uses_with(accumulator)

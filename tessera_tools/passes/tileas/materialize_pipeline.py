@@ -394,3 +394,21 @@ def with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
         old.replace_all_uses_with(fresh)
     loop.erase()
     return new
+
+
+def with_results(branch: scf.If, types: list[Any]) -> scf.If:
+    """A branch before another, with more results (their yields are the caller's to add); the regions move over."""
+    new = scf.If.create(
+        [branch.condition], [*branch.result_types, *types], {}, [Region(), Region()], location=branch.location
+    )
+    new.attributes.update(branch.attributes)
+    for old, region in zip(branch.regions, new.regions, strict=True):
+        region.take_blocks(old)
+        if not region.blocks:
+            region.append(Block())
+            Builder.at_end(region.entry, branch.location).insert(scf.Yield([]))
+    Builder.before(branch).insert(new)
+    for old, fresh in zip(branch.results, new.results, strict=False):
+        fresh.name_hint = old.name_hint
+        old.replace_all_uses_with(fresh)
+    return new

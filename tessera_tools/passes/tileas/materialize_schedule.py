@@ -1,4 +1,4 @@
-"""tileas-materialize-schedule: a kernel of products becomes a producer and a consumer, with pipelines between them.
+"""tileas-materialize-schedule: a kernel becomes a producer and a consumer, with pipelines between them.
 
     for k { a = load; b = load; acc = dot a, b, acc }; store acc
       ──▶  agent_switch { for k { produce_one: tma_load a, b } }
@@ -7,7 +7,8 @@
 The consumer is the program with its loads taken out.  The producer is what decides where the loads are: the loops
 around them, their bounds, and the scalars that the indices follow from, computed once more.  Loads that one product
 uses in their own block are the stages of one pipeline; a load before the loop of its product has a pipeline of its own,
-whose stage is released where the load's block ends.
+whose stage is released where the load's block ends.  In a kernel without products, each load has a pipeline of its own,
+and the consumer reads its tile.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
-from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
@@ -25,9 +26,9 @@ from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
-from tessera_tools.passes.tileas.boxes import Refusal, with_axes
-from tessera_tools.passes.tileas.load_pipelines import LoadPipeline, first_stage, next_stage
-from tessera_tools.passes.tileas.materialize_pipeline import with_carried
+from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
+from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.materialize_pipeline import with_carried, with_results
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import (
@@ -40,15 +41,14 @@ from tessera_tools.passes.tileas.products import (
     staged_layout,
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room, tile_text
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
-MOST_STAGES = 4
 _PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
 """Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
 there are enough for all."""
-_NAME = "nv_tileas.async.pipeline"
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,14 @@ class MaterializeSchedule(Pass):
     """Turn kernels of products into agents with pipelines."""
 
     name: ClassVar = "tileas-materialize-schedule"
-    summary: ClassVar = "specialize warps of matrix product kernels: a TMA producer and wgmma consumers"
+    summary: ClassVar = (
+        "specialize warps: a TMA producer, and consumers that multiply by wgmma or read the tiles"
+    )
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
     ensures: ClassVar = (
-        "kernels with products that wgmma can do are an agent_switch; other kernels are unchanged"
+        "kernels with products that wgmma can do, or with loads in loops that TMA makes for less, are an agent_switch; "
+        "other kernels are unchanged"
     )
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 
@@ -72,21 +75,17 @@ class MaterializeSchedule(Pass):
         if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
             return
         for function in functions:
+            multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
+            tell = self.tell if multiplies else self.tell_of_load
             try:
-                kernel, banned = _specialized(function, target)
+                kernel, banned = _specialized(function, target, multiplies)
                 kernel.run()
             except Refusal as refusal:
-                if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
-                    self.tell(context, function, refusal)
-                elif any(isinstance(inner, nv_tileas.TiledLoad) for inner in function.walk()):
-                    text = (
-                        "TMA loads no tile: the kernel has no product, and TMA loads only what products take"
-                    )
-                    context.missed(function, text, "tma", "memory")
+                tell(context, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                self.tell(context, function, refusal)
-            for refusal in banned:
+                tell(context, function, refusal)
+            for refusal in banned if multiplies else ():
                 if refusal not in kernel.choice.refused:
                     text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
                     context.missed(refusal.op, text, "tma", "memory", function=function)
@@ -104,6 +103,12 @@ class MaterializeSchedule(Pass):
             function=function.sym_name.value,
         )
 
+    def tell_of_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+        """A remark that says why TMA does not make a load of a kernel without products."""
+        if isinstance(refusal.op, nv_tileas.TiledLoad):
+            text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
+            context.missed(refusal.op, text, "tma", "memory", function=function)
+
 
 def _why_computed(factor: Value) -> str:
     """Why the consumer writes a factor to shared memory."""
@@ -114,15 +119,16 @@ def _why_computed(factor: Value) -> str:
     return "the consumer computes it"
 
 
-def _specialized(function: nv_tileaa.Func, target: Target) -> tuple[_Kernel, list[Refusal]]:
-    """The kernel with as many asynchronous products as there can be, and why TMA does not bring other tiles.
+def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> tuple[_Kernel, list[Refusal]]:
+    """The kernel with as many asynchronous products as there can be, or, if it does not multiply, loads by TMA.
 
-    Refusal if there is no such product.
+    With it, why TMA does not load other tiles. Refusal if there is no such product or load.
     """
     banned: dict[Operation, Refusal] = {}
     while True:
         try:
-            return _Kernel(function, choose(function, banned), target), list(banned.values())
+            choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)
+            return _Kernel(function, choice, target), list(banned.values())
         except Refusal as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
@@ -136,7 +142,9 @@ class _Kernel:
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
         self.pipelines = self.group()
-        self.warps = WARPS_OF_WARPGROUP * choice.groups
+        spec = function.kernel_spec
+        assert spec is not None
+        self.warps = WARPS_OF_WARPGROUP * choice.groups if choice.products else spec.num_warps
         self.top = function.body.entry
         self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
         self.slice = Slice([load.load for pipeline in self.pipelines for load in pipeline.loads])
@@ -146,28 +154,33 @@ class _Kernel:
         self.computed: dict[tuple[AsyncProduct, int], str] = {}
         """Why it does."""
 
-    def group(self) -> list[LoadPipeline]:
+    def group(self) -> list[Pipeline]:
         """The pipelines, and as many stages as there is room for."""
-        found: list[LoadPipeline] = []
+        found: list[Pipeline] = []
         for product in self.choice.products:
             inside = [load for load in product.loads if load.load.parent is product.dot.parent]
             if inside:
-                found.append(LoadPipeline(inside, product))
-            found += [LoadPipeline([load], product) for load in product.loads if load not in inside]
+                found.append(Pipeline(inside, product))
+            found += [Pipeline([load], product) for load in product.loads if load not in inside]
             known = {load.load for pipeline in found for load in pipeline.loads}
-            found += [LoadPipeline([load], product, True) for load in product.read if load.load not in known]
+            found += [Pipeline([load], product, True) for load in product.read if load.load not in known]
+        found += [Pipeline([load], read=True) for load in self.choice.streams]
         looped = [p for p in found if p.block is not self.function.body.entry]
         room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
+        room -= sum(
+            _bytes(product.dot.operand(n)) for product in self.choice.products for n in product.staged
+        )
         each = sum(p.bytes for p in looped)
-        stages = min(MOST_STAGES, room // each) if each else 1
+        stages = min(self.choice.stages, room // each) if each else 1
         if stages < 1 or (each and stages < 2):
-            dot = found[0].product.dot
-            raise Refusal(dot, f"has stages of {each} bytes; two of them do not fit in shared memory")
+            raise Refusal(
+                found[0].user, f"has stages of {each} bytes; two of them do not fit in shared memory"
+            )
         for pipeline in looped:
             pipeline.stages = stages
         self.room = room
         self.schedules = Schedules.read(self.choice)
-        depths = {p: self.schedules.depth(p.loads, p.product.dot) or p.stages for p in looped}
+        depths = {p: self.schedules.depth(p.loads, p.user) or p.stages for p in looped}
         if sum(depths[p] * p.bytes for p in looped) > room:
             self.schedules = Schedules()
         else:
@@ -195,15 +208,15 @@ class _Kernel:
             why = (
                 "as many as the schedule has in flight"
                 if self.schedules.products
-                else f"{MOST_STAGES} are the most"
-                if looped[0].stages >= MOST_STAGES
+                else f"{self.choice.stages} are the most"
+                if looped[0].stages >= self.choice.stages
                 else f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
                 if one_more > self.room
                 else "as many as are in flight"
             )
             for p in looped:
                 text = f"pipeline of {p.stages} stages of {p.bytes} bytes: {why}"
-                context.passed(p.product.dot, text, "stages", "schedule", function=self.function)
+                context.passed(p.user, text, "stages", "schedule", function=self.function)
 
     def run(self) -> None:
         """Rewrite the kernel."""
@@ -221,7 +234,7 @@ class _Kernel:
         for op in own:
             op.detach()
             consumer.append(op)
-        own_registers = _PRODUCER_REGISTERS[self.choice.groups]
+        own_registers = _PRODUCER_REGISTERS[self.choice.groups] if self.choice.products else None
         registers = own_registers and (own_registers, WARPGROUP_REGISTERS[self.choice.groups])
         switch = nv_tileas.AgentSwitch.create(
             [],
@@ -258,33 +271,16 @@ class _Kernel:
                 own.append(op)
         return own
 
-    def declare(self, pipeline: LoadPipeline, builder: Builder) -> None:
+    def declare(self, pipeline: Pipeline, builder: Builder) -> None:
         """Descriptors, buffers and the pipeline, before the agents."""
         for load in pipeline.loads:
-            source: Any = load.load.view.defining_op
-            element = load.load.res.type.element
-            view = load.load.view
-            if load.boxes.order != tuple(range(len(load.boxes.order))):
-                view = builder.insert(with_axes(source, load.boxes.order)).results[0]
-            rank = len(load.boxes.box)
-            desc = nv_tileas.MakeTiledTmaDesc(
-                view,
-                DenseArrayAttr(I64, load.boxes.box),
-                TmaLoadAtomAttr(rank, element, load.boxes.swizzle),
-                res=TmaDescType(load.boxes.box, element),
-                location=load.load.location,
-            )
-            pipeline.descriptors[load] = builder.insert(desc).res
-            type = SmemType((pipeline.stages, *load.boxes.tile), element, SharedAttr(load.boxes.layout))
-            alloc = nv_tileas.AllocTensor(res=type, location=load.load.location)
-            alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[load.boxes.swizzle])
-            pipeline.buffers[load] = builder.insert(alloc).res
+            pipeline.brought[load] = declare(load, pipeline.stages, builder)
         made = nv_tileas.CreatePipeline(
             i32(pipeline.stages),
             i32(1),
             i32(self.warps),
             res=nv_tileas.PipelineTokenType(),
-            location=pipeline.product.dot.location,
+            location=pipeline.user.location,
         )
         pipeline.token = builder.insert(made).res
 
@@ -293,7 +289,7 @@ class _Kernel:
     def produce(self, source: Block, target: Block) -> None:
         """The producer's code: a copy of what is needed of the program, its loads as stages."""
         builder = Builder.at_end(target, self.function.location)
-        state = {p: first_stage(p, builder) for p in self.pipelines}
+        state = {p: first(p, builder) for p in self.pipelines}
         mapping = IRMapping()
         if self.slice.numbers:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
@@ -301,9 +297,7 @@ class _Kernel:
         self.copy(source, builder, mapping, state)
         builder.insert(nv_tileas.Yield([]))
 
-    def copy(
-        self, source: Block, builder: Builder, mapping: IRMapping, state: dict[LoadPipeline, Value]
-    ) -> None:
+    def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]) -> None:
         """Copy the needed ops of a block; `state` has the iterators, and keeps them up to date."""
         left = {p: list(p.loads) for p in self.pipelines if p.block is source}
         for op in source:
@@ -313,15 +307,17 @@ class _Kernel:
                 left[pipeline].remove(load)
                 if not left[pipeline]:
                     self.fill(pipeline, builder, mapping, state)
-            elif isinstance(op, scf.For) and op in self.slice.loops:
+            elif isinstance(op, scf.For) and op in self.slice.control:
                 self.copy_loop(op, builder, mapping, state)
+            elif isinstance(op, scf.If) and op in self.slice.control:
+                self.copy_branch(op, builder, mapping, state)
             elif self.slice.receive(op, builder, mapping):
                 continue
             elif op in self.slice.ops:
                 builder.insert(op.clone(mapping))
 
     def copy_loop(
-        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[LoadPipeline, Value]
+        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
     ) -> None:
         carried = [i for i, result in enumerate(loop.results) if result in self.slice.carried]
         moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
@@ -352,46 +348,40 @@ class _Kernel:
             scf.Yield([*(mapping.value(loop.yielded[i]) for i in carried), *(inner[p] for p in moving)])
         )
 
+    def copy_branch(
+        self, branch: scf.If, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
+    ) -> None:
+        moving = [p for p in self.pipelines if branch.is_ancestor_of(p.loads[0].load)]
+        made = scf.If.create(
+            [mapping.value(branch.condition)],
+            [state[p].type for p in moving],
+            {},
+            [Region([Block()]), Region([Block()])],
+            location=branch.location,
+        )
+        builder.insert(made)
+        for old, region in zip(branch.regions, made.regions, strict=True):
+            inner = dict(state)
+            inside = Builder.at_end(region.entry, branch.location)
+            if old.blocks:
+                self.copy(old.entry, inside, mapping, inner)
+            inside.insert(scf.Yield([inner[p] for p in moving]))
+        state.update(zip(moving, made.results, strict=True))
+
     def fill(
-        self, pipeline: LoadPipeline, builder: Builder, mapping: IRMapping, state: dict[LoadPipeline, Value]
+        self, pipeline: Pipeline, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
     ) -> None:
         """One stage: acquire, write, commit."""
         iterator = state[pipeline]
-        location = pipeline.loads[0].load.location
-        one = nv_tileas.ProduceOne.create(
-            [pipeline.token, iterator], [], {}, [Region([Block()])], location=location
-        )
-        builder.insert(one)
-        inside = Builder.at_end(one.regions[0].entry, location)
-        acquired = nv_tileas.ProducerAcquire(pipeline.token, iterator, res=nv_tileas.ProducerTokenType())
-        token = inside.insert(acquired).res
-        write = nv_tileas.ProducerWrite.create(
-            [token, iterator], [nv_tileas.ProducerTokenType()], {}, [Region([Block()])], location=location
-        )
-        inside.insert(write)
-        copies = Builder.at_end(write.regions[0].entry, location)
-        for load in pipeline.loads:
-            indices = [mapping.value(load.load.indices[axis]) for axis in load.boxes.order]
-            copies.insert(
-                nv_tileas.TiledTmaLoad(
-                    pipeline.descriptors[load],
-                    indices,
-                    pipeline.buffers[load],
-                    iterator,
-                    location=load.load.location,
-                )
-            )
-        copies.insert(nv_tileas.Yield([]))
-        inside.insert(nv_tileas.ProducerCommit(write.results[0]))
-        inside.insert(nv_tileas.Yield([]))
-        state[pipeline] = next_stage(iterator, builder)
+        fill(pipeline.token, iterator, pipeline.brought, mapping.value, builder)
+        state[pipeline] = following(iterator, builder)
 
     # -- the consumer
 
     def consume(self, block: Block) -> None:
         """Turn the program into the consumer's code, in place."""
-        first = Builder.at_start(block, self.function.location)
-        state = {p: first_stage(p, first) for p in self.pipelines}
+        start = Builder.at_start(block, self.function.location)
+        state = {p: first(p, start) for p in self.pipelines}
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
         for load, (_, made) in self.by_load.items():
@@ -404,9 +394,9 @@ class _Kernel:
             erase_dead(self.function)
         self.schedules.overlap()
 
-    def rewrite(self, block: Block, state: dict[LoadPipeline, Value]) -> None:
+    def rewrite(self, block: Block, state: dict[Pipeline, Value]) -> None:
         """Replace the loads and products of a block and of the loops in it."""
-        held: list[tuple[LoadPipeline, Value]] = []
+        held: list[tuple[Pipeline, Value]] = []
         left = {p: list(p.loads) for p in self.pipelines if p.block is block}
         for op in list(block):
             found = self.by_load.get(op)  # type: ignore[arg-type]
@@ -419,6 +409,8 @@ class _Kernel:
                     held.append((pipeline, self.wait(pipeline, Builder.before(op), state)))
             elif isinstance(op, scf.For):
                 self.rewrite_loop(op, state)
+            elif isinstance(op, scf.If):
+                self.rewrite_branch(op, state)
             elif isinstance(op, nv_tileas.Dot):
                 product = next((p for p in self.choice.products if p.dot is op), None)
                 if product is not None:
@@ -428,7 +420,7 @@ class _Kernel:
         for _, token in held:
             Builder.before(end).insert(nv_tileas.ConsumerRelease(token))
 
-    def rewrite_loop(self, loop: scf.For, state: dict[LoadPipeline, Value]) -> None:
+    def rewrite_loop(self, loop: scf.For, state: dict[Pipeline, Value]) -> None:
         moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
         inner = dict(state)
         if moving:
@@ -443,43 +435,45 @@ class _Kernel:
             assert end is not None
             end.set_operands([*end.operands, *(inner[p] for p in moving)])
 
-    def wait(self, pipeline: LoadPipeline, builder: Builder, state: dict[LoadPipeline, Value]) -> Value:
+    def rewrite_branch(self, branch: scf.If, state: dict[Pipeline, Value]) -> None:
+        moving = [p for p in self.pipelines if branch.is_ancestor_of(p.loads[0].load)]
+        inner = {region: dict(state) for region in branch.regions}
+        if moving:
+            branch, old = with_results(branch, [state[p].type for p in moving]), branch
+            inner = dict(zip(branch.regions, inner.values(), strict=True))
+            old.erase()
+        for region, own in inner.items():
+            if not region.blocks:
+                continue
+            self.rewrite(region.entry, own)
+            end = region.entry.last_op
+            assert end is not None
+            end.set_operands([*end.operands, *(own[p] for p in moving)])
+        if moving:
+            state.update(zip(moving, branch.results[-len(moving) :], strict=True))
+
+    def wait(self, pipeline: Pipeline, builder: Builder, state: dict[Pipeline, Value]) -> Value:
         """Wait for the stage of loads before the loop of their product; the token to release it by."""
         iterator = state[pipeline]
         waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
         token = builder.insert(waited).res
         for load in pipeline.loads:
             self.views[load] = self.view(pipeline, load, iterator, builder)
-        state[pipeline] = next_stage(iterator, builder)
+        state[pipeline] = following(iterator, builder)
         return token
 
-    def read(
-        self, pipeline: LoadPipeline, load: BoxLoad, builder: Builder, state: dict[LoadPipeline, Value]
-    ) -> None:
+    def read(self, pipeline: Pipeline, load: BoxLoad, builder: Builder, state: dict[Pipeline, Value]) -> None:
         """The tile of a load, out of its stage, which is then empty."""
         token = self.wait(pipeline, builder, state)
-        type: Any = load.load.res.type
-        location = load.load.location
-        zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
-        made = nv_tileas.Load(
-            self.views[load],
-            zero,
-            DenseArrayAttr(I64, (0,) * type.rank),
-            narrowest(type.element, "lds"),
-            res=type,
-            location=location,
-        )
-        load.load.res.replace_all_uses_with(builder.insert(made).res)
-        builder.insert(nv_tileas.ConsumerRelease(token, location=location))
+        tile = read(load, self.views[load], builder)
+        load.load.res.replace_all_uses_with(tile)
+        builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
 
-    def view(self, pipeline: LoadPipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
+    def view(self, pipeline: Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
         """The stage, as the product's operand."""
-        seen = load.seen
-        shape = tuple(size for _, size in seen.outs)
-        type = SmemType((1, *shape), load.load.res.type.element, SharedAttr(seen))
-        return builder.insert(nv_tileas.View(pipeline.buffers[load], iterator, res=type)).res
+        return view(load, pipeline.brought[load].buffer, iterator, builder)
 
-    def multiply(self, product: AsyncProduct, state: dict[LoadPipeline, Value]) -> None:
+    def multiply(self, product: AsyncProduct, state: dict[Pipeline, Value]) -> None:
         """The asynchronous product in place of the other."""
         dot = product.dot
         own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
@@ -518,7 +512,7 @@ class _Kernel:
             inside.insert(nv_tileas.ConsumerRelease(read.results[0]))
             inside.insert(nv_tileas.Yield([read.results[1]]))
             result = one.results[0]
-            state[own] = next_stage(iterator, builder)
+            state[own] = following(iterator, builder)
         dot.res.replace_all_uses_with(result)
         signs = product.signs
         dot.erase()
@@ -545,11 +539,7 @@ class _Kernel:
             self.computed[product, position] = _why_computed(value)
 
     def start(
-        self,
-        product: AsyncProduct,
-        own: LoadPipeline | None,
-        builder: Builder,
-        state: dict[LoadPipeline, Value],
+        self, product: AsyncProduct, own: Pipeline | None, builder: Builder, state: dict[Pipeline, Value]
     ) -> Value:
         """The product of a loop with a schedule, its start apart from its end; see overlap.py."""
         location = product.dot.location
@@ -562,7 +552,7 @@ class _Kernel:
             stage = builder.insert(waited)
             for load in own.loads:
                 self.views[load] = self.view(own, load, iterator, builder)
-            state[own] = next_stage(iterator, builder)
+            state[own] = following(iterator, builder)
         return self.schedules.split(product.dot, self.started(product, builder), stage, builder)
 
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
@@ -580,10 +570,14 @@ class _Kernel:
             else self.staged.get((product, position)) or product.factor(position)
             for position, load in enumerate((product.a, product.b))
         )
+        c = old.c
+        if isinstance(made := c.defining_op, arith.Constant) and not c.has_one_use:
+            # Another product of the same constant may want it in another layout.
+            c = builder.insert(made.clone()).results[0]
         started = nv_tileas.AsyncDot(
             a,
             b,
-            old.c,
+            c,
             product.atom(),
             DenseArrayAttr(I64, product.grid),
             negate_a=UNIT if product.negates(0) else None,
@@ -591,3 +585,9 @@ class _Kernel:
             location=old.location,
         )
         return builder.insert(started)
+
+
+def _bytes(value: Value) -> int:
+    """Bytes of a tile in shared memory."""
+    type: Any = value.type
+    return type.num_elements * element_bytes(type.element)

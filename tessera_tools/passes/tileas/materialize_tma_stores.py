@@ -37,7 +37,7 @@ from tessera_tools.layout import (
 )
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of, with_axes
+from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, Refusal, axes_of, boxes_of, with_axes
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.planning.accesses import access_vector, layout_axis
 from tessera_tools.planning.kernel import kernels, target_of
@@ -211,7 +211,7 @@ class _Kernel:
         return price + 2 * layout.in_size("register")
 
     def check_room(self, plans: list[_Plan]) -> None:
-        """Refusal unless the buffers of the plans fit, without fewer CTAs at a time than now."""
+        """Refusal unless the buffers of the plans fit, without fewer CTAs at a time than now or enough."""
         spec = self.function.kernel_spec
         assert spec is not None
         saved = {plan.conversion for plan in plans if plan.conversion is not None}
@@ -229,7 +229,7 @@ class _Kernel:
             return occupancy(self.target, threads=threads, registers=registers, shared=shared).blocks
 
         fits = total + gap <= self.target.max_shared_per_block
-        if not fits or blocks(total) < blocks(self.total):
+        if not fits or blocks(total) < min(ENOUGH_BLOCKS, blocks(self.total)):
             raise Refusal(
                 plans[-1].store,
                 f"would take {plans[-1].bytes} bytes of shared memory, with which "

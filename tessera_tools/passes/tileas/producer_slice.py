@@ -1,6 +1,6 @@
 """What a producer must compute of a kernel: where the tiles are that it loads.
 
-for %k { %r = muli %k, %c; load %v[%r, %z]; … }      ──▶  ops {muli}, loops {for}; or a Refusal
+for %k { %r = muli %k, %c; if %g { load %v[%r, %z]; … } }  ──▶  ops {muli}, control {for, if}; or a Refusal
 for %k { %p = load %table[%k]; load %v[%p, %z]; … }  ──▶  ops {load}: the producer reads the table, too
 for %k { %p = atomic_rmw …; load %v[%p, %z]; … }     ──▶  handed {%p}: the consumer sends what only it can compute
 """
@@ -19,14 +19,16 @@ from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 
 
 class Slice:
-    """What the producer must compute: the ops, the loops around the loads, and the values that loops carry for them.
+    """What the producer must compute: the ops, the loops and branches around the loads, and the values that loops carry
+    for them.
 
     Refusal where something that only the consumer does decides over a load.
     """
 
     def __init__(self, loads: Iterable[nv_tileas.TiledLoad]) -> None:
         self.ops: set[Operation] = set()
-        self.loops: set[Operation] = set()
+        self.control: set[Operation] = set()
+        """Loops and branches."""
         self.carried: set[Value] = set()
         self.seen: set[Value] = set()
         self.numbers: list[nv_tileaa.Load] = []
@@ -40,18 +42,20 @@ class Slice:
                 self.need(index, load)
 
     def around(self, op: Operation, load: Operation) -> None:
-        """The loops around an op are the producer's too."""
+        """The loops and branches around an op are the producer's too."""
         outer = op.parent_op
-        while isinstance(outer, scf.For):
-            if outer not in self.loops:
-                self.loops.add(outer)
-                for bound in (outer.lower, outer.upper, outer.step):
-                    self.need(bound, load)
+        while isinstance(outer, scf.For | scf.If):
+            if outer not in self.control:
+                self.control.add(outer)
+                for value in outer.operands[:1] if isinstance(outer, scf.If) else outer.operands[:3]:
+                    self.need(value, load)
             outer = outer.parent_op
         if not isinstance(outer, nv_tileaa.Func):
             raise Refusal(
                 load,
-                "has an index that follows from a branch, which a producer cannot execute in this version",
+                f"has an index that follows from a '{outer.name}', which a producer cannot execute in this version"
+                if outer is not None
+                else "has an index that nothing in the kernel computes",
             )
 
     def need(self, value: Value, load: Operation) -> None:

@@ -10,7 +10,7 @@ the kernel stays as it is; `Refusal` says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -20,11 +20,13 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.ir.types import F32, FloatType, RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of
@@ -43,10 +45,17 @@ threads, which have 255 registers, and does not in one of three, where the consu
 
 CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
 """The attribute of a kernel that says how many warpgroups of consumers it must have, as an option asks."""
+MOST_STAGES = 4
+
 WARPGROUP_REGISTERS = {1: 255, 2: 232, 4: 112}
 """Registers of a consumer's thread by consumer warpgroups: with those of the producer no more than a multiprocessor
 has."""
 
+
+PROMOTED = "nv_tileas.promoted"
+"""Attribute of a product that starts from zero, and whose sums are then added in f32."""
+MOST_TERMS = 256
+"""Terms of a sum of 8-bit floats that tensor cores may add with fewer bits than f32."""
 
 _NONE: Mapping[Operation, Refusal] = MappingProxyType({})
 
@@ -141,6 +150,10 @@ class Choice:
     groups: int = 1
     why: str = ""
     """Why there are so many warpgroups."""
+    streams: list[BoxLoad] = field(default_factory=list[BoxLoad])
+    """Without products: the tiles that TMA brings."""
+    stages: int = MOST_STAGES
+    """The most stages of a pipeline."""
     refused: list[Refusal] = field(default_factory=list[Refusal])
 
 
@@ -150,9 +163,7 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
         raise Refusal(function, "has no product")
-    for op in function.walk():
-        if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
-            raise Refusal(op, "exits the kernel early, which an agent cannot do")
+    check_exits(function)
     facts, order = Facts(), MemoryOrder()
     found: dict[nv_tileas.Dot, _Factors] = {}
     refused: dict[nv_tileas.Dot, Refusal] = {}
@@ -181,6 +192,13 @@ def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | 
         return choose(function)
     except Refusal:
         return None
+
+
+def check_exits(function: nv_tileaa.Func) -> None:
+    """Refusal where a kernel ends within a branch or a loop."""
+    for op in function.walk():
+        if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
+            raise Refusal(op, "exits the kernel early, which an agent cannot do")
 
 
 def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
@@ -256,7 +274,7 @@ def _operands(
         )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
-        if not isinstance(around, scf.For):
+        if not isinstance(around, scf.For | scf.If):
             raise Refusal(
                 dot, f"stands in a '{around.name}', which the consumer does not support in this version"
             )
@@ -265,6 +283,12 @@ def _operands(
     if m % 64 or n < 8 or k % rows[0].k:
         raise Refusal(
             dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
+        )
+    if _is_short(types[0]) and types[2] is F32 and dot.fast_acc is None and k > MOST_TERMS:
+        raise Refusal(
+            dot,
+            f"adds {k} products of {types[0]} at a time, for which wgmma has fewer bits than f32; expected at most "
+            f"{MOST_TERMS}, or fast_acc",
         )
     found = _Factors()
     found.a = _factor(dot, 0, found.read, facts, order, banned)
@@ -295,7 +319,7 @@ def _factor(
     try:
         if load in banned:
             raise banned[load]
-        read.append(_read_load(dot, load, facts, order))
+        read.append(read_load(dot, load, facts, order))
     except Refusal as refusal:
         if position in _staged(dot):
             raise Refusal(
@@ -407,9 +431,22 @@ def _wanted_warpgroups(
     return groups
 
 
+def loses_precision(dot: nv_tileas.Dot) -> bool:
+    """Whether wgmma adds the sums of a product with fewer bits than the program asks for."""
+    adds = splat_of(constant_of(dot.c)) != 0
+    return adds and dot.fast_acc is None and _is_short(dot.a.type.element) and dot.c.type.element is F32
+
+
+def _is_short(element: Type) -> bool:
+    return isinstance(element, FloatType) and element.width == 8
+
+
 def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int) -> bool:
     m, n = dot.c.type.shape
     bits = 8 * element_bytes(dot.c.type.element)
+    if PROMOTED in dot.attributes or loses_precision(dot):
+        # The sums of a tile along K beside those of the tiles before.
+        bits *= 2
     if m * n * bits // 32 > most * 128 * groups:
         return False
     along_m = min(groups, m // 64)
@@ -427,20 +464,32 @@ def _grid(dot: nv_tileas.Dot, groups: int, chained: bool) -> tuple[int, tuple[in
 # -- loads
 
 
-def _read_load(dot: nv_tileas.Dot, load: nv_tileas.TiledLoad, facts: Facts, order: MemoryOrder) -> BoxLoad:
-    """Refusal unless TMA can copy the tile of a load to shared memory, where the consumer reads it."""
+def read_load(
+    user: Operation,
+    load: nv_tileas.TiledLoad,
+    facts: Facts,
+    order: MemoryOrder,
+    swizzles: Sequence[int] = (128, 64, 32, 0),
+) -> BoxLoad:
+    """A load that TMA makes to shared memory, from where the tile is read before `user`, in the first
+    of the swizzles that fits it.  Refusal if it cannot."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     axes = _brought(load, type, facts)
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
-    swizzle = next(
-        s for s in (128, 64, 32, 0) if not s or (width % s == 0 and stage % SWIZZLE_ALIGNMENT[s] == 0)
-    )
-    made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
-    _check_order(load, dot, order)
-    return made
+    _check_order(load, user, order)
+    why: Refusal | None = None
+    for swizzle in swizzles:
+        if swizzle and (width % swizzle or stage % SWIZZLE_ALIGNMENT[swizzle]):
+            continue
+        try:
+            return BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
+        except Refusal as refusal:
+            why = refusal
+    assert why is not None
+    raise why
 
 
 def _brought(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
@@ -449,7 +498,7 @@ def _brought(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) ->
         raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
     around = load.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
-        if not isinstance(around, scf.For):
+        if not isinstance(around, scf.For | scf.If):
             raise Refusal(
                 load, f"stands in a '{around.name}', which a producer cannot execute in this version"
             )
@@ -497,23 +546,23 @@ def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) ->
         )
 
 
-def _check_order(load: nv_tileas.TiledLoad, dot: nv_tileas.Dot, order: MemoryOrder) -> None:
+def _check_order(load: nv_tileas.TiledLoad, user: Operation, order: MemoryOrder) -> None:
     """Refusal where tokens order a load and a write, which a producer that runs ahead would not keep.
 
-    A write after the product comes after the load by itself: the consumer has waited for the tile.
+    A write after the op that waits for the tile comes after the load by itself.
     """
     if any(not isinstance(op, nv_tileas.TiledLoad) for op in order.before(load)):
         raise Refusal(load, "is ordered by its token after an op other than a tile load")
-    function: Any = dot.parent_op
+    function: Any = user.parent_op
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op
     for op in function.walk():
         if op.regions or not writes_memory(op) or load not in order.before(op):
             continue
         outer: Operation | None = op
-        while outer is not None and not follows(dot, outer):
+        while outer is not None and not follows(user, outer):
             outer = outer.parent_op
         if outer is None:
             raise Refusal(
-                load, f"is ordered by its token before '{op.name}', which does not follow the product"
+                load, f"is ordered by its token before '{op.name}', which does not follow the use of the tile"
             )

@@ -1,13 +1,20 @@
 // RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_90a --remarks=text -o %t.ptx 2>&1 | filecheck %s
 // RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_90a --num-warps=4 --remarks=text -o %t.ptx 2>&1 | filecheck %s --check-prefix=PLAIN
+// RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_90a --abi=plain --remarks=text -o %t.ptx 2>&1 | filecheck %s --check-prefix=ABI
+// RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_80 --abi=plain --remarks=text -o %t.ptx 2>&1 | filecheck %s --check-prefix=OLD
 
 // Nothing is known of the stride: what is missing is named, at the load.
-// CHECK:     :26:15: remark[missed]: TMA and wgmma are not used: nv_tileas.tiled_load reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume [agents]
+// CHECK:     :33:15: remark[missed]: TMA and wgmma are not used: nv_tileas.tiled_load reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume [agents]
 // CHECK-NOT: load by TMA
-// CHECK:     :26:15: remark[missed]: access of 16 bits at a time, not 128: the stride of dimension 0 is not known to be a multiple of 8: add an assume [width]
-// CHECK:     :28:10: remark[passed]: product by #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32> [product]
+// CHECK:     :33:15: remark[missed]: access of 16 bits at a time, not 128: the stride of dimension 0 is not known to be a multiple of 8: add an assume [width]
+// CHECK:     :35:10: remark[passed]: product by #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32> [product]
 
-// PLAIN:     :12:1: remark[passed]: 4 warps: as num-warps says [warps]
+// PLAIN-DAG: :19:1: remark[passed]: 4 warps: as num-warps says [warps]
+// PLAIN-DAG: :19:1: remark[missed]: TMA and wgmma are not used: agents and their pipelines choose the warps of a kernel, which --num-warps fixes [agents]
+
+// An option decides, whatever the facts; sm_80 has no TMA.
+// ABI:       :19:1: remark[missed]: TMA and wgmma are not used: the plain ABI has no parameters for tensor maps [agents]
+// OLD-NOT:   TMA
 
 entry @strided(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %r: tile<ptr<f32>>, %n: tile<i32>, %s: tile<i32>) {
   %t = make_token : token

@@ -302,6 +302,12 @@ def test_a_stride_of_0_repeats_a_row() -> None:
     assert np.asarray(out).view(np.float32)[:32].tolist() == [*range(8)] * 4
 
 
+def _interleaved(kind: str, **changed: Any) -> dict[str, Any]:
+    """Arguments of a tensor map of rank 3 with an interleave."""
+    found = {"dims": (16, 8, 4), "box": (8, 1, 1), "strides": (64, 1024), "interleave": kind, **changed}
+    return found if "box" in changed else {**found, "swizzle": "32B"}
+
+
 def test_bytes_that_are_no_tensor_map_are_a_finding() -> None:
     result, _ = load(lambda _: bytes(128), np.zeros(4, np.float32), (0,), 16, 16)
     assert "illegal" in result.findings.kinds()
@@ -320,10 +326,27 @@ def test_bytes_that_are_no_tensor_map_are_a_finding() -> None:
         ({"interleave": "16B"}, "rank 2 with an interleave"),
         ({"fill": "nan", "element": "u32"}, "NaN fill"),
         ({"element_strides": (1, 9)}, "1 to 8"),
+        ({"element_strides": (1, 0)}, "1 to 8"),
+        ({"element_strides": (1,)}, "1 element strides for rank 2"),
+        ({"dims": (), "box": (), "strides": ()}, "rank 0"),
+        ({"dims": (4,) * 6, "box": (4,) * 6}, "rank 6"),
+        ({"dims": (16, (1 << 32) + 1)}, "dimensions"),
+        ({"box": (8, 0)}, "1 to 256"),
+        ({"box": (8,)}, "1 box dimensions for rank 2"),
+        ({"strides": (64, 512)}, "2 strides for rank 2"),
+        ({"strides": (1 << 40,)}, "below 2\\^40"),
+        ({"strides": (-64,)}, "stride of -64"),
+        ({"swizzle": "64B", "box": (32, 2)}, "at most 64"),
+        ({"swizzle": "128B", "box": (64, 2)}, "at most 128"),
+        ({"swizzle": "48B"}, "swizzle is '48B'"),
+        (_interleaved("16B", box=(8, 1, 1)), "a slice of 32 bytes; the interleave has 16"),
+        (_interleaved("32B", box=(8, 1, 1)), "needs the 32B swizzle"),
+        (_interleaved("32B", address=16), "multiple of 32"),
+        (_interleaved("32B", strides=(48, 1024)), "multiple of 32"),
     ],
 )
 def test_what_the_driver_refuses_is_refused(arguments: dict[str, Any], message: str) -> None:
-    given = {"element": "f32", "address": 0, "dims": (16, 8), "box": (8, 4), **arguments}
+    given: dict[str, Any] = {"element": "f32", "address": 0, "dims": (16, 8), "box": (8, 4), **arguments}
     with pytest.raises(sim.TensorMapError, match=message):
         sim.tensor_map(
             given.pop("element"), given.pop("address"), given.pop("dims"), given.pop("box"), **given

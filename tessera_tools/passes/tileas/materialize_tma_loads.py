@@ -1,0 +1,195 @@
+"""tileas-materialize-tma-loads: a tile comes from global memory through shared memory, by TMA, where that costs less.
+
+    %x = tiled_load %view[%i, %j]
+      ──▶  create_pipeline stages = 1; produce_one { tiled_tma_load }        as soon as the indices are known
+           consumer_wait; %x = load %stage; consumer_release                 where the load stood
+
+One thread starts the copy, and TMA checks the bounds: a tile of which each thread holds many elements, each behind a
+check of its own, takes fewer instructions this way.  All copies of a kernel are in flight together, as they start
+where their indices are known and are waited for where their tiles are used.  A load stays as it is where TMA cannot
+copy boxes of its view, in a loop or a branch, where the buffers do not fit, or where the price is higher: both ways are
+counted in instructions of a warp.  Kernels of products get their tiles by other passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.core import Builder, Operation, OpResult, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import I32, RankedTensorType
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.box_stages import declare, fill, read, view
+from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.products import BoxLoad
+from tessera_tools.passes.tileas.streams import Streams, loops_around
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.target import Feature, Target
+
+
+@dataclass(frozen=True)
+class MaterializeTmaLoads(Pass):
+    """Load tiles by TMA."""
+
+    name: ClassVar = "tileas-materialize-tma-loads"
+    summary: ClassVar = "load tiles through shared memory by TMA where that costs less"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
+    ensures: ClassVar = (
+        "every TMA load is waited for before its tile is used; kernels of products are unchanged"
+    )
+    statistics: ClassVar = {"loads": "loads by TMA"}
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        functions = kernels(op)
+        if not functions:
+            return
+        target = target_of(op)
+        if not (target.has(Feature.TMA) and target.has(Feature.MBARRIER_TRY_WAIT)):
+            return
+        for function in functions:
+            ops = list(function.walk())
+            for load in ops:
+                if isinstance(load, nv_tileaa.Load) and isinstance(load.res.type, RankedTensorType):
+                    context.missed(
+                        load,
+                        f"TMA does not load the tile: {load.name} reads each element at an address of its own; TMA "
+                        "copies boxes, and gathers rows only from sm_100 on",
+                        "tma",
+                        "memory",
+                        function=function,
+                    )
+            if function.kernel_spec is not None and not any(isinstance(op, _PRODUCTS) for op in ops):
+                _Kernel(function, target, context).run()
+
+
+_PRODUCTS = (nv_tileas.Dot, nv_tileas.AsyncDot, nv_tileas.AgentSwitch)
+
+
+class _Kernel:
+    """The loads of one kernel."""
+
+    def __init__(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
+        self.function, self.context = function, context
+        self.streams = Streams(function, target)
+
+    def run(self) -> None:
+        for load in [op for op in self.function.walk() if isinstance(op, nv_tileas.TiledLoad)]:
+            if loops_around(load):
+                # Agents bring what they can (tileas-materialize-schedule).
+                continue
+            try:
+                self.plan(load)
+            except Refusal as refusal:
+                self.context.missed(
+                    refusal.op,
+                    f"TMA does not load the tile: {refusal.op.name} {refusal.why}",
+                    "tma",
+                    "memory",
+                )
+        chosen = self.streams.chosen
+        groups: list[list[BoxLoad]] = []
+        for made in chosen:
+            if groups and self.come_together(groups[-1][-1].load, made.load):
+                groups[-1].append(made)
+            else:
+                groups.append([made])
+        for group in groups:
+            self.rewrite(group)
+        self.context.count("loads", len(chosen))
+
+    # -- the choice
+
+    def plan(self, load: nv_tileas.TiledLoad) -> BoxLoad:
+        """The load by TMA.  Refusal if there is none, or if the load as it is costs less."""
+        if load.parent_op is not self.function:
+            assert load.parent_op is not None
+            raise Refusal(
+                load, f"stands in a '{load.parent_op.name}', and TMA copies ahead only what always runs"
+            )
+        return self.streams.add(load)
+
+    def come_together(self, first: nv_tileas.TiledLoad, second: nv_tileas.TiledLoad) -> bool:
+        """Whether one stage can have the tiles of two loads: nothing between them works on tiles, and the second does
+        not follow from what is done there."""
+        op: Operation | None = first.next_op
+        while op is not None and op is not second:
+            alone = isinstance(op, nv_tileas.TiledLoad) or is_pure(op)
+            if op.regions or not alone:
+                return False
+            if any(isinstance(v.type, RankedTensorType) for v in op.operands):
+                return False
+            op = op.next_op
+        return op is second
+
+    # -- the code
+
+    def rewrite(self, loads: list[BoxLoad]) -> None:
+        """The loads of one stage."""
+        first = loads[0].load
+        location = first.location
+        place = self.earliest(loads)
+        builder = Builder.before(place)
+        made = nv_tileas.CreatePipeline(
+            i32(1),
+            i32(1),
+            i32(self.streams.warps),
+            res=nv_tileas.PipelineTokenType(),
+            location=location,
+        )
+        pipeline = builder.insert(made).res
+        iterator = builder.insert(
+            nv_tileas.CreateIterator(pipeline, res=nv_tileas.PipelineIterType(I32), location=location)
+        ).res
+        brought = {load: declare(load, 1, builder) for load in loads}
+        if not self.is_first(place):
+            # Threads may have used the same bytes of shared memory before.
+            builder.insert(nv_tileas.FenceProxy(location=location))
+        fill(pipeline, iterator, brought, lambda value: value, builder)
+        builder = Builder.before(first)
+        token = builder.insert(
+            nv_tileas.ConsumerWait(
+                pipeline, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
+            )
+        ).res
+        for load in loads:
+            builder = Builder.before(load.load)
+            tile = read(load, view(load, brought[load].buffer, iterator, builder), builder)
+            box = "x".join(map(str, load.boxes.box))
+            text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
+            self.context.passed(load.load, text, "tma", "memory")
+            load.load.res.replace_all_uses_with(tile)
+            load.load.out_token.replace_all_uses_with(load.load.token)
+        Builder.after(loads[-1].load).insert(nv_tileas.ConsumerRelease(token, location=location))
+        for load in loads:
+            load.load.erase()
+
+    def earliest(self, loads: list[BoxLoad]) -> Operation:
+        """The op of the function's block before which everything is known that the loads need."""
+        needed: list[Value] = [v for load in loads for v in (*load.load.indices, load.load.view)]
+        made = [v.op for v in needed if isinstance(v, OpResult)]
+        last = None
+        for op in made:
+            if last is None or last.is_before_in_block(op):
+                last = op
+        place = self.function.body.entry.first_op if last is None else last.next_op
+        assert place is not None
+        return place
+
+    def is_first(self, place: Operation) -> bool:
+        """Whether only scalars are computed before an op: no thread has used shared memory."""
+        op = place.prev_op
+        while op is not None:
+            tiles = any(isinstance(v.type, RankedTensorType) for v in (*op.operands, *op.results))
+            if op.regions or not _leaves_shared_memory(op) or tiles:
+                return False
+            op = op.prev_op
+        return True
+
+
+def _leaves_shared_memory(op: Operation) -> bool:
+    mine: tuple[Any, ...] = (nv_tileas.CreatePipeline, nv_tileas.AllocTensor)
+    return is_pure(op) or isinstance(op, (*mine, nv_tileas.FenceProxy))

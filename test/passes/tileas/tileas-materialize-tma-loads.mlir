@@ -1,0 +1,111 @@
+// RUN: tessera-opt %s --tileas-materialize-tma-loads --split-input-file --verify-diagnostics=only-expected --remarks=text -o %t
+// RUN: filecheck %s --input-file %t
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// Two tiles come together, as soon as their indices are known, and are waited for where they are used.
+// CHECK-LABEL: nv_tileaa.func @sum
+// CHECK: %[[P:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4
+// CHECK: %[[I:.*]] = nv_tileas.async.pipeline.create_iterator %[[P]]
+// CHECK-NOT: nv_tileas.fence_proxy
+// CHECK: nv_tileas.async.pipeline.producer_write
+// CHECK: nv_tileas.async.tiled_tma_load
+// CHECK: nv_tileas.async.tiled_tma_load
+// CHECK: nv_tileas.async.pipeline.producer_commit
+// CHECK: %[[C:.*]] = nv_tileas.async.pipeline.consumer_wait %[[P]], %[[I]], 0
+// CHECK: %[[X:.*]] = nv_tileas.load
+// CHECK: %[[Y:.*]] = nv_tileas.load
+// CHECK-NEXT: nv_tileas.async.pipeline.consumer_release %[[C]]
+// CHECK: arith.addf %[[X]], %[[Y]]
+// CHECK-NOT: nv_tileas.tiled_load
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @sum(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %z = arith.constant 0 : i32
+    %x, %xt = nv_tileas.tiled_load %c[%i, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %y, %yt = nv_tileas.tiled_load %c[%z, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %r = arith.addf %x, %y : tensor<32x64xf32>
+    %w = nv_tileas.tiled_store %c[%i, %i], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// What threads may have done with the same bytes of shared memory comes before the copy.
+// CHECK-LABEL: nv_tileaa.func @after_others
+// CHECK: nv_tileaa.reduce
+// CHECK: nv_tileas.fence_proxy
+// CHECK-NEXT: nv_tileas.async.pipeline.produce_one
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @after_others(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %ones = arith.constant dense<1> : tensor<256xi32>
+    %j = nv_tileaa.reduce %ones axis = 0 identities = [0 : i32] : tensor<256xi32> -> i32 {
+    ^bb0(%u: i32, %v: i32):
+      %uv = arith.addi %u, %v : i32
+      nv_tileaa.yield %uv : i32
+    }
+    %x, %xt = nv_tileas.tiled_load %c[%i, %j], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    %w = nv_tileas.tiled_store %c[%i, %i], %x, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// Where the load stays as it is, a remark says why.
+// CHECK-LABEL: nv_tileaa.func @small
+// CHECK-NOT: tma
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @small(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32, %g: i1) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 4 : i64} : i32
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    // expected-remark @+1 {{TMA does not load the tile: nv_tileas.tiled_load takes about 8 instructions of a warp as it is, and 23 through shared memory}}
+    %x, %xt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<4x64xf32>, !tok
+    %w = nv_tileas.tiled_store %c[%i, %i], %x, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<4x64xf32>, !view, !tok
+    // expected-remark @+1 {{TMA does not load the tile: nv_tileas.tiled_load is ordered by its token after an op other than a tile load}}
+    %y, %yt = nv_tileas.tiled_load %c[%i, %i], %w {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    // expected-remark @+1 {{TMA does not load the tile: nv_tileas.tiled_load reads nan out of bounds, but TMA fills with zeros}}
+    %n, %nt = nv_tileas.tiled_load %c[%i, %i], %t padding nan {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+    scf.if %g {
+      // expected-remark @+1 {{TMA does not load the tile: nv_tileas.tiled_load stands in a 'scf.if', and TMA copies ahead only what always runs}}
+      %q, %qt = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<32x64xf32>, !tok
+      %v = nv_tileas.tiled_store %c[%i, %i], %q, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x64xf32>, !view, !tok
+    }
+    // expected-remark @+1 {{TMA does not load the tile: nv_tileas.tiled_load would take 131072 bytes of shared memory, with which fewer than 2 CTAs run at a time}}
+    %h, %ht = nv_tileas.tiled_load %c[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !view -> tensor<256x128xf32>, !tok
+    %o = nv_tileas.tiled_store %c[%i, %i], %h, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x128xf32>, !view, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// Gathers and loads through pointers: sm_90 has no such copy.
+// CHECK-LABEL: nv_tileaa.func @gather
+// CHECK-NOT: tma
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @gather(%p: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %q = nv_tileaa.splat %p : !llvm.ptr<1> -> tensor<4096x!llvm.ptr<1>>
+    // expected-remark @+1 {{TMA does not load the tile: nv_tileaa.load reads each element at an address of its own; TMA copies boxes, and gathers rows only from sm_100 on}}
+    %x, %r = nv_tileaa.load %q, %t {copy_atom = #cute.copy_atom<sm80_ldg_32_f32>} : tensor<4096x!llvm.ptr<1>> -> tensor<4096xf32>, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
+}
