@@ -22,7 +22,7 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
-from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext, option
