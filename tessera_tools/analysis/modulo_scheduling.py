@@ -213,6 +213,7 @@ class _Attempt:
     ) -> None:
         self.operations, self.dependences, self.interval = operations, dependences, interval
         self.placed: dict[int, int] = {}
+        self._shared: dict[int, list[tuple[tuple[int, int], ...]]] = {}
         self.incoming: list[list[Dependence]] = [[] for _ in operations]
         self.outgoing: list[list[Dependence]] = [[] for _ in operations]
         for one in dependences:
@@ -275,19 +276,29 @@ class _Attempt:
 
     def _overlap(self, operation: int, cycle: int) -> int:
         """0 if the operation fits at `cycle`, else how many cycles later the reservation it meets has ended."""
+        shared = self.shared(operation)
         for other, start in self.placed.items():
-            step = self._meets(operation, cycle, other, start)
-            if step:
+            if shared[other] and (step := self._meets(shared[other], cycle, start)):
                 return step
         return 0
 
+    def shared(self, operation: int) -> list[tuple[tuple[int, int], ...]]:
+        """For each other operation, the resources that both reserve: (cycles of this one, cycles of the other); those
+        are left out that are free whenever another one is."""
+        found = self._shared.get(operation)
+        if found is None:
+            mine = [(name, cycles) for name, cycles in self.operations[operation].items() if cycles]
+            found = self._shared[operation] = [
+                _longest([(cycles, theirs[name]) for name, cycles in mine if theirs.get(name)])
+                for theirs in self.operations
+            ]
+        return found
+
     def overlap_before(self, operation: int, cycle: int) -> int:
         """0 if the operation fits at `cycle`, else how many cycles earlier it no longer meets a reservation."""
+        shared = self.shared(operation)
         for other, start in self.placed.items():
-            for resource, mine in self.operations[operation].items():
-                theirs = self.operations[other].get(resource, 0)
-                if not mine or not theirs:
-                    continue
+            for mine, theirs in shared[other]:
                 ahead = (cycle - start) % self.interval
                 if ahead < theirs:
                     return ahead + mine
@@ -295,11 +306,9 @@ class _Attempt:
                     return mine - (self.interval - ahead)
         return 0
 
-    def _meets(self, operation: int, cycle: int, other: int, start: int) -> int:
-        for resource, mine in self.operations[operation].items():
-            theirs = self.operations[other].get(resource, 0)
-            if not mine or not theirs:
-                continue
+    def _meets(self, shared: tuple[tuple[int, int], ...], cycle: int, start: int) -> int:
+        """0, or how many cycles after `cycle` what an operation from there on meets has ended."""
+        for mine, theirs in shared:
             ahead = (cycle - start) % self.interval
             if ahead < theirs:
                 return theirs - ahead
@@ -309,9 +318,21 @@ class _Attempt:
 
     def _evicted(self, operation: int, cycle: int) -> set[int]:
         """The placed operations that cannot stay if `operation` starts at `cycle`."""
-        found = {other for other, start in self.placed.items() if self._meets(operation, cycle, other, start)}
+        shared = self.shared(operation)
+        found = {other for other, start in self.placed.items() if self._meets(shared[other], cycle, start)}
         for one in self.outgoing[operation]:
             other = self.placed.get(one.target)
             if other is not None and other < cycle + one.latency - self.interval * one.distance:
                 found.add(one.target)
         return found
+
+
+def _longest(pairs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The pairs of which no other one is as long in both parts."""
+    if len(pairs) < 2:
+        return tuple(pairs)
+    kept: list[tuple[int, int]] = []
+    for pair in sorted(set(pairs), reverse=True):
+        if not any(other[1] >= pair[1] for other in kept):
+            kept.append(pair)
+    return tuple(kept)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.llvm.types import PointerType
@@ -22,7 +23,17 @@ from tessera_tools.ir.types import FloatType, RankedTensorType, Type
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import Throughput, throughput
 
-__all__ = ["RESOURCES", "Cost", "async_product_cost", "box_load_cost", "cost_of", "in_threads"]
+__all__ = [
+    "RARELY_ELSE",
+    "RESOURCES",
+    "USUAL_LATENCY",
+    "Cost",
+    "async_product_cost",
+    "box_load_cost",
+    "cost_of",
+    "in_threads",
+    "load_latency",
+]
 
 RESOURCES: Mapping[str, str] = {
     "tensor": "tensor cores",
@@ -37,6 +48,10 @@ RESOURCES: Mapping[str, str] = {
 }
 """The resources of an SM, in words."""
 
+RARELY_ELSE = "nv_tileas.rarely_else"
+"""A unit attribute of an `scf.if`: its else block runs so seldom that a schedule does not count it."""
+USUAL_LATENCY = 5
+"""The hint `latency`, 1 for few accesses of DRAM to 10 for many, that stands for the latency of the target's table."""
 LANES = 32
 _BUTTERFLY_STEPS = 5
 """Exchanges between the lanes of a warp for one result; each takes about as long as a load from shared memory."""
@@ -88,7 +103,12 @@ def box_load_cost(op: Operation, target: Target) -> Cost:
     moved = _over(
         max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.memory_bytes
     )
-    return Cost({"memory": moved}, moved + rates.memory_latency, True)
+    return Cost({"memory": moved}, moved + load_latency(op, target), True)
+
+
+def load_latency(op: Operation, target: Target) -> int:
+    """Cycles until the data of a load come: those of DRAM, times what the author's hint says of the traffic there."""
+    return throughput(target).memory_latency * (hint(op, "latency") or USUAL_LATENCY) // USUAL_LATENCY
 
 
 def in_threads(cost: Cost) -> Cost:
@@ -99,17 +119,20 @@ def in_threads(cost: Cost) -> Cost:
 
 
 def cost_of(op: Operation, target: Target) -> Cost:
-    """The cost of an op, that of its regions included (each counted once)."""
+    """The cost of an op, that of its regions included (each counted once, one that rarely runs not at all)."""
     rates = throughput(target)
     if isinstance(op, nv_tileaa.Reduce | nv_tileaa.Scan):
         return _combination(op, rates)
     if op.regions:
-        inner = [cost_of(o, target) for region in op.regions for block in region.blocks for o in block]
+        regions = op.regions[:1] if RARELY_ELSE in op.attributes else op.regions
+        inner = [cost_of(o, target) for region in regions for block in region.blocks for o in block]
+        if RARELY_ELSE in op.attributes:
+            inner.append(Cost({"issue": 1}, rates.arithmetic_latency))
         total: Counter[str] = Counter()
         for one in inner:
             total.update(one.cycles)
         return Cost(dict(total), sum(one.latency for one in inner))
-    return _Costs(op, rates).cost()
+    return _Costs(op, target).cost()
 
 
 def _combination(op: Any, rates: Throughput) -> Cost:
@@ -123,8 +146,8 @@ def _combination(op: Any, rates: Throughput) -> Cost:
 class _Costs:
     """The cost of one op without regions."""
 
-    def __init__(self, op: Any, rates: Throughput) -> None:
-        self.op, self.rates = op, rates
+    def __init__(self, op: Any, target: Target) -> None:
+        self.op, self.target, self.rates = op, target, throughput(target)
         self.tiles = [v.type for v in (*op.results, *op.operands) if isinstance(v.type, RankedTensorType)]
 
     def cost(self) -> Cost:
@@ -168,7 +191,7 @@ class _Costs:
         moved = _over(size, self.rates.memory_bytes)
         instructions = _over(size * 8, width * LANES)
         cycles = {"memory": moved, "issue": _over(instructions, self.rates.issue)}
-        return Cost(cycles, moved + self.rates.memory_latency if loads else 0, asynchronous=loads)
+        return Cost(cycles, moved + load_latency(self.op, self.target) if loads else 0, asynchronous=loads)
 
     def _conversion(self) -> Cost:
         moved = _over(2 * _bytes(self.op.operands[0].type), self.rates.shared_bytes)

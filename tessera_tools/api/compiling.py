@@ -192,6 +192,7 @@ def compile(
     args: Sequence[Any] | None = None,
     entry: str | None = None,
     num_warps: int = 0,
+    num_consumer_warpgroups: int = 0,
     abi: str = "default",
     keep_ir: bool = False,
     lineinfo: bool = True,
@@ -207,6 +208,7 @@ def compile(
     args: the arguments of a launch, for a cuTile kernel: their types, strides and constants are compiled in.
     entry: the kernel, if the program has several.
     num_warps: warps of the kernel, all in one group; 0 chooses by the tiles.
+    num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
     abi: `plain` allows only the declared parameters: no hidden tensor maps.
     keep_ir: whether to keep the IR after each pass, for `Kernel.after`.
     lineinfo: whether findings of the simulated GPU and SASS name the lines of the source.
@@ -235,6 +237,7 @@ def compile(
         lineinfo=lineinfo,
         ptxas=ptxas,
         num_warps=num_warps,
+        num_consumer_warpgroups=num_consumer_warpgroups,
         plain_abi=abi == "plain",
         explains=True,
         keep_stages=True,

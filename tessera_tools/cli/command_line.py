@@ -61,6 +61,7 @@ SHARED_KINDS = {
     "cache": ("on", "off"),
     "color": ("auto", "always", "never"),
     "mlir-timing-display": ("tree", "list"),
+    "num-consumer-warpgroups": ("1", "2", "4"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
 }
 """What their values may be."""

@@ -57,6 +57,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "max-instructions": ("N", "stop after N warp instructions (default: 100000000)", None),
     "modes": ("WHICH", "complete asynchronous operations late (default), early, or run both", None),
+    "num-consumer-warpgroups": (
+        "N",
+        "warpgroups that compute the products of a kernel with agents, if compiling: 1, 2 or 4 (default: chosen from "
+        "the products)",
+        None,
+    ),
     "num-warps": (
         "N",
         "warps per kernel, if compiling: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",

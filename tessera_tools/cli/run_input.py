@@ -58,6 +58,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         "cubin" if cuda else "ptx",
         lineinfo=kind == "mlir",
         num_warps=int(options.get("num_warps") or 0),
+        num_consumer_warpgroups=int(options.get("num_consumer_warpgroups") or 0),
         plain_abi=options.get("abi") == "plain",
     )
     key = None
@@ -90,10 +91,11 @@ def _compile_module(data: bytes, name: str, target: Target | None, options: Opti
     if not is_bytecode(data):
         verify_or_raise(module)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
-    pipeline = remaining_pipeline(chosen, stage_of(module), options.num_warps, options.plain_abi).text()
+    options = replace(options, target=chosen)
+    pipeline = remaining_pipeline(options, stage_of(module)).text()
     source = print_op(module) if is_bytecode(data) else data.decode("utf-8", "replace")
     try:
-        return compile_module(module, replace(options, target=chosen))
+        return compile_module(module, options)
     except InternalFault as failure:
         from tessera_tools.passes.reproducer import Reproducer
 

@@ -66,6 +66,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "llvm-timeout": ("SECONDS", "time limit for LLVM (default: 120)", None),
+    "num-consumer-warpgroups": (
+        "N",
+        "warpgroups that compute the products of a kernel with agents: 1, 2 or 4 (default: chosen from the products)",
+        None,
+    ),
     "num-warps": ("N", "warps per kernel: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)", None),
     "nvdisasm": (
         "PATH",

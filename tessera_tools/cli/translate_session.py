@@ -27,12 +27,11 @@ from tessera_tools.emit.compiled import FORMATS, Compiled, Options
 from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.worker import Worker
 from tessera_tools.passes.timing import Timing
-from tessera_tools.target import Target, lookup, occupancy
+from tessera_tools.target import lookup, occupancy
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
     from tessera_tools.passes.base import Pass
-    from tessera_tools.passes.pipeline import Pipeline
 
 __all__ = ["Session"]
 
@@ -151,6 +150,7 @@ class Session:
             compile_module,
             compile_text,
             declared_target,
+            remaining_pipeline,
             stage_of,
             target_of_text,
         )
@@ -173,11 +173,11 @@ class Session:
             self.options["gpu_name"] = declared_target(module)
             options = self._options()
         if self.options["print_pipeline"]:
-            self._print_pipeline(options.target, module)
+            self._print_pipeline(options, module)
         self.doing = "compiling"
         text, pipeline = (
             _text_of(module) if binary else text,
-            self._pipeline(options.target, stage_of(module)),
+            remaining_pipeline(options, stage_of(module)),
         )
 
         def reproduce() -> str:
@@ -248,6 +248,7 @@ class Session:
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
+            num_consumer_warpgroups=int(given["num_consumer_warpgroups"] or 0),
             plain_abi=given["abi"] == "plain",
             off=self._passes_off(),
             explains=self.remarks.wanted,
@@ -305,17 +306,12 @@ class Session:
             return None
         return self._reproduce()
 
-    def _pipeline(self, target: Target, stage: str) -> Pipeline:
-        from tessera_tools.emit.driver import remaining_pipeline
-
-        plain = self.options["abi"] == "plain"
-        return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0), plain)
-
-    def _print_pipeline(self, target: Target, module: Operation) -> None:
-        from tessera_tools.emit.driver import stage_of
+    def _print_pipeline(self, options: Options, module: Operation) -> None:
+        from tessera_tools.emit.driver import remaining_pipeline, stage_of
 
         stage = stage_of(module)
-        text = f"from {stage} to llvm for {target.cpu}:\n{self._pipeline(target, stage).pretty()}\n"
+        passes = remaining_pipeline(options, stage).pretty()
+        text = f"from {stage} to llvm for {options.target.cpu}:\n{passes}\n"
         steps = FORMATS[: FORMATS.index(self.until) + 1]
         steps = tuple(step for step in steps if step != "mir" or self.until == "mir")
         write_stderr(f"{text}then {' -> '.join(steps)}\n")

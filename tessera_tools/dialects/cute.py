@@ -7,7 +7,7 @@ atoms.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.atoms import (
     COPIES,
@@ -23,6 +23,9 @@ from tessera_tools.dialects.atoms import (
 )
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import Dialect, by_word
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class CopyAtomAttr(Attribute, name="cute.copy_atom"):
@@ -69,7 +72,7 @@ class CopyAtomAttr(Attribute, name="cute.copy_atom"):
             )
 
     @classmethod
-    def parse(cls, s: Any) -> CopyAtomAttr:
+    def parse(cls, s: Scanner) -> CopyAtomAttr:
         s.expect("<")
         spelling = s.word()
         s.expect(">")
@@ -84,7 +87,7 @@ class CuteMmaAtomAttr(MmaAtom, name="cute.mma_atom"):
     accumulator, of A and of B."""
 
     @classmethod
-    def parse(cls, s: Any) -> CuteMmaAtomAttr:
+    def parse(cls, s: Scanner) -> CuteMmaAtomAttr:
         s.expect("<")
         word = s.word()
         s.expect(">")

@@ -11,11 +11,14 @@ memory in that swizzle (none where it is left out).
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.atoms import COPIES, CopyPrimitive, MmaAtom, element_named, read_shape
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import Dialect, by_word
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class MmaAtomAttr(MmaAtom, name="cute_nvgpu.mma_atom"):
@@ -27,7 +30,7 @@ class MmaAtomAttr(MmaAtom, name="cute_nvgpu.mma_atom"):
         return cls(*read_shape(shape), a, b, accumulator)
 
     @classmethod
-    def parse(cls, s: Any) -> MmaAtomAttr:
+    def parse(cls, s: Scanner) -> MmaAtomAttr:
         s.expect("<")
         shape = s.word()
         types: list[Type] = []
@@ -66,7 +69,7 @@ class TmaAtom(Attribute):
         return COPIES[self.primitive]
 
     @classmethod
-    def parse(cls, s: Any) -> TmaAtom:
+    def parse(cls, s: Scanner) -> TmaAtom:
         s.expect("<")
         word = s.word()
         match = re.fullmatch(rf"{cls.verb}_(\d)d_(\w+)", word)

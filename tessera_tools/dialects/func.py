@@ -7,7 +7,7 @@ and results, and the syntax `@name(%a: i32 {x}) -> (f32 {y})`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
@@ -48,6 +48,10 @@ from tessera_tools.opdef import (
     verify_parameters,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 FUNCTION_TYPE_ATTR = AttrKind(
     "type attribute of function type", lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType)
 )
@@ -87,7 +91,7 @@ def read_signature(state: Any, arguments: Any, results: Any) -> list[tuple[Any, 
     return named
 
 
-def write_signature(p: Any, op: FunctionLike, arguments: Sequence[Value], types: Sequence[Type]) -> None:
+def write_signature(p: Printer, op: FunctionLike, arguments: Sequence[Value], types: Sequence[Type]) -> None:
     """Write `(%a: i32 {x}) -> f32`: with the arguments' names, or the types alone where there are none."""
     p.write("(")
     for i, type in enumerate(types):
@@ -109,7 +113,7 @@ def write_signature(p: Any, op: FunctionLike, arguments: Sequence[Value], types:
     p.write("" if plain else ")")
 
 
-def _write_attributes(p: Any, attributes: dict[str, Attribute]) -> None:
+def _write_attributes(p: Printer, attributes: dict[str, Attribute]) -> None:
     if attributes:
         p.write(f" {DictionaryAttr.of(attributes)}")
 
@@ -201,7 +205,7 @@ custom_body: region -> present | -> absent
         + SIGNATURE_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         visibility, symbol, arguments, results, attributes, body = node
         if visibility is not None:
             state.attribute("sym_visibility", StringAttr(visibility[0]))
@@ -223,7 +227,7 @@ custom_body: region -> present | -> absent
             # Without names the entry block's own label binds the arguments.
             state.region("body", children[0], named)
 
-    def write(self, p: Any, op: Func) -> None:
+    def write(self, p: Printer, op: Func) -> None:
         if op.sym_visibility is not None:
             p.write(f" {op.sym_visibility.value}")
         p.write(f" {symbol_text(op.sym_name.value)}")
@@ -350,13 +354,13 @@ class CalleeType(CustomDirective, name="CalleeType"):
 
     grammar = "custom: FUNCTION_TYPE"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (function,) = node
         state.types("callee", [function])
         state.types("callee_operands", list(function.inputs))
         state.types("results", list(function.results))
 
-    def write(self, p: Any, op: CallIndirect) -> None:
+    def write(self, p: Printer, op: CallIndirect) -> None:
         p.write(" ")
         p.write(p.type(op.callee.type))
 

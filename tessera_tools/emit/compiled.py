@@ -46,6 +46,8 @@ class Options:
     verify_each: bool = True
     num_warps: int = 0
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; 0 chooses from its tiles."""
+    num_consumer_warpgroups: int = 0
+    """Warpgroups of consumers of every kernel with agents; 0 chooses from its products."""
     plain_abi: bool = False
     """Whether kernels have the declared parameters alone: no tensor maps after them, and so no TMA."""
     off: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tessera_tools.diagnostics import DiagnosticError, HasStart, Position, emit
+from tessera_tools.diagnostics import DiagnosticError, HasStart, Position, emit, error
 from tessera_tools.emit.call_sites import with_call_sites
 from tessera_tools.emit.compiled import FORMATS, Compiled, Options, Stage
 from tessera_tools.emit.errors import ToolError
@@ -26,8 +26,8 @@ from tessera_tools.ir.builtin_attributes import StringAttr, i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.passes.table import STAGES, pipeline_for, stages_from
-from tessera_tools.target import Target, UnknownTargetError, lookup
+from tessera_tools.passes.table import STAGES, Step, has_agents, pipeline_for, stages_from
+from tessera_tools.target import UnknownTargetError, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
@@ -90,12 +90,26 @@ def target_of_text(text: str, kind: Stage) -> str | None:
         return None
 
 
-def remaining_pipeline(target: Target, stage: Stage, num_warps: int = 0, plain_abi: bool = False) -> Pipeline:
-    """Returns the passes that lower `stage` to llvm on `target`, for `num_warps` warps (0: the passes choose)."""
+def remaining_pipeline(options: Options, stage: Stage) -> Pipeline:
+    """Returns the passes that lower `stage` to llvm."""
     pipeline = Pipeline("builtin.module")
-    for step in pipeline_for(target.name, stage, num_warps, not plain_abi and not num_warps):
+    for step in _steps(options, stage):
         pipeline.add(parse_pass(step.text))
     return pipeline
+
+
+def _steps(options: Options, stage: Stage) -> list[Step]:
+    """The passes that lower `stage` to llvm.  Raises DiagnosticError for options that exclude each other."""
+    agents = not options.plain_abi and not options.num_warps
+    groups = options.num_consumer_warpgroups
+    if groups and not (agents and has_agents(options.target.name)):
+        why = (
+            f"{options.target.name} has no agents; they require sm_90a"
+            if agents
+            else "without agents, which the plain ABI and a number of warps exclude, there are no consumers"
+        )
+        raise error(None, f"{groups} consumer warpgroups cannot be had: {why}")
+    return pipeline_for(options.target.name, stage, options.num_warps, agents, groups)
 
 
 class _Run:
@@ -158,8 +172,7 @@ class _Run:
                 f"was lowered for '{declared}' and cannot be compiled for '{options.target.name}'",
                 "lower the kernel again from cuda_tile, or name its own GPU",
             )
-        agents = not options.plain_abi and not options.num_warps
-        steps = pipeline_for(options.target.name, stage, options.num_warps, agents)
+        steps = _steps(options, stage)
         for name in stages_from(stage):
             if options.all_stages or options.keep_stages:
                 with self.scope("Output"):

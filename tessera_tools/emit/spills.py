@@ -104,8 +104,8 @@ def spill_places(sass: str) -> list[SpillPlace]:
             if at is not None:
                 lines.setdefault(key, Counter())[at] += 1
         places.extend(
-            SpillPlace(kernel, *key, *count, tuple(lines.get(key, Counter()).most_common(_MOST_LINES)))
-            for key, count in counts.items()
+            SpillPlace(kernel, *key, stores, loads, tuple(lines.get(key, Counter()).most_common(_MOST_LINES)))
+            for key, (stores, loads) in counts.items()
         )
 
     for number, text in enumerate(sass.splitlines()):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
     from tessera_tools.ir.effect_words import Resource
+    from tessera_tools.ir.scanner import Scanner
 
 _MISSING = object()
 
@@ -145,7 +146,7 @@ class Attribute(metaclass=AttributeMeta):
         return f"{type(self).__name__}({', '.join(map(repr, self.parameters()))})"
 
     @classmethod
-    def parse(cls, s: Any, /) -> Any:
+    def parse(cls, s: Scanner, /) -> Any:
         """Reads the parameters from the parser's scanner, after the name; there are none by default."""
         return cls()
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tessera_tools.ir.effect_words import Completion, Kind, Reach, Resource
@@ -187,7 +188,13 @@ def accesses(op: Operation, effects: MemoryEffects | None = None) -> Iterator[tu
         for value in _named(op, effect):
             resource = effect.resource or value.type.resource
             if resource is not None:
-                yield (effect if effect.resource is resource else replace(effect, resource=resource)), value
+                yield (effect if effect.resource is resource else _on_resource(effect, resource)), value
+
+
+@lru_cache(maxsize=1024)
+def _on_resource(effect: Effect, resource: Resource) -> Effect:
+    """The effect with its resource. Few differ, and passes ask for those of every op again and again."""
+    return replace(effect, resource=resource)
 
 
 def _named(op: Operation, effect: Effect) -> Iterable[Value]:

@@ -7,7 +7,7 @@ Each kind names the grammar symbol that reads it (`symbol`), turns what the pars
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
@@ -30,6 +30,9 @@ from tessera_tools.ir.builtin_attributes import (
     symbol_text,
 )
 from tessera_tools.ir.types import F32, F64, I1, I32, I64, INDEX, FloatType
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class AttrKind:
@@ -195,7 +198,7 @@ class EnumAttr(Attribute):
         return f"#{self.name}<{self.value}>"
 
     @classmethod
-    def parse(cls, scanner: Any) -> Attribute:
+    def parse(cls, scanner: Scanner) -> Attribute:
         """From the body of `#dialect.name<…>`; see `tessera_tools.parser.scanner.Scanner`."""
         scanner.expect("<")
         words = [scanner.word()]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tessera_tools.ir.attributes import Attribute, Type
@@ -26,7 +27,7 @@ class RegionState(NamedTuple):
     """A region as read: its light tree, and names and types of entry arguments that the op's own syntax binds."""
 
     node: Any
-    arguments: list[tuple[Token, Type | None]]
+    arguments: Sequence[tuple[Token, Type | None]]
 
 
 class SuccessorState(NamedTuple):
@@ -79,7 +80,9 @@ class OpState:
     def attribute(self, key: str, value: Attribute) -> None:
         self.attributes[key] = value
 
-    def region(self, field: str, node: Any, arguments: list[tuple[Token, Type | None]] | None = None) -> None:
+    def region(
+        self, field: str, node: Any, arguments: Sequence[tuple[Token, Type | None]] | None = None
+    ) -> None:
         self.regions.setdefault(field, []).append(RegionState(node, arguments or []))
 
     def argument_types(self, field: str, types: list[Type]) -> None:

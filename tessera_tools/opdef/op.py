@@ -81,6 +81,10 @@ class OpDefinition:
             self._format = Format(self)
         return self._format
 
+    def attribute(self, name: str) -> AttributeField:
+        """The attribute field of that name."""
+        return next(field for field in self.attributes if field.name == name)
+
     # -- inference
 
     def types_of(self, op: Operation, name: str) -> Any:

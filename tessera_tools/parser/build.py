@@ -8,7 +8,7 @@ that every independent error of a file is reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -391,7 +391,7 @@ class Builder(Scopes):
     def _region(
         self,
         node: Any,
-        bound: list[tuple[Token, Type | None]],
+        bound: Sequence[tuple[Token, Type | None]],
         isolated: bool,
         locations: Mapping[int, Location] = MappingProxyType({}),
     ) -> Region:
@@ -439,7 +439,7 @@ class Builder(Scopes):
     def _bind_arguments(
         self,
         block: Block,
-        arguments: list[tuple[Token, Type | None]],
+        arguments: Sequence[tuple[Token, Type | None]],
         names: list[str],
         locations: Mapping[int, Location],
     ) -> None:

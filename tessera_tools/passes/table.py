@@ -142,6 +142,10 @@ PASSES: dict[str, Row] = {
         "tileas.remove_layout_conversions:RemoveLayoutConversions",
         "propagate layouts to remove conversions",
     ),
+    "tileas-guard-masks": Row(
+        "tileas.guard_masks:GuardMasks",
+        "branch around masks where a comparison of scalars shows that they hold for a whole tile",
+    ),
     "tileas-schedule": Row(
         "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
     ),
@@ -236,6 +240,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tileaa-to-tileas",
         "tileas-materialize-schedule",
         "it needs products and loads as nv_tileas ops",
+    ),
+    (
+        "tileas-guard-masks",
+        "tileas-schedule",
+        "the schedule does not count a mask that rarely runs",
     ),
     (
         "sink-negf-through-shapes",
@@ -398,8 +407,9 @@ AGENTS = "tileas-materialize-schedule"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_STORES = "tileas-materialize-tma-stores"
-_SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SIGNS, _PREPARE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_STORES)
+_SCHEDULE = "tileas-schedule{only-agentsGROUPS}"
+_MASKS = "tileas-guard-masks"
+HIDDEN = (_SIGNS, _PREPARE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_STORES)
 """The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
 
 
@@ -407,7 +417,7 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents first, and stores by TMA behind the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
     first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _PREPARE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY)
+    agents = (_SIGNS, _PREPARE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY)
     return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
 
 
@@ -415,7 +425,7 @@ _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON[
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name, which the first
-    # conversion writes into the module, where the later passes find it; WARPS by an option, if a number is given.
+    # conversion writes into the module, where the later passes find it; WARPS and GROUPS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_89": _COMMON,
@@ -437,14 +447,20 @@ def stages_from(stage: str) -> tuple[str, ...]:
 
 
 def pipeline_for(
-    target: str, stage: str = "cuda_tile", num_warps: int = 0, agents: bool = True
+    target: str,
+    stage: str = "cuda_tile",
+    num_warps: int = 0,
+    agents: bool = True,
+    num_consumer_warpgroups: int = 0,
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
-    by the conversion to nv_tileas); with agents where the target has them, by default."""
+    by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
+    of consumers (0: chosen by the products)."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
+    groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
     return [
-        Step(name, text.replace("TARGET", target).replace("WARPS", warps))
+        Step(name, text.replace("TARGET", target).replace("WARPS", warps).replace("GROUPS", groups))
         for name in stages_from(stage)
         for text in steps[name]
         if agents or text not in HIDDEN
@@ -470,3 +486,8 @@ def order_violations(names: Iterable[str], order: Sequence[tuple[str, str, str]]
         for before, after, why in order
         if before in first and after in first and first[before] > first[after]
     ]
+
+
+def has_agents(target: str) -> bool:
+    """Whether the kernels of a target of the target table may have agents."""
+    return AGENTS in PIPELINES[target]["nv_tileas"]

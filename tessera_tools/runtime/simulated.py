@@ -117,7 +117,7 @@ class SimulatedKernel(interface.Kernel):
         settings: dict[str, Any],
     ) -> interface.Result:  # fmt: skip
         """Launch with the clock: in one process, with operations that complete at once, and perhaps only a sample."""
-        from tessera_tools.runtime.timing import TimedLaunch, check_timed, estimate
+        from tessera_tools.runtime.timing import MOST_STEPS, TimedLaunch, check_timed, estimate
         from tessera_tools.sim.clock.record import Recorder
 
         target, table = check_timed(self.owner.target)
@@ -134,13 +134,19 @@ class SimulatedKernel(interface.Kernel):
             cluster,
             seed=seed,
             mode="early",
-            max_instructions=int(settings.pop("max_instructions", MAX_INSTRUCTIONS)),
+            max_instructions=min(int(settings.pop("max_instructions", MAX_INSTRUCTIONS)), MOST_STEPS),
             stats=recorder,
             time_limit=settings.pop("time_limit", None),
         )
         if (watch := settings.pop("watch", None)) is not None:
             watch(launch)
         result = launch.run()
+        if launch.max_instructions == MOST_STEPS and result.instructions > MOST_STEPS:
+            raise error(
+                None,
+                f"the clock records at most {MOST_STEPS:,} warp instructions, and '{self.name}' executes more",
+                "time a smaller problem: fewer iterations of its loops",
+            )
         # A kernel that was stopped has no time.
         whole = not result.findings.of("error")
         found = estimate(launch, recorder, self.owner.text, target, table) if whole else None

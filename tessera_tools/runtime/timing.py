@@ -24,8 +24,10 @@ from tessera_tools.sim.clock.sample import Sample, choose, freshness, residents
 from tessera_tools.target import Target, occupancy, targets
 from tessera_tools.target.timing import Timing, timing
 
-__all__ = ["Estimate", "TimedLaunch", "check_timed", "estimate"]
+__all__ = ["MOST_STEPS", "Estimate", "TimedLaunch", "check_timed", "estimate"]
 
+MOST_STEPS = 4_000_000
+"""Warp instructions that are recorded, a quarter of a kilobyte each."""
 _MOST_CLUSTERS = 16
 """Clusters of a grid that is simulated whole."""
 _L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10}

@@ -19,6 +19,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.program import (
     Address,
     Function,
@@ -33,6 +34,7 @@ from tessera_tools.sim.program import (
     Vector,
 )
 from tessera_tools.sim.special import SPECIAL
+from tessera_tools.sim.straight import Straight, straight_of
 from tessera_tools.sim.types import TYPES, Type
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
@@ -43,7 +45,6 @@ __all__ = [
     "Binder",
     "Context",
     "Execute",
-    "Lanes",
     "Ports",
     "Together",
     "after_decoding",
@@ -117,8 +118,8 @@ class Ports:
         self.binders: list[Binder] = []
         self.keys: list[tuple[Any, ...]] = []
         """The key of each port: its kind, then what distinguishes it from other ports of that kind."""
-        self.used: set[int] = set()
-        """The ports requested since this set was last cleared."""
+        self.used: list[int] = []
+        """The ports requested since this list was last cleared, in order."""
         self._known: dict[Any, int] = {}
 
     def add(self, key: Any, binder: Binder) -> int:
@@ -128,7 +129,7 @@ class Ports:
             port = self._known[key] = self.base + len(self.binders)
             self.binders.append(binder)
             self.keys.append(key)
-        self.used.add(port)
+        self.used.append(port)
         return port
 
 
@@ -165,6 +166,14 @@ class Context:
         It returns None to continue; the index of the next instruction if it has run everything before that index;
         ~index to jump to that index; or NotImplemented to run the instruction warp by warp this time.
         """
+        self.effect = ""
+        """How `together` uses memory (`Straight.effect`), for instructions that only use registers and memory."""
+        self.alone = False
+        """Whether `together` is for this instruction alone, and not for others that differ in their ports."""
+        self._targets: set[int] = set()
+        """The ports that `write` returned for this instruction."""
+        self._sources: set[int] = set()
+        """The ports that `read` returned."""
         self.state: dict[str, Any] = {}
         """State of instruction families while the function is decoded, by family name."""
 
@@ -219,6 +228,11 @@ class Context:
 
         For a register wider than the type, the low bits are read. Raises for a narrower one.
         """
+        port = self._read(operand, type)
+        self._sources.add(port)
+        return port
+
+    def _read(self, operand: Operand, type: Type) -> int:
         if isinstance(operand, Immediate):
             return self.constant(self._literal(operand, type), type)
         if not isinstance(operand, Name):
@@ -264,9 +278,10 @@ class Context:
             raise self.error(f"writes to '{operand.name}', which is not a declared register")
         bits = register.type.bits
         if bits > type.bits and type.kind != "p" and bits != 128:
-            wide = TYPES[f"{'s' if type.signed else 'u'}{bits}"]
-            return self._register(operand.name, wide)
-        return self._register(operand.name, type)
+            type = TYPES[f"{'s' if type.signed else 'u'}{bits}"]
+        port = self._register(operand.name, type)
+        self._targets.add(port)
+        return port
 
     def writes(self, operand: Operand, type: Type) -> list[int]:
         elements = operand.elements if isinstance(operand, Vector) else (operand,)
@@ -306,15 +321,15 @@ class Context:
             port = self.read(base, u64)
             if not offset:
                 return lambda warp: warp.ports[port]
-            step = np.uint64(offset % (1 << 64))
-            return lambda warp: warp.ports[port] + step
+            step = self.constant(offset % (1 << 64), u64)
+            return lambda warp: warp.ports[port] + warp.ports[step]
         if bits != 32:
             raise self.error(f"has an address in '{base.name}', of {bits} bits; expected 32 or 64")
         port = self.read(base, TYPES["u32"])
         if not offset:
             return lambda warp: warp.ports[port].astype(np.uint64)
-        small = np.uint32(offset % (1 << 32))
-        return lambda warp: (warp.ports[port] + small).astype(np.uint64)
+        small = self.constant(offset % (1 << 32), TYPES["u32"])
+        return lambda warp: (warp.ports[port] + warp.ports[small]).astype(np.uint64)
 
     def variable(self, name: str) -> Variable | None:
         """The variable that `name` refers to at this instruction."""
@@ -446,10 +461,12 @@ class Context:
             )
         self._left = list(inst.modifiers[taken:])
         self.ports.used.clear()
-        self.together = None
+        self._sources.clear()
+        self._targets.clear()
+        self.together, self.effect, self.alone = None, "", False
         execute = decoder(self)
         if execute in _LANEWISE:
-            self.together = execute
+            self.together, self.effect = execute, "none"
         if not self._of_lanes():
             self.together = None
         if self._left:
@@ -463,6 +480,14 @@ class Context:
             if self.together is not None:
                 self.together = _guarded_together(self.together, port, negated)
         return execute
+
+    def straight(self) -> Straight | None:
+        """What blocks need to know of the instruction that was decoded last; None if they cannot contain it."""
+        if self.together is None or not self.effect:
+            return None
+        keys = [self.ports.keys[port - self.ports.base] for port in self.ports.used]
+        alone = self.pc if self.alone else None
+        return straight_of(self.inst, self.effect, self.ports.used, keys, self._sources, self._targets, alone)
 
     def _of_lanes(self) -> bool:
         """Whether the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
@@ -512,23 +537,15 @@ def _guarded_together(execute: Together, port: int, negated: bool) -> Together:
 
     def run(warp: Any, mask: Any) -> Any:
         chosen = warp.ports[port] ^ negated
-        if chosen.all():
+        if not mask.full:
+            chosen &= mask.array
+        elif chosen.all():
             return execute(warp, mask)
         if chosen.any():
             return execute(warp, Lanes(chosen))
         return None
 
     return run
-
-
-class Lanes:
-    """Lanes of several warps, as `lanewise` instructions use a mask."""
-
-    __slots__ = ("array", "full")
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.full = bool(array.all())
 
 
 def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
@@ -556,8 +573,9 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
 
 def decode_all(
     module: Module, functions: Iterable[Function]
-) -> tuple[list[Execute], list[Together | None], dict[str, Ports]]:
-    """The closures of every instruction, those for several warps at once, and each function's ports.
+) -> tuple[list[Execute], list[Together | None], list[Straight | None], dict[str, Ports]]:
+    """The closures of every instruction, those for several warps at once, their places in blocks, and each function's
+    ports.
 
     Raises for the first invalid instruction.
     """
@@ -565,6 +583,7 @@ def decode_all(
     count = len(module.program.instructions)
     code: list[Any] = [None] * count
     together: list[Together | None] = [None] * count
+    straight: list[Straight | None] = [None] * count
     ports: dict[str, Ports] = {}
     base = 0
     for function in functions:
@@ -573,7 +592,8 @@ def decode_all(
         for pc in range(function.start, function.end):
             code[pc] = context.decode(module.program.instructions[pc], pc)
             together[pc] = context.together
+            straight[pc] = context.straight()
         for check in _AFTER:
             check(module.program, function, code, together)
         base += len(own.binders)
-    return code, together, ports
+    return code, together, straight, ports

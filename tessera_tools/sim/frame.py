@@ -36,7 +36,7 @@ class Frame:
             shape = (count, warps, 32, 2) if bits == 128 else (count, warps, 32)
             self.registers[bits] = np.zeros(shape, dtype)
         self.ports: list[list[Any]] = []
-        self.rows: dict[tuple[int, int], dict[int, Any]] = {}
+        self.rows: dict[tuple[int, int], dict[Any, Any]] = {}
 
     def bind(self, warps: list[Warp]) -> None:
         """Assign ports to the warps of a CTA; registers are zero."""

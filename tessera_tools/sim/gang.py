@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tessera_tools.sim.decode import Lanes
 from tessera_tools.sim.frame import LASTING
+from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Warp
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Gang", "gang_of", "muster"]
 
 
-class _Rows(dict[int, Any]):
+class _Rows(dict[Any, Any]):
     """The rows of a gang by port, created at their first use."""
 
-    def __init__(self, gang: Gang, lasting: dict[int, Any]) -> None:
+    def __init__(self, gang: Gang, lasting: dict[Any, Any]) -> None:
         super().__init__(lasting)
         self.gang = gang
         self.lasting = lasting
@@ -53,6 +53,7 @@ class Gang:
         self.met = False
         """Whether the warps have just met at a barrier."""
         self._records: tuple[list[Any], Any] = [], None
+        self._lanes: dict[int, Lanes] = {1: self.mask}
 
     @property
     def registers(self) -> Any:
@@ -63,14 +64,34 @@ class Gang:
     def stats(self) -> Any:
         return self.cta.stats
 
+    def lanes(self, times: int) -> Lanes:
+        """All lanes, so many times."""
+        found = self._lanes.get(times)
+        if found is None:
+            found = self._lanes[times] = Lanes(np.ones(times * len(self.mask.array), np.bool_))
+        return found
+
+    def rows_of(self, ports: tuple[int, ...]) -> Any:
+        """The rows of several ports of one kind, which is not that of registers, one after the other."""
+        ports_of = self.ports
+        known = ports_of.lasting if self.kind(ports[0]) in LASTING else ports_of
+        found = known.get(ports)
+        if found is None:
+            found = known[ports] = np.concatenate([ports_of[port] for port in ports])
+        return found
+
     def records(self) -> Any:
-        """Each lane's access record (sim/races.py)."""
+        """Each lane's access record (sim/races.py), by the current instruction."""
+        return record_at(self.clocks(), self.pc)
+
+    def clocks(self) -> Any:
+        """Each lane's access record, without an instruction."""
         each = [warp.records for warp in self.warps]
         known, whole = self._records
         if len(known) != len(each) or any(now is not before for now, before in zip(each, known, strict=True)):
             whole = np.concatenate(each)
             self._records = each, whole
-        return record_at(whole, self.pc)
+        return whole
 
     @property
     def limit(self) -> int:

@@ -1,4 +1,4 @@
-"""Sets of the 32 lanes of a warp."""
+"""Sets of the lanes of a warp, and of several warps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FULL", "Mask", "mask_of"]
+__all__ = ["FULL", "Lanes", "Mask", "mask_of"]
 
 FULL = (1 << 32) - 1
 _masks: dict[int, Mask] = {}
@@ -28,6 +28,16 @@ class Mask:
 
     def __repr__(self) -> str:
         return f"Mask({self.bits:#010x})"
+
+
+class Lanes:
+    """Lanes of several warps, as `lanewise` instructions use a mask."""
+
+    __slots__ = ("array", "full")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.full = bool(array.all())
 
 
 def mask_of(lanes: int | np.ndarray[Any, Any]) -> Mask:

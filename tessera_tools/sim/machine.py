@@ -12,11 +12,15 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tessera_tools.sim.asynchronous import Engine
+from tessera_tools.sim.blocks import LEAST, Batch, Step
 from tessera_tools.sim.frame import Frame
 from tessera_tools.sim.gang import Gang, gang_of, muster
+from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.races import Clocks, History
-from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
+from tessera_tools.sim.warp import CHANGED, CONVERGE, FULL, Split, Wait, Warp, mask_of
 from tessera_tools.sim.watched import Shared
 
 if TYPE_CHECKING:
@@ -31,8 +35,6 @@ _TOGETHER = 0.85
 """The probability that warps of a CTA at the same instruction run as a gang."""
 _FORCE_AFTER = 20_000
 """Warp instructions after which an operation completes although a warp can still run: that warp may be spinning."""
-_NEVER = 1 << 60
-"""A pc that no program contains."""
 _NEVER = 1 << 60
 """A pc that no program contains."""
 
@@ -193,7 +195,17 @@ class Cluster:
             alone = len(warp.splits) == 1
             # A diverged warp stops at the pc of another split, to merge with it.
             stop = target if alone else min((s.pc for s in warp.splits if s.pc > pc), default=_NEVER)
+            blocks, tried = launch.module.blocks, 0 if alone and mask.full and stats is None else _NEVER
             while left > 0:
+                if pc >= tried:
+                    tried = min(blocks.ends[pc], stop, pc + left)
+                    if tried - pc >= LEAST and (steps := blocks.steps(pc, tried)) is not None:
+                        self._run_block(gang_of(warp.cta, warp.index, warp.index + 1), steps)
+                        left -= tried - pc
+                        split.pc = pc = tried
+                        if pc >= stop:
+                            break
+                        continue
                 split.pc = pc
                 if stats is not None:
                     stats.instructions[launch.module.program.instructions[pc].opcode] += 1
@@ -241,7 +253,15 @@ class Cluster:
         code, together = launch.code, launch.together
         done, mask, full = 0, gang.mask, warps[0].splits[0].mask
         parted = False
+        blocks, tried = module.blocks, 0
         while done < quantum and pc < until and not parted:
+            if pc >= tried and stats is None:
+                tried = min(blocks.ends[pc], until, pc + quantum - done)
+                if tried - pc >= LEAST and (steps := blocks.steps(pc, tried)) is not None:
+                    self._run_block(gang, steps)
+                    done += tried - pc
+                    pc = tried
+                    continue
             execute = together[pc]
             if execute is not None:
                 gang.pc = pc
@@ -263,6 +283,15 @@ class Cluster:
                         gang.met = False
                         break
                     continue
+                if pc in blocks.hops and stats is None:
+                    target = blocks.hops[pc]
+                    reached = self._hop(gang, pc, target)
+                    done += 1
+                    if reached == target:
+                        pc = target
+                        continue
+                    parted = True
+                    break
             following: list[int] = [0] * len(warps)
             for number in self.random.permutation(len(warps)):
                 warp = warps[number]
@@ -286,6 +315,49 @@ class Cluster:
             warp.instructions += done
         launch.executed += done * len(warps)
         self._watch_limits(warps[0])
+
+    def _run_block(self, gang: Gang, steps: list[Step]) -> None:
+        """Run the steps of a block, each for all warps of a gang; what cannot run so, instruction by instruction."""
+        code, together, mask = self.launch.code, self.launch.together, gang.mask
+        for step in steps:
+            if len(step.pcs) > 1 and Batch(gang, step).run() is None:
+                continue
+            for pc in step.pcs:
+                gang.pc = pc
+                execute = together[pc]
+                if execute is not None and execute(gang, mask) is None:
+                    continue
+                for number in self.random.permutation(len(gang.warps)):
+                    warp = gang.warps[number]
+                    warp.split = split = warp.splits[0]
+                    split.pc = pc
+                    code[pc](warp, split.mask)
+
+    def _hop(self, gang: Gang, pc: int, target: int) -> int:
+        """Run a branch that some lanes take, and what it skips for the other lanes; return where the warps are then.
+
+        If an instruction in between cannot run for all warps at once, they part there.
+        """
+        launch = self.launch
+        port, negated = launch.module.branches[pc]
+        taken = gang.ports[port] ^ negated
+        lanes = Lanes(~taken)
+        rows = taken.reshape(-1, 32)
+        some = int(np.count_nonzero(~rows.all(axis=1)))
+        for at in range(pc + 1, target):
+            gang.pc = at
+            execute = launch.together[at]
+            if execute is None or execute(gang, lanes) is NotImplemented:
+                for warp, row in zip(gang.warps, rows, strict=True):
+                    split = warp.splits[0]
+                    jumping = mask_of(row)
+                    split.pc = target if jumping.full else at
+                    if jumping.bits and not jumping.full:
+                        split.mask = mask_of(FULL & ~jumping.bits)
+                        warp.splits.append(Split(target, jumping, split.stack))
+                return at
+            launch.executed += some
+        return target
 
     def end(self) -> None:
         """Every thread has exited: release what another cluster can reuse, and break the reference cycles."""

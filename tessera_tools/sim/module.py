@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.diagnostics import Position, error
+from tessera_tools.sim.blocks import Blocks
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.decode import decode_all
 from tessera_tools.sim.launch import Launch, Result
@@ -42,13 +43,16 @@ class Module:
         self.local_size = 0
         self.async_proxy = False
         """Whether an instruction reads or writes global memory through the async proxy."""
+        self.branches: dict[int, tuple[int, bool]] = {}
+        """Conditional branches: the port of the predicate, and whether it is negated."""
         self.defined = [function for function in program.functions.values() if function.is_defined]
         for function in self.defined:
             self._frame(function)
-        self.code, self.together, self.ports = decode_all(self, self.defined)
+        self.code, self.together, self.straight, self.ports = decode_all(self, self.defined)
         self.keys = [key for ports in self.ports.values() for key in ports.keys]
         """The key of each port (decode.Ports)."""
         self.port_count = sum(len(ports.binders) for ports in self.ports.values())
+        self.blocks = Blocks(self)
         self._place_variables()
 
     def _frame(self, function: Function) -> None:

@@ -179,10 +179,17 @@ def check_order(warp: Warp, mask: Mask, memory: Region, where: Where, what: str,
 
 def covered(warp: Warp, mask: Mask, history: History, where: Array) -> Array:
     """The bytes whose last store is ordered before a fence by the lanes, including their own stores."""
-    records = history.written[where // history.grain]
+    return where[_is_covered(warp, mask, history.written[where // history.grain])]
+
+
+def _is_covered(warp: Warp, mask: Mask, records: Array) -> Array:
+    """Which of the last stores are ordered before a fence by the lanes, or their own."""
     own = threads_of(records)
     mine = (own >> 5 == warp.rank) & mask.array[own & 31]
-    return where[~late_records(warp, records, -1) | mine]
+    return ~late_records(warp, records, -1) | mine
+
+
+_UNFENCED_OCTET = np.uint64(int.from_bytes(bytes([UNFENCED]) * 8, "little"))
 
 
 def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
@@ -199,9 +206,17 @@ def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
         memories += [region for region in cluster.launch.memory.regions if region.state is not None]
     for memory in memories:
         history = history_of(warp, memory)
-        dirty = np.flatnonzero(memory.state & UNFENCED)
-        if not len(dirty):
+        octets = np.flatnonzero(memory.states[8] & _UNFENCED_OCTET)
+        if not len(octets):
             continue
+        if history is not None and history.grain >= 8:
+            # The bytes of a grain have one last store.
+            grains = np.unique(octets // (history.grain // 8))
+            grains = grains[_is_covered(warp, mask, history.written[grains])]
+            memory.state.reshape(-1, history.grain)[grains] &= ~np.uint8(UNFENCED)
+            continue
+        dirty = (octets[:, None] * 8 + np.arange(8)).reshape(-1)
+        dirty = dirty[memory.state[dirty] & UNFENCED != 0]
         if history is not None:
-            dirty = covered(warp, mask, history, dirty)
+            dirty = dirty[_is_covered(warp, mask, history.written[dirty // history.grain])]
         memory.state[dirty] &= ~np.uint8(UNFENCED)

@@ -28,6 +28,7 @@ __all__ = [
     "History",
     "Race",
     "clocks_of",
+    "code_bits",
     "describe",
     "late_records",
     "record_at",
@@ -67,6 +68,11 @@ def clocks_of(records: Array) -> Array:
 def record_at(record: Any, pc: int) -> Any:
     """The record or records (uint64) of an access by the instruction `pc`."""
     return record | np.uint64((pc & _CODE_MASK) << _CODE_SHIFT)
+
+
+def code_bits(pcs: Array) -> Array:
+    """The part of a record (uint64) that names the instruction, for each of `pcs`."""
+    return (pcs.astype(np.uint64) & np.uint64(_CODE_MASK)) << np.uint64(_CODE_SHIFT)
 
 
 class Clocks:
@@ -244,7 +250,12 @@ class History:
         newest = _newest(found)
         # All bytes that one copy has written have the same record.
         records = found if int(found.min()) != newest else found.reshape(-1)[:1]
-        return all(newest < warp.limit or not late_records(warp, records, -1).any() for warp in warps)
+        if all(newest < warp.limit for warp in warps):
+            return True
+        ranks = np.array([warp.rank for warp in warps])[:, None]
+        records = records.reshape(-1)
+        known = warps[0].cta.cluster.clocks.known[ranks, threads_of(records) >> 5]
+        return not (clocks_of(records) > known).any()
 
     def load_together(self, gang: Gang, index: Array, width: int, mine: Array) -> bool:
         """Record a read of the units `index` by lanes of several warps with the records `mine`; False on a race."""

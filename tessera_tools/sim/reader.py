@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.diagnostics import Position, error
 from tessera_tools.sim.declarations import Declarations
 from tessera_tools.sim.operands import OperandError, read_operands
 from tessera_tools.sim.program import Function, Instruction, Name, Operand, Program, Scope, SourceLocation
@@ -197,6 +197,3 @@ class _Builder(Declarations):
         self.program.instructions.append(
             Instruction(opcode, modifiers, operands, guard, scope, line or 0, column or 0, self.location)
         )
-
-    def fault(self, token: Token, message: str, *notes: str) -> DiagnosticError:
-        return error(Position(self.program.file, token.line or 0, token.column or 0), message, *notes)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = [
     "POISON",
     "READING",
+    "Decoded",
     "Operation",
+    "Product",
     "Reads",
     "Register",
     "State",
@@ -55,19 +57,99 @@ _OCTETS = np.arange(16)
 
 
 @dataclass(eq=False, slots=True)
+class Decoded:
+    """What the products of one completion share: matrices of shared memory, and sums that later products add to."""
+
+    matrices: dict[Any, tuple[Array, Array]] = field(default_factory=dict[Any, tuple[Array, Array]])
+    """By the id of their units, the element and the order: the units, and the matrix."""
+    sums: dict[Any, tuple[frozenset[int], Array, Callable[[Array], None]]] = field(
+        default_factory=dict[Any, tuple[frozenset[int], Array, Callable[[Array], None]]]
+    )
+    """Warps and slots → the slots, the patterns as a matrix, and the function that writes them to the accumulators."""
+
+    def take(self, key: Any, slots: frozenset[int]) -> Array | None:
+        """The sums of these slots, if the last product with one of them had the same slots and warps."""
+        found = self.sums.get(key)
+        if found is None:
+            for other, (held, patterns, give) in list(self.sums.items()):
+                if held & slots:
+                    give(patterns)
+                    del self.sums[other]
+        return None if found is None else found[1]
+
+    def finish(self) -> None:
+        for _, patterns, give in self.sums.values():
+            give(patterns)
+        self.sums.clear()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Product:
+    """The computation of one wgmma instruction for adjacent warps of a warpgroup."""
+
+    compute: Callable[[list[Warp], Array | None, Array, Array, bool, Decoded], None]
+    """(warps, units of A, rows of A's registers, units of B, whether D is added, what is shared)."""
+    rows_axis: int
+    """The axis of the units of A along which the rows of the warps follow each other."""
+
+
+@dataclass(eq=False, slots=True)
 class Reads:
     """The shared memory that a wgmma of one or of several warps reads, and the computation of its sums."""
 
     units: list[Array]
-    compute: Callable[[dict[Any, Array]], None]
-    """Computes the sums; its argument caches the decoded matrices of shared memory."""
+    warps: list[Warp]
+    a_units: Array | None
+    a_rows: Array
+    """[register, warp, lane]"""
+    b_units: Array
+    accumulate: bool
+    product: Product
     finished: bool = False
     """The accumulators have been computed."""
 
-    def run(self, decoded: dict[Any, Array]) -> None:
+    def run(self, decoded: Decoded) -> None:
         if not self.finished:
-            self.compute(decoded)
+            self.product.compute(
+                self.warps, self.a_units, self.a_rows, self.b_units, self.accumulate, decoded
+            )
             self.finished = True
+
+    def joins(self, other: Reads) -> bool:
+        """Whether `other` is the same product of the next warps."""
+        return (
+            self.product is other.product
+            and self.accumulate == other.accumulate
+            and not self.finished
+            and not other.finished
+            and self.warps[-1].index + 1 == other.warps[0].index
+            and (self.b_units is other.b_units or np.array_equal(self.b_units, other.b_units))
+        )
+
+
+def run_all(parts: list[Reads], decoded: Decoded) -> None:
+    """Run parts of one operation, adjacent warps at once."""
+    parts = sorted(parts, key=lambda part: part.warps[0].index)
+    while parts:
+        count = 1
+        while count < len(parts) and parts[count - 1].joins(parts[count]):
+            count += 1
+        if count == 1:
+            parts[0].run(decoded)
+        else:
+            found, first = parts[:count], parts[0]
+            a_units = [part.a_units for part in found if part.a_units is not None]
+            first.product.compute(
+                [warp for part in found for warp in part.warps],
+                np.concatenate(a_units, axis=first.product.rows_axis) if a_units else None,
+                np.concatenate([part.a_rows for part in found], axis=1),
+                first.b_units,
+                first.accumulate,
+                decoded,
+            )
+            for part in found:
+                part.finished = True
+        parts = parts[count:]
 
 
 @dataclass(eq=False, slots=True)
@@ -174,10 +256,13 @@ def complete(group: Warpgroup, number: int) -> None:
         return
     group.pending = [operation for operation in group.pending if operation.number > number]
     act, seen = cta.cluster.clocks.act(group.agent, 0)
-    decoded: dict[Any, Array] = {}
-    for reads, pc in {operation.reads: operation.pc for operation in done}.items():
-        reads.run(decoded)
-        record = record_at(act, pc)
+    decoded = Decoded()
+    parts = {operation.reads: operation for operation in done}
+    for each in sorted({operation.number for operation in done}):
+        run_all([reads for reads, operation in parts.items() if operation.number == each], decoded)
+    decoded.finish()
+    for reads, operation in parts.items():
+        record = record_at(act, operation.pc)
         for units in reads.units:
             readers[units] -= 1
             shared.states[16][units[readers[units] == 0]] &= ~READING
@@ -188,6 +273,8 @@ def complete(group: Warpgroup, number: int) -> None:
 def write_back(warp: Warp, state: State, operation: Operation) -> None:
     """Write the result of a complete operation to a warp, unless a later one still uses the same registers."""
     others = list(state.flying())
+    if not operation.a_slots and any(other.d_slots == operation.d_slots for other in others):
+        return
     registers = warp.registers[32]
     if not others and not operation.a_slots and state.held.issuperset(operation.d_slots):
         free = list(operation.d_slots)
@@ -242,7 +329,7 @@ def watch(program: Program, function: Function, code: list[Any], together: list[
         if used and inst.opcode != "wgmma":
             code[pc] = _watching(code[pc], used)
             if together[pc] is not None:
-                together[pc] = _watching_together(together[pc], used)
+                together[pc] = _Together(together[pc], used)
 
 
 def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
@@ -265,18 +352,26 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
     return run
 
 
-def _watching_together(execute: Together, used: frozenset[Register]) -> Together:
+class _Together:
     """Like `_watching`, for several warps, unless one of them has a wgmma in flight."""
 
-    def run(gang: Any, mask: Any) -> Any:
+    def __init__(self, execute: Together, used: frozenset[Register]) -> None:
+        self.execute, self.used = execute, used
+
+    def __call__(self, gang: Any, mask: Any) -> Any:
         states = [state for warp in gang.warps if (state := warp.state.get("wgmma")) is not None]
         for state in states:
             if state.open or state.groups:
                 return NotImplemented
-        result = execute(gang, mask)
+        result = self.execute(gang, mask)
         if result is not NotImplemented:
             for state in states:
-                state.touched |= used
+                state.touched |= self.used
         return result
 
-    return run
+    @staticmethod
+    def join(closures: Sequence[Any]) -> Together:
+        """The closure for several instructions that differ only in their registers (sim/blocks.py)."""
+        watching = [each for each in closures if isinstance(each, _Together)]
+        first = closures[0].execute if isinstance(closures[0], _Together) else closures[0]
+        return _Together(first, frozenset[Register]().union(*[each.used for each in watching]))

@@ -186,6 +186,17 @@ def test_ops_of_other_dialects_have_no_place() -> None:
     assert [d.message for d in said] == ["invalid op: arith.constant"]
 
 
+def test_a_refusal_stands_at_the_program_around_the_op() -> None:
+    inner = (
+        "cuda_tile.module @m {\n    entry @k() {\n      %0 = arith.constant 1 : i32\n      return\n    }\n  }"
+    )
+    text = f"module {{\n  {inner}\n}}\n"
+    with collect() as said, pytest.raises(DiagnosticError) as caught:
+        write_bytecode(parse_module(text, "program.mlir"), V1)
+    places = [one.location.start() for one in (*caught.value.diagnostics, *said) if one.location is not None]
+    assert places == [("program.mlir", 2, 3), ("program.mlir", 4, 12)]
+
+
 def test_only_kernels_and_globals_stand_in_a_program() -> None:
     text = "func.func @f() {\n  return\n}\n"
     with collect():

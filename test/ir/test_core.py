@@ -312,3 +312,11 @@ def test_predecessors_follow_changed_successors() -> None:
     assert second.single_predecessor() is None
     branch.erase()
     assert second.predecessors() == [first]
+
+
+def test_the_terminator_is_the_last_operation_if_it_is_one() -> None:
+    end, unknown = Return.create(), UnregisteredOp.named("x.end", (), [])
+    assert block(const(1), end).terminator is end
+    assert block(const(1), unknown).terminator is unknown
+    assert block(const(1)).terminator is None
+    assert Block().terminator is None

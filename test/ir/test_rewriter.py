@@ -127,6 +127,20 @@ def test_regions_are_inlined_in_order() -> None:
     check_structure(root)
 
 
+def test_regions_are_inlined_in_order_before_a_block() -> None:
+    last = block(Return.create())
+    inner = Region([block(Branch.create(successors=[last])), last])
+    end = block(Return.create())
+    loop = Loop.create(regions=[inner])
+    root = func(block(loop, Branch.create(successors=[end])), end)
+    rewriter, _ = rewriter_at(loop)
+    moved = list(inner.blocks)
+    outer = root.regions[0]
+    rewriter.inline_region_before(inner, outer, 1)
+    assert outer.blocks[1:] == [*moved, end]
+    assert inner.is_empty
+
+
 def test_modifying_in_place_is_told_at_the_end() -> None:
     c = const(1)
     func(block(c))

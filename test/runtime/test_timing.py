@@ -18,6 +18,9 @@ from tessera_tools.cli.run import run
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime.timing import Estimate
 from tessera_tools.runtime.timing_report import as_data, busy, summary
+from tessera_tools.sim.clock.cost import Cost
+from tessera_tools.sim.clock.record import Step, Trace
+from tessera_tools.sim.clock.replay import replay
 from tessera_tools.target import lookup
 from tessera_tools.target.timing import timing
 
@@ -155,6 +158,26 @@ def test_every_wait_is_within_the_life_of_its_warp(hopper: Estimate) -> None:
 
 def test_the_same_launch_has_the_same_time(hopper: Estimate) -> None:
     assert gemm("sm_90a", 1024).cycles == hopper.cycles
+
+
+def test_a_launch_that_is_too_long_to_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tessera_tools.runtime.timing.MOST_STEPS", 100)
+    with pytest.raises(
+        DiagnosticError, match="the clock records at most 100 warp instructions"
+    ):
+        estimate(chain(200))
+
+
+def test_traces_that_wait_for_each_other_are_refused() -> None:
+    table = timing(lookup("sm_90"))
+    assert table is not None
+    step = Step(0)
+    step.waits = ("mbarrier", 0, 0, 0)
+    other = Step(1)
+    other.arrives = (step.waits,)
+    cost = {0: Cost(1, (), 4, "phase.wait", (), ()), 1: Cost(1, (), 4, "phase.arrive", (), ())}
+    with pytest.raises(DiagnosticError, match="the clock cannot time this launch"):
+        replay([Trace(0, 0, 0, [step, other])], cost, table, resident=1, l1_bytes=0)
 
 
 def test_a_target_without_a_table_is_refused() -> None:

@@ -35,6 +35,23 @@ JOIN: activemask.b32 %r3; add.u32 %r2, %r2, %r3; st.global.u32 [%rd0], %r2;
     assert out.tolist() == [8, 6] * 16
 
 
+@pytest.mark.parametrize("leave", ["exit", "ret"])
+def test_lanes_that_stay_go_on_with_the_next_instruction(leave: str) -> None:
+    body = (
+        STORE_TID
+        + f"""
+  mov.u32 %r2, 1; and.b32 %r1, %r0, 1; setp.eq.u32 %p0, %r1, 0;
+  @%p0 {leave};
+  add.u32 %r2, %r2, 4;
+  add.u32 %r2, %r2, 8;
+  st.global.u32 [%rd0], %r2;
+"""
+    )
+    result, (out,) = run(kernel(body), np.zeros(32, np.uint32))
+    assert not result.findings
+    assert out.tolist() == [0, 13] * 16
+
+
 def test_a_lane_that_spins_does_not_starve_the_lane_it_waits_for() -> None:
     body = """
   mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 31; @%p0 bra SET;

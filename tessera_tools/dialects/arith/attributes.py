@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import AttrKind, EnumAttr, TypeConstraint, attribute, integer_enum, like
 from tessera_tools.opdef.attribute_kinds import in_full
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class FlagsAttr(EnumAttr):
@@ -42,7 +45,7 @@ class FlagsAttr(EnumAttr):
         return self.of(self.flags & other.flags)
 
     @classmethod
-    def parse(cls, scanner: Any) -> FlagsAttr:
+    def parse(cls, scanner: Scanner) -> FlagsAttr:
         """From the body of `#arith.name<…>`."""
         scanner.expect("<")
         words = [scanner.word()]

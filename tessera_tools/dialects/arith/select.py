@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.arith.constants import Folded, bits_of, constant, one
 from tessera_tools.dialects.arith.rules import fold_by_rules
@@ -26,18 +26,22 @@ from tessera_tools.opdef import (
     same_as,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 
 class SelectTypes(CustomDirective, name="SelectTypes"):
     """`i32`, or `vector<4xi1>, vector<4xi32>` where the condition is not a plain i1."""
 
     grammar = 'custom: TYPE ["," TYPE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         first, second = node
         state.types("condition", [I1 if second is None else first])
         state.types("result", [first if second is None else second])
 
-    def write(self, p: Any, op: Select) -> None:
+    def write(self, p: Printer, op: Select) -> None:
         if op.condition.type is not I1:
             p.write(f" {op.condition.type},")
         p.write(f" {op.result.type}")

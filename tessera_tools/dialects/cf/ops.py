@@ -7,7 +7,7 @@ A branch passes operands to the arguments of the block it goes to: `branch_opera
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
@@ -31,6 +31,10 @@ from tessera_tools.opdef import (
     variadic_successor,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 
 class _Branch(BranchLike, Op, traits=(TERMINATOR, NO_EFFECT)):
     """The base of branches."""
@@ -52,7 +56,7 @@ class Target(CustomDirective, name="Target"):
 
     grammar = "custom: successor"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (read,) = node
         token, tokens, types = read_successor(read)
         block, operands = self.arguments[:2]
@@ -60,7 +64,7 @@ class Target(CustomDirective, name="Target"):
         state.types(operands, types)
         state.successor(block, token)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         block, operands = self.arguments[:2]
         p.write(" ")
         p.successor(getattr(op, block), getattr(op, operands))
@@ -134,7 +138,7 @@ class Cases(CustomDirective, name="Cases"):
     grammar = """custom: "default" ":" successor ("," custom_case)*
 custom_case: INTEGER ":" successor"""
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         default, *cases = node
         token, tokens, types = read_successor(default)
         state.operands("default_operands", tokens)
@@ -160,7 +164,7 @@ custom_case: INTEGER ":" successor"""
             state.attribute("case_values", DenseElementsAttr.of(VectorType((len(values),), flag), bits))
         state.attribute("case_operand_segments", DenseArrayAttr(I32, tuple(sizes)))
 
-    def write(self, p: Any, op: Switch) -> None:
+    def write(self, p: Printer, op: Switch) -> None:
         mask = (1 << op.flag.type.width) - 1
         p.newline()
         p.write("  default: ")

@@ -4,7 +4,7 @@ the operands; the indices into a view.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE
 from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, value_types
@@ -14,6 +14,9 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1
 from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
 
 TAIL_GRAMMAR = (
     """
@@ -84,7 +87,7 @@ def _read_inbounds(state: Any, words: list[Any]) -> None:
         state.attribute("inbounds", DenseArrayAttr(I1, flags))
 
 
-def write_view_tail(p: Any, op: Any) -> None:
+def write_view_tail(p: Printer, op: Any) -> None:
     if op.token is not None:
         p.write(f" token = {p.name(op.token)}")
     if op.optimization_hints is not None:
@@ -93,7 +96,7 @@ def write_view_tail(p: Any, op: Any) -> None:
     p.attr_dict(op, elide=VIEW_KEYS, keyword=True)
 
 
-def write_inbounds(p: Any, op: Any) -> None:
+def write_inbounds(p: Printer, op: Any) -> None:
     """` inbounds = [true, false]`; nothing where no index is promised to be in bounds."""
     if op.inbounds is not None:
         p.write(f" inbounds = [{', '.join('true' if flag else 'false' for flag in op.inbounds)}]")

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
@@ -18,6 +18,9 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.types import I1, I32, I64, INDEX
 from tessera_tools.opdef import AttrKind, EnumAttr, enum, integer_enum
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class RoundingAttr(EnumAttr, name="cuda_tile.rounding"):
@@ -117,7 +120,7 @@ class DivByAttr(Attribute, name="cuda_tile.div_by"):
     along: int | None = None
 
     @classmethod
-    def parse(cls, s: Any) -> DivByAttr:
+    def parse(cls, s: Scanner) -> DivByAttr:
         """What follows `div_by`."""
         s.expect("<")
         divisor = s.integer()
@@ -144,7 +147,7 @@ class SameElementsAttr(Attribute, name="cuda_tile.same_elements"):
     values: tuple[int, ...]
 
     @classmethod
-    def parse(cls, s: Any) -> SameElementsAttr:
+    def parse(cls, s: Scanner) -> SameElementsAttr:
         """What follows `same_elements`."""
         s.expect("<")
         values = tuple(s.list("[", s.integer, "]"))
@@ -165,7 +168,7 @@ class BoundedAttr(Attribute, name="cuda_tile.bounded"):
     upper: int | None
 
     @classmethod
-    def parse(cls, s: Any) -> BoundedAttr:
+    def parse(cls, s: Scanner) -> BoundedAttr:
         """What follows `bounded`."""
         s.expect("<")
         lower = None if s.optional("?") else s.integer()
@@ -218,7 +221,7 @@ class OptimizationHintsAttr(Attribute, name="cuda_tile.optimization_hints"):
         return None
 
     @classmethod
-    def parse(cls, s: Any) -> OptimizationHintsAttr:
+    def parse(cls, s: Scanner) -> OptimizationHintsAttr:
         """What follows `optimization_hints`."""
         s.expect("<")
         entries: dict[str, Attribute] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.constraints import NUMBER_TILE
 from tessera_tools.dialects.cuda_tile.types import FLOATS, INTEGERS, TileType, short_text
@@ -11,6 +11,10 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, element_bytes
 from tessera_tools.ir.types import I1, FloatType, bit_width
 from tessera_tools.opdef import CustomDirective
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 ELEMENTS_GRAMMAR = """
 custom_elements: INTEGER -> number
@@ -35,7 +39,7 @@ class Elements(CustomDirective, name="Elements"):
         + ELEMENTS_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         kind, children = node
         if kind == "dense":
             value = children[0]
@@ -49,7 +53,7 @@ class Elements(CustomDirective, name="Elements"):
         if state.definition.results:
             state.types(state.definition.results[0].name, [value.type])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         value = op.value
         p.write(f" <{value.type.element}: {value.body_text()}> : {short_text(value.type)}")
 

@@ -12,7 +12,7 @@ A terminator without operands may be left out where its kind is the usual one: `
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile import legacy_ops
@@ -54,6 +54,10 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_result,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 
 class Continue(
@@ -145,7 +149,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         | "iter_args" assignments "->" "(" types ")"
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         form, children = node
         unsigned = None
         if form == "today":
@@ -172,7 +176,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         bound = [(induction, kind), *zip((name for name, _ in pairs), types, strict=True)]
         state.region("body", body, bound)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         index, *carried = op.body.entry.arguments
         unsigned = " unsigned" if op.unsignedCmp is not None else ""
         lower, upper, step = map(p.name, (op.lowerBound, op.upperBound, op.step))
@@ -184,7 +188,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         p.attr_dict(op, elide={"unsignedCmp", "operandSegmentSizes"})
 
 
-def _write_carried(p: Any, arguments: Any, inits: Any) -> None:
+def _write_carried(p: Printer, arguments: Any, inits: Any) -> None:
     pairs = (f"{p.name(a)} = {p.name(init)}" for a, init in zip(arguments, inits, strict=True))
     p.write(f" iter_values({', '.join(pairs)})")
 
@@ -243,7 +247,7 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
     custom: ["iter_values" assignments] [":" types ["->" types]] region attr_dict
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         pairs, first, second, body, attributes = node
         carried = first or []
         outputs = second or []
@@ -259,7 +263,7 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         inits, outputs = op.initValues, op.result_types
         if inits:
             _write_carried(p, op.body.entry.arguments, inits)
@@ -300,7 +304,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
 
     grammar = 'custom: VALUE ["->" "(" types ")"] region ["else" region] attr_dict'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         condition, types, then, other, attributes = node
         state.operand("condition", condition)
         state.types("condition", [scalar(I1)])
@@ -311,7 +315,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {p.name(op.condition)}")
         if op.results:
             p.write(f" -> ({short_types(op.result_types)})")
@@ -375,7 +379,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
     custom_flag: KEYWORD
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         values, attributes, dim, reverse, identities, (inputs, outputs, arguments, body) = node
         values = values or []
         if len(values) != len(inputs):
@@ -401,7 +405,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
         state.attribute("identities", identities)
         state.region("body", body, [(entry[0], entry[1]) for entry in arguments])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(" ")
         p.write(p.names(op.inputs))
         p.attr_dict(op, elide={"dim", "reverse", "identities"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile import legacy_ops
 from tessera_tools.dialects.cuda_tile.attributes import PREDICATES, BoundedAttr, DivByAttr, SameElementsAttr
@@ -48,6 +48,10 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 TILE_ELEMENTS = AttrKind(
     "elements of a tile", lambda a: isinstance(a, DenseElementsAttr) and isinstance(a.type, TileType)
@@ -296,7 +300,7 @@ class BlockId(CustomDirective, name="BlockId"):
 
     grammar = 'custom: attr_dict ":" TYPE'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         attributes, kind = node
         if "axis" in attributes:
             state.definition = legacy_ops.LegacyBlockId.definition
@@ -306,7 +310,7 @@ class BlockId(CustomDirective, name="BlockId"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.attr_dict(op)
         p.write(f" : {short_text(op.blockId_x.type)}")
 

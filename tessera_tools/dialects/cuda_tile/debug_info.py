@@ -11,11 +11,14 @@ A `di_loc` is a location; the others are the scopes that it names (AttrDefs.td o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.ir.location import FileLineColLoc, Location
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class DIFileAttr(Attribute, name="cuda_tile.di_file"):
@@ -25,7 +28,7 @@ class DIFileAttr(Attribute, name="cuda_tile.di_file"):
     directory: str
 
     @classmethod
-    def parse(cls, s: Any) -> DIFileAttr:
+    def parse(cls, s: Scanner) -> DIFileAttr:
         """What follows `di_file`."""
         s.expect("<")
         name = s.string()
@@ -46,7 +49,7 @@ class DICompileUnitAttr(Attribute, name="cuda_tile.di_compile_unit"):
     file: DIFileAttr
 
     @classmethod
-    def parse(cls, s: Any) -> DICompileUnitAttr:
+    def parse(cls, s: Scanner) -> DICompileUnitAttr:
         """What follows `di_compile_unit`."""
         fields = _fields(s, {"file": DIFileAttr})
         return cls(fields["file"])
@@ -79,7 +82,7 @@ class DISubprogramAttr(DILocalScopeAttr, name="cuda_tile.di_subprogram"):
     scope_line: int = 0
 
     @classmethod
-    def parse(cls, s: Any) -> DISubprogramAttr:
+    def parse(cls, s: Scanner) -> DISubprogramAttr:
         """What follows `di_subprogram`."""
         kinds = {
             "file": DIFileAttr, "line": int, "name": str, "linkageName": str, "compileUnit": DICompileUnitAttr,
@@ -114,7 +117,7 @@ class DILexicalBlockAttr(DILocalScopeAttr, name="cuda_tile.di_lexical_block"):
     column: int = 0
 
     @classmethod
-    def parse(cls, s: Any) -> DILexicalBlockAttr:
+    def parse(cls, s: Scanner) -> DILexicalBlockAttr:
         """What follows `di_lexical_block`."""
         kinds = {"scope": DILocalScopeAttr, "file": DIFileAttr, "line": int, "column": int}
         found = _fields(s, kinds, optional=("column",))
@@ -147,7 +150,7 @@ class DILocAttr(Location, name="cuda_tile.di_loc"):
         return self.source.start()
 
     @classmethod
-    def parse(cls, s: Any) -> DILocAttr:
+    def parse(cls, s: Scanner) -> DILocAttr:
         """What follows `di_loc`."""
         s.expect("<")
         source = s.attribute()
@@ -177,7 +180,7 @@ class DILocAttr(Location, name="cuda_tile.di_loc"):
 DEBUG_INFO = (DIFileAttr, DICompileUnitAttr, DISubprogramAttr, DILexicalBlockAttr, DILocAttr)
 
 
-def _fields(s: Any, kinds: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+def _fields(s: Scanner, kinds: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     """`<key = value, …>` in any order; each value is a number, a string or an attribute of a class."""
     found: dict[str, Any] = {}
     s.expect("<")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.constraints import SCALAR_POINTER, TOKEN_TYPE
 from tessera_tools.dialects.cuda_tile.types import TOKEN
@@ -19,6 +19,10 @@ from tessera_tools.opdef import (
     optional_operand,
     result,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 
 class Alloca(Op, name="cuda_tile.alloca", traits=(READ_WRITE,)):
@@ -76,7 +80,7 @@ class Fence(CustomDirective, name="Fence"):
 
     grammar = "custom: VALUE attr_dict"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         token, attributes = node
         state.operand("token", token)
         state.types("token", [TOKEN])
@@ -84,7 +88,7 @@ class Fence(CustomDirective, name="Fence"):
             state.attribute(key, value)
         state.types("result_token", [TOKEN])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {p.name(op.token)}")
         p.attr_dict(op)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile.attributes import (
@@ -20,6 +20,10 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, DictionaryAttr, StringAttr, quote
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import CustomDirective
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 HINTS_GRAMMAR = """
 custom_hints: "<" ">" | "<" custom_hint ("," custom_hint)* ">"
@@ -61,18 +65,18 @@ class Rounding(CustomDirective, name="Rounding"):
 
     grammar = 'custom: ["rounding" "<" KEYWORD ">"]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (mode,) = node
         if mode is None:
             return
-        op_class = state.definition.op_class
+        op_class: Any = state.definition.op_class
         allowed = getattr(op_class, "read_modes", op_class.rounding_modes)
         if mode.text not in allowed:
             modes = ", ".join(f"'{case}'" for case in allowed)
             raise state.error(mode, f"expected rounding mode to be one of: {modes}, got: '{mode.text}'")
         state.attribute(self.arguments[0], RoundingAttr(mode.text))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         mode = op.attributes.get(self.arguments[0])
         default = op.definition.fields[self.arguments[0]].default
         if mode is None or mode is default:
@@ -90,13 +94,13 @@ class Keyword(CustomDirective, name="Keyword"):
 
     grammar = "custom: [KEYWORD [KEYWORD]]"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         first, second = node
         given = [token for token in (first, second) if token is not None]
         if len(given) > len(self.arguments):
             raise state.error(given[-1], f"does not take '{given[-1].text}' here")
         for key, token in zip_longest(self.arguments, given):
-            kind = state.definition.fields[key].kind
+            kind = state.definition.attribute(key).kind
             try:
                 state.attribute(key, kind.build(token or ("",)))
             except ValueError as problem:
@@ -107,7 +111,7 @@ class Keyword(CustomDirective, name="Keyword"):
                     ) from None
                 raise failure from None
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         for key in self.arguments:
             p.write(f" {op.attributes[key].value}")
 
@@ -117,12 +121,12 @@ class Indices(CustomDirective, name="Indices"):
 
     grammar = 'custom: "[" [values] "]"'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         indices = node[0] or []
         state.operands(self.arguments[0], indices)
         state.types(self.arguments[0], [scalar(I32)] * len(indices))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         values = getattr(op, self.arguments[0])
         p.write(f"[{', '.join(map(p.name, values))}]")
 
@@ -135,13 +139,13 @@ class NanFlags(CustomDirective, name="NanFlags"):
     custom_flag: "flush_to_zero" -> flush_to_zero | "propagate_nan" -> propagate_nan
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         for flag, _ in node:
             if flag in state.attributes:
                 raise state.error(None, f"'{flag}' is given twice")
             state.attribute(flag, UNIT)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         for flag in ("flush_to_zero", "propagate_nan"):
             if flag in op.attributes:
                 p.write(f" {flag}")
@@ -158,7 +162,7 @@ class AssumePredicate(CustomDirective, name="AssumePredicate"):
     custom_bound: INTEGER | "?"
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         kind, children = node
         if kind == "full":
             predicate = children[0]
@@ -172,7 +176,7 @@ class AssumePredicate(CustomDirective, name="AssumePredicate"):
             predicate = BoundedAttr(*(int(bound[0].text, 0) if bound else None for bound in children))
         state.attribute("predicate", predicate)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {op.predicate.body()}")
 
 
@@ -181,7 +185,7 @@ class Print(CustomDirective, name="Print"):
 
     grammar = 'custom: [STRING] ("," VALUE)* ["token" "=" VALUE] attr_dict [":" types] ["->" TYPE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         text, *values, token, attributes, types, result = node
         if text is None:
             raise state.error(None, "expected attribute value: the format, in quotes")
@@ -195,7 +199,7 @@ class Print(CustomDirective, name="Print"):
             state.attribute(key, value)
         state.types("result_token", [TOKEN if result is None else result])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {quote(op.str_.value)}")
         for value in op.args:
             p.write(f", {p.name(value)}")

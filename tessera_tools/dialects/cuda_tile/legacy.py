@@ -17,7 +17,7 @@ It is read into the ops of `legacy_ops`; `upgrade_legacy` replaces them.  What d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile import core_ops, float_ops, integer_ops
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, PaddingValueAttr, SignednessAttr
@@ -59,6 +59,9 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.types import I32, FunctionType
+
+if TYPE_CHECKING:
+    pass
 
 WEAK = MEMORY_ORDERING.build(("weak", 0))
 ZERO_PADDING = PaddingValueAttr("zero")

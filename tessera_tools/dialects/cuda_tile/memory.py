@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.accesses import (
     TAIL_GRAMMAR,
@@ -42,6 +42,10 @@ from tessera_tools.opdef import (
     write,
 )
 from tessera_tools.opdef import result as output
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 ATOMIC_MODE = integer_enum(
     "atomic mode",
@@ -83,7 +87,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         ordering, scope, values, tail, types, results = node
         if scope is not None and scope.text not in SCOPES:
             raise state.error(
@@ -113,7 +117,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         for field, kind in zip(outputs, results, strict=True):
             state.types(field.name, [kind])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         values = op.operands if op.token is None else op.operands[:-1]
         p.write(f"{ordering_text(op)} ")
         p.write(p.names(values))
@@ -125,7 +129,7 @@ def _may_mask(kind: Type) -> bool:
     return not isinstance(kind, TileType) or kind.element is I1 or kind.element not in NUMBERS
 
 
-def write_pointer_tail(p: Any, op: Any, *, keyword: bool) -> None:
+def write_pointer_tail(p: Printer, op: Any, *, keyword: bool) -> None:
     """Token, hints and other attributes, as the ops on pointers have them; loads and stores with the keyword."""
     if op.token is not None:
         p.write(f" token={p.name(op.token)}")
@@ -210,7 +214,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
     custom_mode: KEYWORD ","
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         ordering, scope, pointers, mode, values, token, attributes, types, found, result_token = node
         read_keywords(state, ordering, scope)
         if scope is None:
@@ -246,7 +250,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
         state.types("result", [found])
         state.types("result_token", [result_token])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         values = [v for v in op.operands if v is not op.token]
         mode = f", {ATOMIC_MODE.text(op.mode)}" if "mode" in op.definition.fields else ""
         p.write(f"{ordering_text(op)} {p.name(values[0])}{mode}, ")

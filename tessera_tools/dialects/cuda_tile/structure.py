@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE, SCALAR_POINTER
@@ -48,6 +48,10 @@ from tessera_tools.opdef import (
     variadic_operand,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 LEAVES_IF = Leaves("cuda_tile.if")
 """Of `break` and `continue`, which end the `if` around them too."""
 DEFAULT_MODULE_NAME = "kernels"
@@ -69,11 +73,11 @@ class ModuleName(CustomDirective, name="ModuleName"):
 
     grammar = "custom: [SYMBOL]"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (symbol,) = node
         state.attribute("sym_name", StringAttr(symbol[0][0] if symbol else DEFAULT_MODULE_NAME))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {symbol_text(op.sym_name.value)}")
 
 
@@ -105,7 +109,7 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
         + HINTS_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         symbol, arguments, results, hints, body, attributes = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         outputs: Any = ()
@@ -125,7 +129,7 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
             state.argument_location(token, location)
         state.region("body", body, [(entry[0], entry[1]) for entry in arguments])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {symbol_text(op.sym_name.value)}(")
         attributes = op.arg_attrs.elements if op.arg_attrs is not None else ()
         for i, argument in enumerate(op.body.entry.arguments):
@@ -234,12 +238,12 @@ class Visibility(CustomDirective, name="Visibility"):
     custom_word: "public" -> public | "private" -> private
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (word,) = node
         if word is not None and word[0] == "private":
             state.attribute("symbol_visibility", SymbolVisibilityAttr("private"))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(" private" if op.symbol_visibility.value == "private" else "")
         p.write(" ")
         p.space()

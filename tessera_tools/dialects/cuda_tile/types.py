@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.attributes import PaddingValueAttr, PtrAttr
 from tessera_tools.ir.attributes import Type
@@ -33,6 +33,9 @@ from tessera_tools.ir.types import (
     IntegerType,
     ShapedType,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 MAX_TILE_ELEMENTS = 1 << 24
 """The most elements that a tile may have."""
@@ -81,7 +84,7 @@ class PointerType(CudaTileType, name="cuda_tile.ptr"):
             raise ValueError(f"failed to verify 'pointeeType': {_one_of(_NAMED)}, but got '{self.pointee}'")
 
     @classmethod
-    def parse(cls, s: Any) -> PointerType:
+    def parse(cls, s: Scanner) -> PointerType:
         """What follows `ptr`."""
         s.expect("<")
         pointee = s.type("cuda_tile")
@@ -94,7 +97,7 @@ class PointerType(CudaTileType, name="cuda_tile.ptr"):
         return f"ptr<{short_text(self.pointee)}{kind}>"
 
 
-def _ptr_attr(s: Any) -> PtrAttr:
+def _ptr_attr(s: Scanner) -> PtrAttr:
     """`<multicast>`, or `#cuda_tile.ptr_attr<multicast>`."""
     if s.peek("#"):
         found = s.attribute()
@@ -124,7 +127,7 @@ class TileType(ShapedType, CudaTileType, name="cuda_tile.tile"):
         verify_tile_shape(self.shape)
 
     @classmethod
-    def parse(cls, s: Any) -> TileType:
+    def parse(cls, s: Scanner) -> TileType:
         """What follows `tile`."""
         s.expect("<")
         shape = s.dimensions()
@@ -183,7 +186,7 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
         return self.strides.count(DYNAMIC)
 
     @classmethod
-    def parse(cls, s: Any) -> Type:
+    def parse(cls, s: Scanner) -> Type:
         """What follows `tensor_view`.  Without strides it is the older spelling's `LegacyTensorViewType`."""
         s.expect("<")
         shape = tuple(s.dimensions())
@@ -256,7 +259,7 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
         return self.dim_map or tuple(range(len(self.tile)))
 
     @classmethod
-    def parse(cls, s: Any) -> Type:
+    def parse(cls, s: Scanner) -> Type:
         """What follows `partition_view`.  Without `tile=` it is the older spelling's `LegacyPartitionViewType`."""
         s.expect("<")
         if not s.peek("tile"):
@@ -305,7 +308,7 @@ class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
         return TileType(self.tile, self.tensor_view.element)
 
     @classmethod
-    def parse(cls, s: Any) -> StridedViewType:
+    def parse(cls, s: Scanner) -> StridedViewType:
         """What follows `strided_view`."""
         s.expect("<")
         tile = _tile_extents(s)
@@ -354,7 +357,7 @@ class GatherScatterViewType(TileViewType, name="cuda_tile.gather_scatter_view"):
         return TileType(self.tile, self.tensor_view.element)
 
     @classmethod
-    def parse(cls, s: Any) -> GatherScatterViewType:
+    def parse(cls, s: Scanner) -> GatherScatterViewType:
         """What follows `gather_scatter_view`."""
         s.expect("<")
         tile = _tile_extents(s)
@@ -375,7 +378,7 @@ class GatherScatterViewType(TileViewType, name="cuda_tile.gather_scatter_view"):
 # -- what the views have in common
 
 
-def _tile_extents(s: Any) -> tuple[int, ...]:
+def _tile_extents(s: Scanner) -> tuple[int, ...]:
     """`tile=(8x16),`."""
     s.expect("tile")
     s.expect("=")
@@ -386,7 +389,7 @@ def _tile_extents(s: Any) -> tuple[int, ...]:
     return tile
 
 
-def _padding(s: Any) -> PaddingValueAttr | None:
+def _padding(s: Scanner) -> PaddingValueAttr | None:
     """`padding_value = zero,`, or nothing."""
     if not s.optional("padding_value"):
         return None
@@ -396,14 +399,14 @@ def _padding(s: Any) -> PaddingValueAttr | None:
     return padding
 
 
-def _tensor_view(s: Any) -> TensorViewType:
+def _tensor_view(s: Scanner) -> TensorViewType:
     view = s.type("cuda_tile")
     if not isinstance(view, TensorViewType):
         raise s.error(f"expected 'tensor_view' type, but got '{view}'")
     return view
 
 
-def _dim_map(s: Any, tile: tuple[int, ...]) -> tuple[int, ...]:
+def _dim_map(s: Scanner, tile: tuple[int, ...]) -> tuple[int, ...]:
     """`, dim_map=[1, 0]`, or nothing; empty where dimensions keep their order."""
     if not s.optional(","):
         return ()
@@ -493,7 +496,7 @@ class TokenType(CudaTileType, name="cuda_tile.token"):
     """`token`: an order between memory operations; nothing at run time."""
 
     @classmethod
-    def parse(cls, s: Any) -> TokenType:
+    def parse(cls, s: Scanner) -> TokenType:
         """What follows `token`: nothing."""
         return cls()
 
@@ -528,7 +531,7 @@ def i1_like(type: Type) -> TileType | None:
     return TileType(type.shape, I1) if isinstance(type, TileType) else None
 
 
-def _extent(s: Any) -> int:
+def _extent(s: Scanner) -> int:
     if s.optional("?"):
         return DYNAMIC
     value = s.optional_integer()

@@ -7,7 +7,7 @@ multimem_store_view_tko weak %view, %tile[%i] token = %t : partition_view<…>, 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
@@ -52,8 +52,12 @@ from tessera_tools.opdef import (
     write,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
-def _write_token_and_bounds(p: Any, op: Any) -> None:
+
+def _write_token_and_bounds(p: Printer, op: Any) -> None:
     if op.token is not None:
         p.write(f" token = {p.name(op.token)}")
     write_inbounds(p, op)
@@ -70,7 +74,7 @@ class AtomicViewSyntax(CustomDirective, name="AtomicViewSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         ordering, scope, view, indices, mode, value, tail, types, result_token = node
         read_keywords(state, ordering, scope)
         indices = indices or []
@@ -89,7 +93,7 @@ class AtomicViewSyntax(CustomDirective, name="AtomicViewSyntax"):
         read_tail(state, tail)
         state.types("result_token", [result_token])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         indices = ", ".join(map(p.name, op.index))
         mode = ATOMIC_MODE.text(op.mode)
         p.write(f"{ordering_text(op)} {p.name(op.view)}[{indices}], {mode}, {p.name(op.value)}")
@@ -160,7 +164,7 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         ordering, scope, view, tile, indices, tail, types, results = node
         read_ordering(state, ordering, scope)
         indices = indices or []
@@ -186,7 +190,7 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         for field, kind in zip(state.definition.results, results, strict=True):
             state.types(field.name, [kind])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         stored = "tile" in op.definition.fields
         indices = ", ".join(map(p.name, op.index))
         p.write(f"{ordering_text(op)} {p.name(op.view)}{f', {p.name(op.tile)}' if stored else ''}[{indices}]")

@@ -7,7 +7,7 @@ Memory operations are ordered by tokens only (`_tko`), not by their place in the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile import legacy_ops
 from tessera_tools.dialects.cuda_tile.accesses import (
@@ -66,6 +66,10 @@ from tessera_tools.opdef import (
     write,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 
 class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
     """`%base, shape = [%m, 64], strides = [%s, 1] : tile<i32> -> tensor_view<?x64xf16, strides=[?,1]>`.
@@ -79,7 +83,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
     custom_extent: INTEGER -> constant | VALUE -> value | KEYWORD -> wrong
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         base, shape, strides, attributes, given, second = node
         view = given.pop() if second is None else second
         if not isinstance(view, TensorViewType):
@@ -98,7 +102,9 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
             ("dynamicStrides", "stride", strides, view.strides),
         ):
             tokens = self._dynamic(state, noun, extents, expected)
-            if tokens and first is None:
+            if not tokens:
+                continue
+            if first is None:
                 raise state.error(
                     tokens[0], "expected the type of the dynamic values, 'type -> tensor_view<…>'"
                 )
@@ -108,7 +114,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
             state.attribute(key, value)
         state.types("result", [view])
 
-    def _dynamic(self, state: Any, noun: str, extents: Any, expected: tuple[int, ...]) -> list[Any]:
+    def _dynamic(self, state: OpState, noun: str, extents: Any, expected: tuple[int, ...]) -> list[Any]:
         """The values among the extents, which are compared with those of the type."""
         for kind, (token,) in extents:
             if kind == "wrong":
@@ -132,7 +138,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
                 tokens.append(token)
         return tokens
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         view = op.result.type
         shape = _extents(p, view.shape, op.dynamicShape)
         strides = _extents(p, view.strides, op.dynamicStrides)
@@ -146,7 +152,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
         p.write(short_text(view))
 
 
-def _extents(p: Any, extents: tuple[int, ...], dynamic: list[Any]) -> str:
+def _extents(p: Printer, extents: tuple[int, ...], dynamic: list[Any]) -> str:
     values = iter(dynamic)
     return ", ".join(p.name(next(values)) if extent == DYNAMIC else str(extent) for extent in extents)
 
@@ -195,7 +201,7 @@ class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
 
     grammar = 'custom: VALUE attr_dict ":" TYPE'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         source, attributes, view = node
         kind = _VIEW_OF[state.definition.name.partition(".")[2]]
         if not isinstance(view, kind):
@@ -206,7 +212,7 @@ class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {p.name(op.tensor_view)}")
         p.attr_dict(op)
         p.write(f" : {short_text(op.result.type)}")
@@ -268,7 +274,7 @@ class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
 
     grammar = 'custom: VALUE attr_dict ":" TYPE "->" TYPE'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         source, attributes, view, kind = node
         state.operand("src", source)
         state.types("src", [view])
@@ -276,7 +282,7 @@ class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def rank(self, state: Any, view: Type) -> int:
+    def rank(self, state: OpState, view: Type) -> int:
         """How many extents the view has."""
         if state.definition.name == "cuda_tile.get_tensor_shape":
             if not isinstance(view, TensorViewType):
@@ -286,7 +292,7 @@ class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
             raise state.error(None, f"expected tile view, got '{view}'")
         return view.index_rank
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {p.name(op.src)}")
         p.attr_dict(op)
         kind = op.result_types[0] if op.results else None
@@ -342,7 +348,7 @@ class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         form, children = node
         if form == "older":
             state.definition = legacy_ops.LegacyLoad.definition
@@ -362,7 +368,7 @@ class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
         state.types("tile", [tile])
         state.types("result_token", [result_token])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f"{ordering_text(op)} {p.name(op.view)}[{', '.join(map(p.name, op.index))}]")
         write_view_tail(p, op)
         results = short_types(op.result_types)
@@ -383,7 +389,7 @@ class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         form, children = node
         if form == "older":
             state.definition = legacy_ops.LegacyStore.definition
@@ -407,7 +413,7 @@ class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
             read_tail(state, tail)
         state.types("result_token", [result_token])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         indices = ", ".join(map(p.name, op.index))
         p.write(f"{ordering_text(op)} {p.name(op.tile)}, {p.name(op.view)}[{indices}]")
         write_view_tail(p, op)

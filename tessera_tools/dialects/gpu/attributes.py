@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.opdef import (
@@ -10,6 +10,9 @@ from tessera_tools.opdef import (
     EnumAttr,
     enum,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class _ShortEnum(EnumAttr):
@@ -19,7 +22,7 @@ class _ShortEnum(EnumAttr):
         return f"#gpu<{self.name[4:]} {self.value}>"
 
     @classmethod
-    def parse_inside(cls, scanner: Any) -> Any:
+    def parse_inside(cls, scanner: Scanner) -> Any:
         """The case, after `#gpu<dim`."""
         return cls(scanner.word())
 

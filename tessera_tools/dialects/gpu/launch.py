@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.gpu.attributes import AsyncTokenType
 from tessera_tools.dialects.gpu.structure import Func, Module
@@ -27,6 +27,10 @@ from tessera_tools.opdef import (
     variadic_operand,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 _TOKEN = of(AsyncTokenType, summary="async token type")
 _LAUNCH_INT = of(
     type(INDEX), type(I32), summary="index or 32-bit signless integer or 64-bit signless integer"
@@ -41,14 +45,14 @@ custom_async: "async" -> present | -> absent
 custom_tokens: "[" values "]" -> present | "[" "]" -> present | -> absent
 """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         asynchronous, (_, children) = node
         tokens = list(children[0]) if children else []
         state.operands("async_dependencies", tokens)
         state.types("async_dependencies", [AsyncTokenType()] * len(tokens))
         state.types("async_token", [AsyncTokenType()] if asynchronous[0] == "present" else [])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(" async" if op.results else "" if isinstance(op, Wait) else "  ")
         if op.async_dependencies:
             p.write(f" [{p.names(op.async_dependencies)}]")
@@ -76,7 +80,7 @@ custom_typed: VALUE ":" TYPE
 """
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         clusters, blocks, threads, type, shared, async_object, (_, arguments) = node
         kind = type or INDEX
         groups = [("grid_size", blocks), ("block_size", threads)]
@@ -97,7 +101,7 @@ custom_typed: VALUE ":" TYPE
         state.operands("kernel_operands", [token for token, _ in arguments])
         state.types("kernel_operands", [t for _, t in arguments])
 
-    def write(self, p: Any, op: LaunchFunc) -> None:
+    def write(self, p: Printer, op: LaunchFunc) -> None:
         if op.cluster_size_x is not None:
             p.write(f" clusters in ({p.names(op.cluster_size)})")
         p.write(f" blocks in ({p.names(op.grid_size)}) threads in ({p.names(op.block_size)}) ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.func import SIGNATURE_GRAMMAR, FunctionLike, read_signature
 from tessera_tools.dialects.gpu.attributes import AddressSpaceAttr
@@ -39,6 +39,10 @@ from tessera_tools.opdef import (
     variadic_operand,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 
 class ModuleSyntax(CustomDirective, name="GpuModule"):
     """`@name <handler> [targets] attributes {…} {…}`"""
@@ -47,7 +51,7 @@ class ModuleSyntax(CustomDirective, name="GpuModule"):
         'custom_targets: "[" ATTRIBUTE ("," ATTRIBUTE)* "]" -> present | -> absent\n'
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         symbol, handler, (form, targets), attributes, body = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         if handler is not None:
@@ -58,7 +62,7 @@ class ModuleSyntax(CustomDirective, name="GpuModule"):
             state.attribute(key, value)
         state.region("body", body)
 
-    def write(self, p: Any, op: Module) -> None:
+    def write(self, p: Printer, op: Module) -> None:
         p.write(f" {symbol_text(op.sym_name.value)}")
         if op.offloading_handler is not None:
             p.write(f" <{op.offloading_handler}>")
@@ -110,7 +114,7 @@ custom_body: region -> present | -> absent
 """ + SIGNATURE_GRAMMAR
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         symbol, arguments, results, workgroup, private, kernel, attributes, body = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         for key, value in attributes.items():
@@ -136,7 +140,7 @@ custom_body: region -> present | -> absent
                 )
             state.region("body", children[0], named)
 
-    def write(self, p: Any, op: Func) -> None:
+    def write(self, p: Printer, op: Func) -> None:
         from tessera_tools.dialects.func import write_signature
 
         p.write(f" {symbol_text(op.sym_name.value)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.gpu.attributes import (
     AllReduceOperationAttr,
@@ -42,6 +42,10 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 
 class _IndexOp(Op, traits=(PURE,)):
@@ -188,7 +192,7 @@ custom_operation: KEYWORD -> present | -> absent
 custom_uniform: "uniform" -> present | -> absent
 """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (form, names), value, uniform, body, attributes, function = node
         if form == "present":
             name = names[0]
@@ -204,7 +208,7 @@ custom_uniform: "uniform" -> present | -> absent
         state.types("value", list(function.inputs))
         state.region("body", body)
 
-    def write(self, p: Any, op: AllReduce) -> None:
+    def write(self, p: Printer, op: AllReduce) -> None:
         p.write(f"  {op.op.value}" if op.op is not None else " ")
         p.write(f" {p.name(op.value)}")
         p.write(" uniform " if op.uniform is not None else " ")

@@ -6,7 +6,7 @@ keywords only the custom form writes (`predicate = 2 : i64` is `"slt"`), and bit
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES
 from tessera_tools.dialects.llvm.records import ATTRIBUTE, BOOL, INTEGER, STRING, WORD, Record, record
@@ -22,6 +22,9 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.opdef import AttrKind, EnumAttr, integer_enum
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
+
 
 class _Flags(EnumAttr):
     """Bit flags, `a, b`; kept in the order of `cases`."""
@@ -29,7 +32,7 @@ class _Flags(EnumAttr):
     separator = ", "
 
     @classmethod
-    def parse(cls, scanner: Any) -> Attribute:
+    def parse(cls, scanner: Scanner) -> Attribute:
         scanner.expect("<")
         words = [scanner.word()]
         while scanner.optional(","):
@@ -118,7 +121,7 @@ class FramePointerKindAttr(EnumAttr, name="llvm.framePointerKind"):
     cases = ("none", "non-leaf", "all", "reserved", "non-leaf-no-reserve")
 
     @classmethod
-    def parse(cls, scanner: Any) -> Attribute:
+    def parse(cls, scanner: Scanner) -> Attribute:
         scanner.expect("<")
         if scanner.peek('"'):
             word = scanner.string()
@@ -161,7 +164,7 @@ class AddressSpaceAttr(Attribute, name="llvm.address_space"):
         return f"#llvm.address_space<{self.address_space}>"
 
     @classmethod
-    def parse(cls, s: Any) -> AddressSpaceAttr:
+    def parse(cls, s: Scanner) -> AddressSpaceAttr:
         s.expect("<")
         space = s.integer()
         s.expect(">")
@@ -182,7 +185,7 @@ class ConstantRangeAttr(Attribute, name="llvm.constant_range"):
         return f"#llvm.constant_range{self.parameters_text()}"
 
     @classmethod
-    def parse(cls, s: Any) -> ConstantRangeAttr:
+    def parse(cls, s: Scanner) -> ConstantRangeAttr:
         s.expect("<")
         type = s.type()
         s.expect(",")
@@ -205,7 +208,7 @@ class TargetFeaturesAttr(Attribute, name="llvm.target_features"):
         return f"#llvm.target_features{self.parameters_text()}"
 
     @classmethod
-    def parse(cls, s: Any) -> TargetFeaturesAttr:
+    def parse(cls, s: Scanner) -> TargetFeaturesAttr:
         s.expect("<")
         features = s.list("[", s.string, "]")
         s.expect(">")
@@ -299,7 +302,7 @@ class ModuleFlagAttr(Attribute, name="llvm.mlir.module_flag"):
         return f"#llvm.mlir.module_flag<{self.behavior}, {quote(self.key)}, {self.value}>"
 
     @classmethod
-    def parse(cls, s: Any) -> ModuleFlagAttr:
+    def parse(cls, s: Scanner) -> ModuleFlagAttr:
         s.expect("<")
         behavior = s.word()
         s.expect(",")

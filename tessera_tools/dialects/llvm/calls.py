@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.attributes import (
@@ -50,6 +50,10 @@ from tessera_tools.opdef import (
     optional_result,
     variadic_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 NO_BUNDLES = DenseArrayAttr(I32, ())
 C_CONVENTION = CConvAttr("ccc")
@@ -106,7 +110,7 @@ def verify_bundles(op: Any) -> None:
         raise op.error(f"has {len(op.op_bundle_operands)} operand bundle operands, but sizes of {sum(sizes)}")
 
 
-def write_bundles(p: Any, op: Any) -> None:
+def write_bundles(p: Printer, op: Any) -> None:
     parts: list[str] = []
     for tag, values in bundles(op):
         inside = f"{p.names(values)} : {p.types([v.type for v in values])}" if values else ""
@@ -150,7 +154,7 @@ def read_signature(state: Any, inputs: Any, outputs: Any) -> tuple[list[Type], l
     return found[0], found[1]
 
 
-def signature_text(p: Any, op: Any, inputs: Sequence[Type]) -> str:
+def signature_text(p: Printer, op: Any, inputs: Sequence[Type]) -> str:
     """`(i32 {llvm.signext}) -> i32`."""
     if op.arg_attrs is None and op.res_attrs is None:
         return p.function_type(inputs, op.result_types)
@@ -184,7 +188,7 @@ custom_type: custom_inputs "->" custom_outputs -> direct
         + _SIGNATURE
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         *words, (kind, (callee,)), values, (has_vararg, vararg), bundle_node, dictionary, (form, types) = node
         for (word,) in words:
             if word.text in TailCallKindAttr.cases:
@@ -214,7 +218,7 @@ custom_type: custom_inputs "->" custom_outputs -> direct
             raise state.error(None, "expected a non-void result type")
         state.types("result", results)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.space()
         if op.c_conv is not C_CONVENTION:
             p.write(f"{op.c_conv.value} ")
@@ -380,7 +384,7 @@ class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
     grammar = 'custom: STRING "(" [values] ")" custom_bundles attr_dict ":" custom_inputs "->" custom_outputs'
     grammar += "\n" + _BUNDLES + _SIGNATURE
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         name, values, bundle_node, dictionary, inputs, outputs = node
         state.attribute("intrin", StringAttr(name.text))
         state.operands("args", values or [])
@@ -391,7 +395,7 @@ class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
         state.types("args", operands)
         state.types("output", results)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {quote(op.intrin.value)}({p.names(op.args)})")
         write_bundles(p, op)
         p.attr_dict(
@@ -507,13 +511,13 @@ class AsmOperands(CustomDirective, name="AsmOperands"):
 
     grammar = 'custom: value_list ":" FUNCTION_TYPE'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         values, function = node
         state.operands("asm_operands", list(values))
         state.types("asm_operands", list(function.inputs))
         state.types("res", list(function.results))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {p.names(op.operands)} : {p.function_type(op.operand_types, op.result_types)}")
 
     def covers(self) -> tuple[set[str], set[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
@@ -26,8 +26,12 @@ from tessera_tools.opdef import (
     variadic_successor,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
-def _write_successor(p: Any, block: Any, values: list[Any]) -> None:
+
+def _write_successor(p: Printer, block: Any, values: list[Any]) -> None:
     p.successor(block, values)
 
 
@@ -36,10 +40,10 @@ class BrTarget(CustomDirective, name="BrTarget"):
 
     grammar = "custom: successor"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         _read_successor(state, node[0], "dest", "dest_operands")
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.space()
         _write_successor(p, op.successors[0], op.operands)
 
@@ -100,7 +104,7 @@ class CondBrTargets(CustomDirective, name="CondBrTargets"):
                   | -> absent
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         condition, (alias, weights), first, second = node
         state.operand("condition", condition)
         if alias == "present":
@@ -108,7 +112,7 @@ class CondBrTargets(CustomDirective, name="CondBrTargets"):
         _read_successor(state, first, "true_dest", "true_dest_operands")
         _read_successor(state, second, "false_dest", "false_dest_operands")
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.space()
         p.write(p.name(op.condition))
         if op.branch_weights is not None:
@@ -152,7 +156,7 @@ class SwitchCases(CustomDirective, name="SwitchCases"):
     custom_case: INTEGER ":" successor
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         value, type, default, *cases = node
         state.operand("value", value)
         state.types("value", [type])
@@ -171,7 +175,7 @@ class SwitchCases(CustomDirective, name="SwitchCases"):
             state.attribute("case_values", DenseElementsAttr.of(shaped, numbers))
         state.attribute("case_operand_segments", DenseArrayAttr(I32, tuple(sizes)))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.space()
         p.write(f"{p.name(op.value)} : ")
         p.write(f"{p.type(op.value.type)}, ")

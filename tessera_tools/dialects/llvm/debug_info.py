@@ -6,7 +6,7 @@ loc(fused<#llvm.di_subprogram<…>>["k.py":3:7])  attaches a scope to a function
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.dialects.llvm.records import (
     ATTRIBUTE,
@@ -23,8 +23,11 @@ from tessera_tools.dialects.llvm.records import (
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import StringAttr, quote
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
-def _read_flags(s: Any) -> str:
+
+def _read_flags(s: Scanner) -> str:
     if s.peek('"'):
         return s.string()
     words = [s.word()]
@@ -49,7 +52,7 @@ class DIFileAttr(Attribute, name="llvm.di_file"):
         return f"#llvm.di_file{self.parameters_text()}"
 
     @classmethod
-    def parse(cls, s: Any) -> DIFileAttr:
+    def parse(cls, s: Scanner) -> DIFileAttr:
         s.expect("<")
         file = s.string()
         s.expect("in")

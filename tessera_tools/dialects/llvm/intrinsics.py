@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.attributes import ACCESS_GROUPS, ALIAS_SCOPES, TBAA_TAGS
 from tessera_tools.dialects.llvm.base import (
@@ -41,6 +41,10 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 
 class PowI(Intrinsic, name="llvm.intr.powi", traits=(PURE,)):
@@ -151,10 +155,10 @@ class BundlesSyntax(CustomDirective, name="AssumeBundles"):
                  | STRING "(" ")" -> empty
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         read_bundles(state, node)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         write_bundles(p, op)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.dialects.llvm.arith import dereferenceable_text
 from tessera_tools.dialects.llvm.attributes import (
@@ -58,6 +58,10 @@ from tessera_tools.opdef import (
     write,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 FIXED_VECTOR = TypeConstraint(
     "LLVM dialect-compatible fixed-length vector type",
     lambda t: isinstance(t, VectorType) and is_llvm_type(t) and not any(t.scalable),
@@ -105,7 +109,7 @@ class AllocaSyntax(CustomDirective, name="Alloca"):
 
     grammar = 'custom: VALUE "x" TYPE attr_dict ":" FUNCTION_TYPE'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         size, element, dictionary, function = node
         state.operand("array_size", size)
         state.attribute("elem_type", TypeAttr(element))
@@ -116,7 +120,7 @@ class AllocaSyntax(CustomDirective, name="Alloca"):
         state.types("array_size", list(function.inputs))
         state.types("res", list(function.results))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.space()
         p.write(f"{p.name(op.array_size)} x ")
         p.write(p.type(op.elem_type.value))
@@ -393,7 +397,7 @@ class OrderingsSyntax(CustomDirective, name="Orderings"):
 
     grammar = "custom: KEYWORD KEYWORD"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         for key, token in zip(("success_ordering", "failure_ordering"), node, strict=True):
             if token.text not in ORDERINGS:
                 raise state.error(
@@ -401,7 +405,7 @@ class OrderingsSyntax(CustomDirective, name="Orderings"):
                 )
             state.attribute(key, IntegerAttr(ORDERINGS[token.text], I64))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(_ordering_text(op, "success_ordering") + _ordering_text(op, "failure_ordering"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects.arith.constants import bits_of
@@ -77,6 +77,10 @@ from tessera_tools.opdef import (
     region,
     verify_parameters,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 EXTERNAL = LinkageAttr("external")
 VISIBILITIES = ("", "hidden", "protected")
@@ -154,7 +158,7 @@ custom_body: region -> present
 """ + _COMDAT
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         *words, symbol, (form, parameters), (shape, outputs), vscale, comdat, dictionary, (has_body, body) = (
             node
         )
@@ -191,7 +195,7 @@ custom_body: region -> present
         if has_body == "present":
             state.region("body", body[0], named)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.space()
         if op.linkage is not EXTERNAL:
             p.write(f"{op.linkage.value} ")
@@ -365,7 +369,7 @@ custom_type: ":" TYPE -> typed
         + _COMDAT
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         *words, symbol, value, comdat, dictionary, (form, typed) = node
         _read_words(state, words, {"thread_local": "thread_local_", "constant": "constant"})
         state.attributes.setdefault("linkage", EXTERNAL)
@@ -384,7 +388,7 @@ custom_type: ":" TYPE -> typed
         if form == "initialized":
             state.region("initializer", typed[1])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {op.linkage.value} ")
         p.write(f"{VISIBILITIES[op.visibility_.value]} " if op.visibility_.value else "")
         p.write("thread_local " if op.thread_local_ else "")

@@ -12,10 +12,13 @@ that class's name, `unroll = <disable = true>`, and read with or without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, StringAttr, quote
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class Parameter:
@@ -28,7 +31,7 @@ class Parameter:
         self.write = write
 
 
-def _read_bool(s: Any) -> bool:
+def _read_bool(s: Scanner) -> bool:
     if s.optional("true"):
         return True
     s.expect("false")
@@ -46,7 +49,7 @@ STRING = Parameter(lambda s: StringAttr(s.string()), lambda value: quote(value.v
 def record(cls: Callable[[], type[Any]]) -> Parameter:
     """A record of one class (a function, so that classes may mention each other)."""
 
-    def read(s: Any) -> Any:
+    def read(s: Scanner) -> Any:
         return cls().parse(s) if s.peek("<") else s.attribute()
 
     return Parameter(read, lambda value: value.parameters_text())
@@ -55,7 +58,7 @@ def record(cls: Callable[[], type[Any]]) -> Parameter:
 def listed(item: Parameter) -> Parameter:
     """The rest of the record: comma-separated items, a tuple."""
 
-    def read(s: Any) -> tuple[Any, ...]:
+    def read(s: Scanner) -> tuple[Any, ...]:
         items = [item.read(s)]
         while s.optional(","):
             items.append(item.read(s))
@@ -85,7 +88,7 @@ class Record(Attribute):
         return f"#{self.name}{self.parameters_text()}"
 
     @classmethod
-    def parse(cls, s: Any) -> Any:
+    def parse(cls, s: Scanner) -> Any:
         given: dict[str, Any] = {}
         fields = {shown: key for key, shown in cls.spelled.items()}
         s.expect("<")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.attributes import DereferenceableAttr
 from tessera_tools.dialects.llvm.types import ArrayType, StructType
@@ -10,6 +10,10 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.types import I32, I64, VectorType
 from tessera_tools.opdef import CustomDirective
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 DYNAMIC_INDEX = -(1 << 31)
 """In `rawConstantIndices`: the index is the next operand."""
@@ -36,7 +40,7 @@ class GEPFlags(CustomDirective, name="GEPFlags"):
           | -> absent
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         alias, words = node
         bits = 0
         for token in words if alias == "present" else ():
@@ -46,7 +50,7 @@ class GEPFlags(CustomDirective, name="GEPFlags"):
         if bits:
             state.attribute("noWrapFlags", IntegerAttr(bits, I32))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         bits = op.no_wrap_flags.value
         if bits:
             p.space()
@@ -62,7 +66,7 @@ class GEPIndices(CustomDirective, name="GEPIndices"):
                 | INTEGER -> number
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         constants: list[int] = []
         for item in node:
             if item is None:
@@ -76,7 +80,7 @@ class GEPIndices(CustomDirective, name="GEPIndices"):
         state.operands("dynamic_indices", [])
         state.attribute("rawConstantIndices", DenseArrayAttr(I32, tuple(constants)))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         dynamic = iter(op.dynamic_indices)
         parts = [
             p.name(next(dynamic)) if c == DYNAMIC_INDEX else str(c) for c in op.raw_constant_indices.values
@@ -94,7 +98,7 @@ class Dereferenceable(CustomDirective, name="Dereferenceable"):
                 | KEYWORD "=" KEYWORD -> flag
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         alias, entries = node
         if alias == "absent":
             return
@@ -108,7 +112,7 @@ class Dereferenceable(CustomDirective, name="Dereferenceable"):
                 raise state.error(key, "expected 'bytes = <integer>' or 'mayBeNull = true|false'")
         state.attribute("dereferenceable", DereferenceableAttr(count, nullable))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         if op.dereferenceable is not None:
             p.space()
             p.write(f"dereferenceable{op.dereferenceable.parameters_text()}")
@@ -135,11 +139,11 @@ class Position(CustomDirective, name="Position"):
 
     grammar = "custom: integer_array"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (tokens,) = node
         state.attribute("position", DenseArrayAttr(I64, tuple(int(t.text, 0) for t in tokens)))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f"[{', '.join(map(str, op.position.values))}]")
 
 
@@ -148,10 +152,10 @@ class TrailingSpace(CustomDirective, name="TrailingSpace"):
 
     grammar = "custom: "
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         pass
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(" ")
 
     def covers(self) -> tuple[set[str], set[str]]:
@@ -163,11 +167,11 @@ class Mask(CustomDirective, name="Mask"):
 
     grammar = "custom: integer_array"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (tokens,) = node
         state.attribute("mask", DenseArrayAttr(I32, tuple(int(t.text, 0) for t in tokens)))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" [{', '.join(map(str, op.mask.values))}]")
 
 

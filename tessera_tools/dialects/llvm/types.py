@@ -8,12 +8,15 @@ Inside another llvm type the prefix `!llvm.` is left away.  Vectors are builtin 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, VectorType
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class LLVMType(Type):
@@ -26,7 +29,7 @@ class LLVMType(Type):
         return f"!llvm.{self.body()}"
 
     @classmethod
-    def parse(cls, s: Any) -> LLVMType:
+    def parse(cls, s: Scanner) -> LLVMType:
         return cls()
 
 
@@ -67,7 +70,7 @@ class PointerType(LLVMType, name="llvm.ptr"):
         return f"ptr<{self.address_space}>" if self.address_space else "ptr"
 
     @classmethod
-    def parse(cls, s: Any) -> PointerType:
+    def parse(cls, s: Scanner) -> PointerType:
         space = 0
         if s.optional("<"):
             space = s.integer()
@@ -91,7 +94,7 @@ class ArrayType(LLVMType, name="llvm.array"):
         return f"array<{self.count} x {inner_text(self.element)}>"
 
     @classmethod
-    def parse(cls, s: Any) -> ArrayType:
+    def parse(cls, s: Scanner) -> ArrayType:
         s.expect("<")
         count = s.extent()
         element = parse_inner(s)
@@ -125,7 +128,7 @@ class StructType(LLVMType, name="llvm.struct"):
         return f"struct<{', '.join(parts)}>"
 
     @classmethod
-    def parse(cls, s: Any) -> StructType:
+    def parse(cls, s: Scanner) -> StructType:
         s.expect("<")
         if not s.peek('"'):
             return cls._parse_body(s, None)
@@ -206,7 +209,7 @@ class FunctionType(LLVMType, name="llvm.func"):
         return f"func<{inner_text(self.result)} ({', '.join(parts)})>"
 
     @classmethod
-    def parse(cls, s: Any) -> FunctionType:
+    def parse(cls, s: Scanner) -> FunctionType:
         s.expect("<")
         result = parse_inner(s)
         s.expect("(")
@@ -251,7 +254,7 @@ class TargetExtensionType(LLVMType, name="llvm.target"):
         return f"target<{', '.join(parts)}>"
 
     @classmethod
-    def parse(cls, s: Any) -> TargetExtensionType:
+    def parse(cls, s: Scanner) -> TargetExtensionType:
         s.expect("<")
         label = s.string()
         types: list[Type] = []
@@ -284,7 +287,7 @@ def inner_text(type: Type) -> str:
     return type.body() if isinstance(type, LLVMType) else str(type)
 
 
-def parse_inner(s: Any) -> Any:
+def parse_inner(s: Scanner) -> Any:
     """A type inside another llvm type, with or without the prefix."""
     for word, cls in _INNER.items():
         if s.optional(word):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.memref.lists import ALIGNMENT
 from tessera_tools.ir.builtin_attributes import (
@@ -34,6 +34,10 @@ from tessera_tools.opdef import (
     result,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 
 class GlobalSyntax(CustomDirective, name="Global"):
     """`"private" constant @g : memref<2xf32> = dense<…>`"""
@@ -47,7 +51,7 @@ custom_value: "=" "uninitialized" -> uninitialized | "=" ATTRIBUTE -> initial | 
     def covers(self) -> tuple[set[str], set[str]]:
         return {"sym_visibility", "constant", "sym_name", "type", "initial_value"}, set()
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (form, visibility), constant, symbol, type, (kind, value) = node
         if form == "present":
             state.attribute("sym_visibility", StringAttr(visibility[0][0]))
@@ -60,7 +64,7 @@ custom_value: "=" "uninitialized" -> uninitialized | "=" ATTRIBUTE -> initial | 
         elif kind == "initial":
             state.attribute("initial_value", value[0])
 
-    def write(self, p: Any, op: Global) -> None:
+    def write(self, p: Printer, op: Global) -> None:
         if op.sym_visibility is not None:
             p.write(f" {op.sym_visibility}")
         p.write(" constant" if op.constant is not None else "")

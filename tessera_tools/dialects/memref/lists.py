@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Value
@@ -20,6 +20,10 @@ from tessera_tools.opdef import (
     of,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 ALIGNMENT = AttrKind(
     "64-bit signless integer attribute whose value is positive and whose value is a power of two > 0",
     lambda a: isinstance(a, IntegerAttr) and a.type is I64 and a.value > 0 and a.value.bit_count() == 1,
@@ -33,7 +37,7 @@ def mixed(static: Sequence[int], dynamic: Sequence[Value]) -> list[int | Value]:
     return [next(rest) if number == DYNAMIC_INDEX else number for number in static]
 
 
-def mixed_text(p: Any, static: Sequence[int], dynamic: Sequence[Value]) -> str:
+def mixed_text(p: Printer, static: Sequence[int], dynamic: Sequence[Value]) -> str:
     """`[0, %i]`."""
     items = [str(item) if isinstance(item, int) else p.name(item) for item in mixed(static, dynamic)]
     return f"[{', '.join(items)}]"
@@ -63,10 +67,10 @@ class IndexList(CustomDirective, name="IndexList"):
 
     grammar = "custom: custom_list\n" + MIXED_LIST
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         field, static = self.arguments
-        read_mixed(state, node[0], field, state.definition.fields[static].key)
+        read_mixed(state, node[0], field, state.definition.attribute(static).key)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         field, static = self.arguments
         p.write(mixed_text(p, getattr(op, static).values, getattr(op, field)))

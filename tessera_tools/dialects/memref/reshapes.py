@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.memref.layouts import collapsed_type, expanded_type
@@ -35,6 +35,10 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 REASSOCIATION = AttrKind(
     "Array of 64-bit integer array attributes",
@@ -153,11 +157,11 @@ class Groups(CustomDirective, name="Groups"):
 
     grammar = 'custom: "[" integer_array ("," integer_array)* "]" | "[" "]"'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         groups = tuple(ArrayAttr(tuple(i64(int(token[0], 0)) for token in group)) for group in node)
         state.attribute("reassociation", ArrayAttr(groups))
 
-    def write(self, p: Any, op: _Reshape) -> None:
+    def write(self, p: Printer, op: _Reshape) -> None:
         p.write(" [" + ", ".join(str(group) for group in op.groups) + "]")
 
 
@@ -177,10 +181,10 @@ class IndexWord(CustomDirective, name="Index"):
     def covers(self) -> tuple[set[str], set[str]]:
         return set(), {"aligned_pointer"}
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         state.types("aligned_pointer", [node[0]])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(" index")
 
 

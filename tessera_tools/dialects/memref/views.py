@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.memref.layouts import (
@@ -37,6 +37,10 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_result,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 
 class _Offsets(ViewLike):
@@ -208,7 +212,7 @@ class Metadata(CustomDirective, name="Metadata"):
 
     grammar = 'custom: VALUE ":" TYPE "->" types'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         token, source, types = node
         rank = len(source.shape) if isinstance(source, MemRefType) else 0
         if len(types) != 2 + 2 * rank:
@@ -221,7 +225,7 @@ class Metadata(CustomDirective, name="Metadata"):
         state.types("offset", types[1:2])
         state.types("extents", types[2:])
 
-    def write(self, p: Any, op: ExtractStridedMetadata) -> None:
+    def write(self, p: Printer, op: ExtractStridedMetadata) -> None:
         p.write(
             f" {p.name(op.source)} : {p.type(op.source.type)} -> {', '.join(map(p.type, op.result_types))}"
         )

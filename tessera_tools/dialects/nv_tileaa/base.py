@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cute import CopyAtomAttr
@@ -27,6 +27,9 @@ from tessera_tools.opdef import (
     of,
     of_class,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class MemTokenType(Type, name="nv_tileaa.mem_token"):
@@ -61,7 +64,7 @@ class KernelSpecAttr(Attribute, name="nv_tileaa.kernel_spec"):
             raise ValueError(f"cluster must be three positive extents, got {list(self.cluster)}")
 
     @classmethod
-    def parse(cls, s: Any) -> KernelSpecAttr:
+    def parse(cls, s: Scanner) -> KernelSpecAttr:
         s.expect("<")
         s.keyword("num_warps")
         s.expect("=")

@@ -16,7 +16,7 @@ the same path, and a barrier is allowed anywhere."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.scf.ops import (
     RESULT_TYPES,
@@ -47,6 +47,10 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_result,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 LEAVES_IF = Leaves("nv_tileaa.if")
 """Of `break` and `continue`, which end the `if`s around them too."""
@@ -105,7 +109,7 @@ custom_carried: assignments ":" "(" types ")"
         + RESULT_TYPES
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         carried, outputs, body = node
         assigned, types = carried or ([], [])
         if len(assigned) != len(types):
@@ -115,7 +119,7 @@ custom_carried: assignments ":" "(" types ")"
         state.types("results", output_types(outputs))
         state.region("body", body, [(name, t) for (name, _), t in zip(assigned, types, strict=True)])
 
-    def write(self, p: Any, op: Loop) -> None:
+    def write(self, p: Printer, op: Loop) -> None:
         if op.inits:
             write_assignments(p, " ", op.body.entry.arguments, op.inits)
             p.write(f" : ({', '.join(p.type(v.type) for v in op.inits)})")

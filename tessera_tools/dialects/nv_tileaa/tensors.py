@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
 from tessera_tools.opdef import (
@@ -24,6 +24,10 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 
 def verify_dot(op: Any) -> None:
@@ -98,11 +102,11 @@ class TypeOfValue(CustomDirective, name="TypeOfValue"):
 
     grammar = "custom: -> absent"
 
-    def read(self, state: Any, node: Any) -> None:
-        value = state.attributes["value"]
+    def read(self, state: OpState, node: Any) -> None:
+        value: Any = state.attributes["value"]
         state.types(self.arguments[0], [value.type])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         """The literal has written it."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa.base import (
@@ -38,6 +38,10 @@ from tessera_tools.opdef import (
     write,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 
 class CreateMemToken(Op, name="nv_tileaa.create_mem_token", traits=(PURE,)):
     """The token before any memory operation."""
@@ -62,7 +66,7 @@ custom: "[" custom_item ("," custom_item)* "]" -> some | "[" "]" -> none
 custom_item: VALUE -> value | INTEGER -> number
 """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         field, key = self.arguments
         static: list[int] = []
         for form, (token,) in node[1] if node[0] == "some" else ():
@@ -74,7 +78,7 @@ custom_item: VALUE -> value | INTEGER -> number
         state.operand_tokens.setdefault(field, [])
         state.attribute(key, I64_ARRAY.build([(str(v), 0) for v in static]))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         field, key = self.arguments
         values = iter(getattr(op, field))
         parts = [p.name(next(values)) if v == DYNAMIC_INDEX else str(v) for v in op.attributes[key].values]
@@ -127,7 +131,7 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
 
     grammar = 'custom: "(" TYPE ")" -> given | -> absent'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         index = node[1][0] if node[0] == "given" else I32
         for field in self.arguments:
             if field == "base":
@@ -135,7 +139,7 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
             else:
                 state.types(field, [index] * len(state.operand_tokens.get(field, ())))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         types = {v.type for field in self.arguments if field != "base" for v in _values(op, field)} - {I32}
         if types:
             p.space()

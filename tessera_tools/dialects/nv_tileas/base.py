@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.ir.attributes import Attribute, Type
@@ -12,6 +12,9 @@ from tessera_tools.layout import LinearLayout, from_text, to_text
 from tessera_tools.layout.distributed import check_fits, check_hardware
 from tessera_tools.opdef import of
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
+
 
 class _LayoutAttr(Attribute):
     """The base of layout attributes: `{dimension = [bases], …}` in angle brackets."""
@@ -19,7 +22,7 @@ class _LayoutAttr(Attribute):
     layout: LinearLayout
 
     @classmethod
-    def parse(cls, s: Any) -> Attribute:
+    def parse(cls, s: Scanner) -> Attribute:
         s.expect("<")
         start = s.skip()
         text = s.balanced()
@@ -80,7 +83,7 @@ class SmemType(ShapedType, name="nv_tileas.smem"):
         return self.shape[1:]
 
     @classmethod
-    def parse(cls, s: Any) -> SmemType:
+    def parse(cls, s: Scanner) -> SmemType:
         s.expect("<")
         shape = s.dimensions()
         element = s.type()

@@ -19,16 +19,17 @@ a wait waits for `FULL`, a release arrives at `EMPTY`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
-from tessera_tools.ir.types import I32, IntegerType
+from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
+    IN_ORDER,
     ONE_REGION_RUNS,
     OWNS_CONSTANTS,
     PURE,
@@ -57,6 +58,9 @@ from tessera_tools.opdef import (
 )
 from tessera_tools.target import ExecutionUnit
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
+
 
 class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
     """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
@@ -72,7 +76,7 @@ class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
             raise ValueError(f"counts stages in {self.element}; only i32 is supported")
 
     @classmethod
-    def parse(cls, s: Any) -> PipelineIterType:
+    def parse(cls, s: Scanner) -> PipelineIterType:
         s.expect("<")
         element = s.type()
         s.expect(">")
@@ -94,6 +98,7 @@ PIPELINE = exactly(PipelineTokenType())
 ITERATOR = exactly(PipelineIterType(I32))
 PRODUCER = exactly(ProducerTokenType())
 CONSUMER = exactly(ConsumerTokenType())
+INTEGER_SCALAR = exactly(I32) | exactly(I64)
 FULL, EMPTY = "full", "empty"
 """The phases of a pipeline: a stage can be read, a stage can be filled."""
 NO_PIPELINE = (
@@ -426,6 +431,23 @@ class AgentSwitch(
                     f"agent {other} starts at warp {first}, within the stride of agent {number}, warps "
                     f"{unit.first_warp} to {last - 1}"
                 )
+
+
+class SendValue(Op, name="nv_tileas.async.pipeline.send", traits=(IN_ORDER,)):
+    """Gives a number to another agent, whose `receive` of the same channel gets it.  Both are executed equally often;
+    tileas-resolve-agent-boundary makes a pipeline of each channel."""
+
+    value = operand(INTEGER_SCALAR)
+    channel = attribute(I32_ATTR)
+    assembly = "$value `,` `channel` `=` $channel attr-dict `:` type($value)"
+
+
+class ReceiveValue(Op, name="nv_tileas.async.pipeline.receive", traits=(IN_ORDER,)):
+    """The next number that another agent sends."""
+
+    channel = attribute(I32_ATTR)
+    res = result(INTEGER_SCALAR)
+    assembly = "`channel` `=` $channel attr-dict `:` type($res)"
 
 
 def agent_of(op: Operation) -> Region | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.llvm.records import INTEGER, Record
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.opdef import EnumAttr
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 
 class _Bare(EnumAttr):
@@ -16,7 +19,7 @@ class _Bare(EnumAttr):
         return f"#nvvm<{self.name.split('.', 1)[1]} {self.value}>"
 
     @classmethod
-    def parse_inside(cls, scanner: Any) -> Attribute:
+    def parse_inside(cls, scanner: Scanner) -> Attribute:
         """From what stands after the word in `#nvvm<shfl_kind bfly>`."""
         return cls(scanner.word())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.base import POINTER, pointer_in
 from tessera_tools.dialects.llvm.types import pointer
@@ -54,6 +54,10 @@ from tessera_tools.opdef import (
     write,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 LOAD_TILE, STORE_TILE = TMALoadModeAttr("tile"), TMAStoreModeAttr("tile")
 
 
@@ -65,11 +69,11 @@ class ShortPointer(CustomDirective, name="ShortPointer"):
           | "<" INTEGER ">" -> short
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         form, (given,) = node
         state.types(self.arguments[0], [given if form == "full" else pointer(int(given.text, 0))])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         type = next(v.type for v in [getattr(op, self.arguments[0])])
         p.space()
         p.write(f"<{type.address_space}>" if type.address_space else p.type(type))

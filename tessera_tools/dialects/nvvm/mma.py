@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.base import ANY
 from tessera_tools.dialects.llvm.types import StructType
@@ -43,6 +43,10 @@ from tessera_tools.opdef import (
     wait,
     write,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 STRUCT = of(StructType, summary="LLVM structure type")
 
@@ -115,7 +119,7 @@ class MmaSyntax(CustomDirective, name="Mma"):
     custom: KEYWORD "[" values "]" KEYWORD "[" values "]" KEYWORD "[" values "]" attr_dict ":" FUNCTION_TYPE
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         *parts, dictionary, function = node
         if len(function.inputs) != 3 or len(function.results) != 1:
             raise state.error(parts[0], "expected one type for each of A, B and C, and one result type")
@@ -134,7 +138,7 @@ class MmaSyntax(CustomDirective, name="Mma"):
                 state.attribute(key, inferred)
         state.types("res", list(function.results))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         groups = (op.operand_a, op.operand_b, op.operand_c)
         # Upstream prints two spaces between the groups.
         p.write(
@@ -309,13 +313,13 @@ class ShapeSyntax(CustomDirective, name="MMAShape"):
     custom_extent: KEYWORD "=" INTEGER
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         given = {word.text: int(number.text, 0) for word, number in node}
         if set(given) != {"m", "n", "k"}:
             raise state.error(node[0][0], "expected 'm', 'n' and 'k'")
         state.attribute("shape", MMAShapeAttr(given["m"], given["n"], given["k"]))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.write(f" {op.shape.parameters_text()}")
 
 

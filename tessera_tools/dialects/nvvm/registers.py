@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.attributes import ConstantRangeAttr
 from tessera_tools.dialects.nvvm.base import NVVMOp
@@ -16,6 +16,10 @@ from tessera_tools.opdef import (
     of_class,
     result,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 REGISTER = TypeConstraint("32- or 64-bit signless integer", lambda t: t in (I32, I64))
 RANGE = of_class(ConstantRangeAttr)
@@ -49,13 +53,13 @@ class RangeSyntax(CustomDirective, name="Range"):
           | -> absent
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         alias, children = node
         if alias == "present":
             type, lower, upper = children
             state.attribute("range", ConstantRangeAttr(type, int(lower.text, 0), int(upper.text, 0)))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         if op.range is not None:
             p.write(f" range {op.range.parameters_text()}")
 

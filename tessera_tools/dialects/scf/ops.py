@@ -8,7 +8,7 @@ where to where through loops and conditionals, `flow()` says (`tessera_tools.ir.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
@@ -43,6 +43,10 @@ from tessera_tools.opdef import (
     variadic_result,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 RESULT_TYPES = """custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several
 """
 
@@ -55,7 +59,7 @@ def output_types(node: Any) -> list[Type]:
     return list(children) if form == "single" else list(children[0])
 
 
-def write_outputs(p: Any, types: Sequence[Type], *, parentheses: bool) -> None:
+def write_outputs(p: Printer, types: Sequence[Type], *, parentheses: bool) -> None:
     """Write ` -> (i32)`; one type may stand without parentheses."""
     if types:
         text = ", ".join(p.type(t) for t in types)
@@ -95,7 +99,7 @@ custom_carried: "iter_args" assignments custom_outputs
         + RESULT_TYPES
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         unsigned, induction, lower, upper, step, carried, type, body = node
         if unsigned[0] == "present":
             state.attribute("unsignedCmp", UNIT)
@@ -117,7 +121,7 @@ custom_carried: "iter_args" assignments custom_outputs
         names = [(induction, bound)] + [(name, t) for (name, _), t in zip(assigned, types, strict=True)]
         state.region("body", body, names)
 
-    def write(self, p: Any, op: For) -> None:
+    def write(self, p: Printer, op: For) -> None:
         induction, *carried = op.body.entry.arguments
         p.write(" unsigned" if op.unsigned_cmp else "")
         p.write(f" {p.name(induction)} = {p.name(op.lower)} to {p.name(op.upper)} step {p.name(op.step)}")
@@ -130,7 +134,7 @@ custom_carried: "iter_args" assignments custom_outputs
         p.region(op.body, arguments=False, terminator=bool(op.results))
 
 
-def write_assignments(p: Any, word: str, names: Sequence[Value], values: Sequence[Value]) -> None:
+def write_assignments(p: Printer, word: str, names: Sequence[Value], values: Sequence[Value]) -> None:
     """Write `word(%a = %x, %b = %y)`."""
     p.write(f"{word}({', '.join(f'{p.name(a)} = {p.name(v)}' for a, v in zip(names, values, strict=True))})")
 
@@ -269,7 +273,7 @@ class WhileSyntax(CustomDirective, name="While"):
 
     grammar = 'custom: [assignments] ":" FUNCTION_TYPE region "do" region'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         assigned, function, before, after = node
         assigned = assigned or []
         if len(assigned) != len(function.inputs):
@@ -283,7 +287,7 @@ class WhileSyntax(CustomDirective, name="While"):
         state.region("before", before, [(n, t) for (n, _), t in zip(assigned, function.inputs, strict=True)])
         state.region("after", after)
 
-    def write(self, p: Any, op: While) -> None:
+    def write(self, p: Printer, op: While) -> None:
         if op.inits:
             write_assignments(p, " ", op.before.entry.arguments, op.inits)
         p.write(" : ")
@@ -349,7 +353,7 @@ class IfSyntax(CustomDirective, name="If"):
 
     grammar = 'custom: VALUE [custom_outputs] region ["else" region]\n' + RESULT_TYPES
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         condition, outputs, then, otherwise = node
         state.operand("condition", condition)
         state.types("results", output_types(outputs))
@@ -357,7 +361,7 @@ class IfSyntax(CustomDirective, name="If"):
         if otherwise is not None:
             state.region("otherwise", otherwise)
 
-    def write(self, p: Any, op: Any) -> None:  # of scf or nv_tileaa
+    def write(self, p: Printer, op: Any) -> None:  # of scf or nv_tileaa
         p.write(f" {p.name(op.condition)}")
         write_outputs(p, op.result_types, parentheses=True)
         for word, inner in (("", op.then), (" else", op.otherwise)):
@@ -405,14 +409,14 @@ custom_inline: "no_inline" -> present | -> absent
         + RESULT_TYPES
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         outputs, inline, body = node
         state.types("results", output_types(outputs))
         if inline[0] == "present":
             state.attribute("no_inline", UNIT)
         state.region("body", body)
 
-    def write(self, p: Any, op: ExecuteRegion) -> None:
+    def write(self, p: Printer, op: ExecuteRegion) -> None:
         write_outputs(p, op.result_types, parentheses=False)
         p.write(" no_inline " if op.no_inline else " ")
         p.region(op.body)
@@ -449,7 +453,7 @@ custom_case: "case" INTEGER region
 custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
 """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         arg, attributes, outputs, *cases, default = node
         state.operand("arg", arg)
         for key, value in attributes.items():
@@ -461,7 +465,7 @@ custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
         for _, body in cases:
             state.region("case_regions", body)
 
-    def write(self, p: Any, op: IndexSwitch) -> None:
+    def write(self, p: Printer, op: IndexSwitch) -> None:
         p.write(f" {p.name(op.arg)}")
         p.attr_dict(op, ("cases",))
         p.write(f" -> {p.types(op.result_types)} " if op.results else " ")

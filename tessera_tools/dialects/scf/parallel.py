@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.scf.ops import RESULT_TYPES, output_types, write_outputs
 from tessera_tools.ir.builtin_attributes import IntegerAttr
@@ -27,6 +27,10 @@ from tessera_tools.opdef import (
     variadic_result,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
+
 
 class ReduceReturn(Op, name="scf.reduce.return", traits=(TERMINATOR, PURE, HasParent("scf.reduce"))):
     """Ends a reduction's region with the combined value."""
@@ -40,7 +44,7 @@ class ReduceSyntax(CustomDirective, name="Reduce"):
 
     grammar = """custom: "(" values ":" types ")" region ("," region)* -> present | -> absent"""
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         form, children = node
         if form == "absent":
             return
@@ -50,7 +54,7 @@ class ReduceSyntax(CustomDirective, name="Reduce"):
         for body in bodies:
             state.region("reductions", body)
 
-    def write(self, p: Any, op: Reduce) -> None:
+    def write(self, p: Printer, op: Reduce) -> None:
         values = op.operands
         if not values:
             p.write(" ")
@@ -98,7 +102,7 @@ custom_init: "init" "(" values ")" custom_outputs
         + RESULT_TYPES
     )
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         names, lower, upper, step, init, body = node
         for field, tokens in (("lower", lower), ("upper", upper), ("step", step)):
             state.operands(field, tokens)
@@ -112,7 +116,7 @@ custom_init: "init" "(" values ")" custom_outputs
         state.types("results", types)
         state.region("body", body, [(name, INDEX) for name in names])
 
-    def write(self, p: Any, op: Parallel) -> None:
+    def write(self, p: Printer, op: Parallel) -> None:
         groups = (op.lower, op.upper, op.step)
         lower, upper, step = (p.names(values) for values in groups)
         p.write(f" ({p.names(op.body.entry.arguments)}) = ({lower}) to ({upper}) step ({step})")

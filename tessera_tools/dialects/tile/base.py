@@ -8,12 +8,16 @@ memref<8x8xf32, 5>        registers: the fragment of a tile that one thread hold
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StridedLayoutAttr
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate, of, read, write
 from tessera_tools.opdef.constraints import TypeConstraint
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 SHARED = 3
 """The memory space of shared memory, as NVPTX numbers it."""
@@ -91,14 +95,14 @@ custom: custom_item ("," custom_item)*
 custom_item: VALUE -> value | KEYWORD "(" VALUE ("," VALUE)* ")" -> nested
 """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         if len(node) != len(self.arguments):
             raise state.error(None, f"expects {len(self.arguments)} operands, found {len(node)}")
         for field, (form, children) in zip(self.arguments, node, strict=True):
             token = children[0] if form == "value" else state.parser.nested_op(children[0], children[1:])
             state.operand(field, token)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         p.space()
         p.write(", ".join(p.name(getattr(op, field)) for field in self.arguments))
 

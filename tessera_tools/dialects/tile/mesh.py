@@ -8,10 +8,13 @@ module attributes {tile.mesh = #tile.mesh<data = 2, tensor_parallel = 4>}       
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import ArrayAttr, StringAttr, UnitAttr
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
 
 MESH = "tile.mesh"
 """Attribute of a module: its mesh."""
@@ -40,7 +43,7 @@ class MeshAttr(Attribute, name="tile.mesh"):
                 raise ValueError(f"a mesh has two axes named '{name}'")
 
     @classmethod
-    def parse(cls, s: Any) -> MeshAttr:
+    def parse(cls, s: Scanner) -> MeshAttr:
         def axis() -> tuple[str, int]:
             name = s.word()
             s.expect("=")
@@ -78,7 +81,7 @@ class ShardingAttr(Attribute, name="tile.sharding"):
                 raise ValueError(f"two dimensions are sharded along '{axis}'; expected at most one")
 
     @classmethod
-    def parse(cls, s: Any) -> ShardingAttr:
+    def parse(cls, s: Scanner) -> ShardingAttr:
         def dimension() -> str | None:
             found = s.list("{", s.word, "}")
             if len(found) > 1:

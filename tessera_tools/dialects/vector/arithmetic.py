@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.arith.attributes import fastmath_field
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
@@ -40,6 +40,10 @@ from tessera_tools.opdef import (
     result,
     same_as,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 # -- arithmetic
 
@@ -137,7 +141,7 @@ class ContractSyntax(CustomDirective, name="Contract"):
 
     grammar = 'custom: (ATTR_DICT | ATTRIBUTE) VALUE "," VALUE "," VALUE ":" TYPE "," TYPE "into" TYPE'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         attributes, lhs, rhs, acc, *types = node
         if isinstance(attributes, DictionaryAttr):
             attributes = dict(attributes.entries)
@@ -153,7 +157,7 @@ class ContractSyntax(CustomDirective, name="Contract"):
             state.types(field, [type])
         state.types("result", types[2:])
 
-    def write(self, p: Any, op: Contract) -> None:
+    def write(self, p: Printer, op: Contract) -> None:
         shown = dict(op.attributes)
         iterators = (StringAttr(a.value) for a in op.iterator_types)
         shown["iterator_types"] = ArrayAttr(tuple(iterators))

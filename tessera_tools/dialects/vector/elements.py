@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.arith.constants import Folded, constant, splat_of
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
@@ -37,6 +37,10 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_result,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 # -- elements
 
@@ -157,14 +161,14 @@ class ElementTypes(CustomDirective, name="ElementTypes"):
 
     grammar = "custom: TYPE"
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         (type,) = node
         if not isinstance(type, VectorType):
             raise state.error(None, f"expected a vector type, found '{type}'")
         state.types("source", [type])
         state.types("elements", [type.element] * math.prod(type.shape))
 
-    def write(self, p: Any, op: ToElements) -> None:
+    def write(self, p: Printer, op: ToElements) -> None:
         p.write(f" {p.type(op.source.type)}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
 from tessera_tools.dialects.memref.layouts import strided
@@ -53,6 +53,10 @@ from tessera_tools.opdef import (
     variadic_operand,
     write,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import OpState
 
 # -- memory
 
@@ -253,7 +257,7 @@ class ReadSyntax(CustomDirective, name="TransferRead"):
 custom_mask: "," VALUE -> present | -> absent
 """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         base, indices, padding, (form, mask), attributes, shaped, vector = node
         for key, value in attributes.items():
             state.attribute(key, value)
@@ -268,7 +272,7 @@ custom_mask: "," VALUE -> present | -> absent
             state.operand("mask", mask[0])
             state.types("mask", [_mask_type(state, vector)])
 
-    def write(self, p: Any, op: TransferRead) -> None:
+    def write(self, p: Printer, op: TransferRead) -> None:
         mask = f", {p.name(op.mask)}" if op.mask is not None else ""
         p.write(f" {p.name(op.base)}[{p.names(op.indices)}], {p.name(op.padding)}{mask}")
         p.attr_dict(op, _transfer_elide(op))
@@ -311,7 +315,7 @@ class WriteSyntax(CustomDirective, name="TransferWrite"):
 custom_mask: "," VALUE -> present | -> absent
 """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Any) -> None:
         value, base, indices, (form, mask), attributes, vector, shaped = node
         for key, entry in attributes.items():
             state.attribute(key, entry)
@@ -327,7 +331,7 @@ custom_mask: "," VALUE -> present | -> absent
             state.operand("mask", mask[0])
             state.types("mask", [_mask_type(state, vector)])
 
-    def write(self, p: Any, op: TransferWrite) -> None:
+    def write(self, p: Printer, op: TransferWrite) -> None:
         mask = f", {p.name(op.mask)}" if op.mask is not None else ""
         p.write(f" {p.name(op.value_to_store)}, {p.name(op.base)}[{p.names(op.indices)}]{mask}")
         p.attr_dict(op, _transfer_elide(op))

@@ -93,6 +93,10 @@ def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
     if stages == 1:
         low.define(op.res, (stage, e.constant(e.xor(parity, 1))))
         return
+    if stages == 2:
+        # The number of a stage says whether it is the last.
+        low.define(op.res, (e.constant(e.xor(stage, 1)), e.constant(e.xor(parity, stage))))
+        return
     following = e.add(stage, 1)
     wraps = e.icmp("eq", following, stages)
     low.define(
@@ -105,7 +109,7 @@ def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
 
 
 @lowers("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.consume_one")
-def one(low: Lowering, op: Any) -> None:
+def one(low: Lowering, op: nv_tileas.ProduceOne | nv_tileas.ConsumeOne) -> None:
     """What is in the region."""
     _inline(low, op, op.results)
 
@@ -121,7 +125,15 @@ def _inline(low: Lowering, op: Any, results: Any) -> None:
 def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     """The round before has been read: its parity is the other one, and in the first round there is none to wait for."""
     stage, parity = low.stage(op.iter)
-    _wait(low, _empty_barrier(low, op, op.iter, stage), low.e.constant(low.e.xor(parity, 1)))
+    e = low.e
+    barrier = _empty_barrier(low, op, op.iter, stage)
+    empty = e.constant(e.xor(parity, 1))
+    # A thread that writes numbers waits alone: for another one, which comes later, two rounds may have passed.
+    numbers = any(
+        isinstance(user, nv_tileas.ProducerWrite) and _writes_numbers(user) for user in op.res.users
+    )
+    with only_where(e, e.is_first_thread if numbers else None):
+        _wait(low, barrier, empty)
     low.define(op.res, None)
 
 
@@ -132,7 +144,14 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
     stage, _ = low.stage(op.iter)
     count = sum(box_bytes(inner) for inner in op.body.entry if isinstance(inner, nv_tileas.TiledTmaLoad))
     if not count:
-        raise op.error("starts no copy: expected an nv_tileas.async.tiled_tma_load in its region")
+        if not _writes_numbers(op):
+            raise op.error(
+                "starts no copy: expected an nv_tileas.async.tiled_tma_load or an nv_tileas.store_element in its region"
+            )
+        with only_where(e, e.is_first_thread):
+            low.block(op.body.entry)
+        low.define(op.res, None)
+        return
     first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
     with only_where(e, first), only_where(e, e.is_elected):
         e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op, op.iter, stage), e.constant(count)])
@@ -142,7 +161,21 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
 
 @lowers("nv_tileas.async.pipeline.producer_commit")
 def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
-    """The arrival was made with the number of bytes; the copies complete the phase."""
+    """The arrival was made with the number of bytes; the copies complete the phase.  Numbers that a thread has written
+    are complete when it arrives."""
+    write = op.token.defining_op
+    if not isinstance(write, nv_tileas.ProducerWrite) or not _writes_numbers(write):
+        return
+    e = low.e
+    stage, _ = low.stage(write.iter)
+    barrier = full_barrier(low, write, write.iter, stage)
+    with only_where(e, e.is_first_thread):
+        e.nvvm("mbarrier.arrive", [barrier], [I64])
+
+
+def _writes_numbers(op: nv_tileas.ProducerWrite) -> bool:
+    """Whether the first thread writes elements to the stage."""
+    return any(isinstance(inner, nv_tileas.StoreElement) for inner in op.body.entry)
 
 
 @lowers("nv_tileas.async.pipeline.consumer_wait")

@@ -70,4 +70,4 @@ def _atomic(low: Lowering, op: Any, name: str, operation: str, sources: Sequence
         return
     if isinstance(type, RankedTensorType):
         fill_copies(layout_of(type), found)
-    low.define_all([op.res], shared_by_owners(low, op, type, found))
+    low.define_flat(op.res, shared_by_owners(low, op, type, found))

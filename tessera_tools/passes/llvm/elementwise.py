@@ -30,6 +30,7 @@ from tessera_tools.passes.llvm.instructions import Scalar, fastmath_of, intrinsi
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.math import MATH
 from tessera_tools.passes.llvm.math.numbers import Number
+from tessera_tools.passes.llvm.rare_paths import RARE_PATHS
 from tessera_tools.passes.llvm.rounding import ROUNDED
 from tessera_tools.passes.llvm.tiles import Tile, converted
 
@@ -132,6 +133,9 @@ def _check_elements(op: Operation) -> None:
 def elementwise(low: Lowering, op: Operation) -> None:
     """Apply the scalar form, once or once a register."""
     _check_elements(op)
+    rare_path = RARE_PATHS.get(op.name)
+    if rare_path is not None and rare_path(low, op):
+        return
     if not hardware_cast(low, op) and not _apply_to_pairs(low, op):
         _apply(low, op, op.results[0], SCALARS[op.name])
 

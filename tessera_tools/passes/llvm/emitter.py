@@ -123,6 +123,11 @@ class Emitter:
         yield
         self.unit, self.floor = before
 
+    @property
+    def is_agent(self) -> bool:
+        """Whether the code is that of an agent."""
+        return self.floor > 0
+
     def at_depth(self, value: Value, depth: int) -> None:
         """Say in which scope a value is known (block arguments, loop results)."""
         self.depth[value] = depth

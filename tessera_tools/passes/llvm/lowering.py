@@ -20,7 +20,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, IRMapping, Operation, Value
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.ir.types import I32, RankedTensorType
+from tessera_tools.ir.types import BF16, F16, I32, RankedTensorType
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
@@ -57,6 +57,10 @@ REFUSALS: dict[str, str] = {
             "nv_tileaa.constant_tensor",
         ),
         "an op of an earlier stage; run --convert-tileaa-to-tileas first",
+    ),
+    **dict.fromkeys(
+        ("nv_tileas.async.pipeline.send", "nv_tileas.async.pipeline.receive"),
+        "an op between agents; run --tileas-resolve-agent-boundary first",
     ),
     "nv_tileas.func": "an op of the older spelling, which the reader of the text replaces",
     "nv_tileaa.func": "a nested function; kernels cannot contain functions",
@@ -156,10 +160,12 @@ class Lowering:
     # -- one value as many (control flow)
 
     def types_of(self, value: Value) -> list[Type]:
-        """The llvm types that a source value takes as block arguments: one a register for a tile, none for a token."""
+        """The llvm types that a source value takes as block arguments: one an element for a tile, or one a word of two
+        halves, and none for a token."""
         type = value.type
         if isinstance(type, RankedTensorType):
-            return [converted(type.element)] * layout_of(type).in_size("register")
+            count = layout_of(type).in_size("register")
+            return [I32] * (count // 2) if _fills_words(type) else [converted(type.element)] * count
         if isinstance(type, PipelineIterType):
             return [I32, I32]
         if isinstance(type, ConsumerTokenType):
@@ -167,7 +173,7 @@ class Lowering:
         return [converted(type)] if not isinstance(type, MemTokenType) else []
 
     def flatten(self, value: Value) -> list[Value]:
-        """The llvm values of a source value."""
+        """The llvm values of a source value, one an element for a tile."""
         lowered = self.values[value]
         if lowered is None:
             return []
@@ -176,29 +182,36 @@ class Lowering:
         return lowered.elements(self.e) if isinstance(lowered, Tile) else [lowered]
 
     def define_flat(self, value: Value, flat: list[Value]) -> None:
-        """Define a source value from its llvm values; takes its share from the front of `flat`."""
+        """Define a source value from what `flatten` gives."""
         if isinstance(value.type, RankedTensorType):
-            count = len(self.types_of(value))
-            self.define(value, Tile(value.type, flat[:count]))
-            del flat[:count]
+            self.define(value, Tile(value.type, flat))
         elif isinstance(value.type, MemTokenType):
             self.define(value, None)
         elif isinstance(value.type, PipelineIterType | ConsumerTokenType):
-            count = len(self.types_of(value))
-            self.define(value, tuple(flat[:count]))
-            del flat[:count]
+            self.define(value, tuple(flat))
         else:
-            self.define(value, flat.pop(0))
+            (scalar,) = flat
+            self.define(value, scalar)
 
     def flatten_all(self, values: Iterable[Value]) -> list[Value]:
-        """The llvm values of several source values, one after the other."""
-        return [v for value in values for v in self.flatten(value)]
+        """Source values as block arguments, one after the other: of the types that `types_of` gives."""
+        found: list[Value] = []
+        for value in values:
+            lowered = self.values[value]
+            in_words = isinstance(lowered, Tile) and _fills_words(value.type)
+            found += lowered.words(self.e) if in_words else self.flatten(value)
+        return found
 
     def define_all(self, values: Iterable[Value], flat: Sequence[Value]) -> None:
         """Define several source values from what `flatten_all` gives."""
         left = list(flat)
         for value in values:
-            self.define_flat(value, left)
+            count = len(self.types_of(value))
+            if isinstance(value.type, RankedTensorType) and _fills_words(value.type):
+                self.define(value, Tile(value.type, words=left[:count]))
+            else:
+                self.define_flat(value, left[:count])
+            del left[:count]
 
     # -- operations
 
@@ -226,3 +239,9 @@ class Lowering:
             if op.name in REFUSALS:
                 raise op.error(f"failed to legalize operation: it is {REFUSALS[op.name]}")
             raise op.error("failed to legalize operation: convert-tileas-to-llvm has no lowering for it")
+
+
+def _fills_words(type: Any) -> bool:
+    """Whether a tile's elements are halves that fill whole words: those go around loops and out of branches packed, as
+    products and conversions of pairs take them."""
+    return converted(type.element) in (F16, BF16) and layout_of(type).in_size("register") % 2 == 0

@@ -94,7 +94,7 @@ def load_reduce(low: Lowering, op: nv_tileaa.MultimemLoadReduce) -> None:
         found[register] = e.bitcast(value, converted(element))
     if isinstance(type, RankedTensorType):
         fill_copies(layout_of(type), found)
-    low.define_all([op.res], shared_by_owners(low, op, type, found))
+    low.define_flat(op.res, shared_by_owners(low, op, type, found))
     low.define(op.out_token, None)
 
 

@@ -38,7 +38,7 @@ def offset(low: Lowering, op: nv_tileaa.Offset) -> None:
         wide = e.resized(count, I64, signed=True)
         distance = e.mul(wide, bits // 8, I64) if bits % 8 == 0 else e.ashr(e.mul(wide, bits, I64), 3, I64)
         moved.append(e.gep(pointer, distance))
-    low.define_all([op.res], moved)
+    low.define_flat(op.res, moved)
 
 
 class _Elements:
@@ -135,7 +135,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
         fill_copies(access.layout, elements)
     if once:
         elements = shared_by_owners(low, op, op.res.type, elements)
-    low.define_all([op.res], elements)
+    low.define_flat(op.res, elements)
     low.define(op.out_token, None)
 
 

@@ -180,7 +180,7 @@ def _lanes(body: Combiner, plan: Reduction, values: list[Parts]) -> list[Parts]:
 def _define(low: Lowering, op: Any, values: Sequence[Parts]) -> None:
     """Define the results from their registers; a scalar is in every thread."""
     for i, result in enumerate(op.results):
-        low.define_all([result], [parts[i] for parts in values])
+        low.define_flat(result, [parts[i] for parts in values])
 
 
 @lowers("nv_tileaa.scan")

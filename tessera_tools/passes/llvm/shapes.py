@@ -59,7 +59,7 @@ def _seen(low: Lowering, op: Any, copy: Copy) -> list[Value]:
 
 
 @lowers("nv_tileaa.permute", "nv_tileaa.reshape", "nv_tileaa.broadcast")
-def rearrange(low: Lowering, op: Any) -> None:
+def rearrange(low: Lowering, op: nv_tileaa.Permute | nv_tileaa.Reshape | nv_tileaa.Broadcast) -> None:
     """A renaming of registers; nothing at all where they agree one by one."""
     (copy,) = copies(op)
     assert copy.seen is not None
@@ -71,7 +71,7 @@ def rearrange(low: Lowering, op: Any) -> None:
 
 
 @lowers("nv_tileaa.splat")
-def splat(low: Lowering, op: Any) -> None:
+def splat(low: Lowering, op: nv_tileaa.Splat) -> None:
     """The scalar in every register."""
     low.define(op.res, Tile.splat(op.res.type, low.scalar(op.source)))
 

@@ -60,7 +60,7 @@ def commit_group(low: Lowering, op: Operation) -> None:
 
 
 @lowers("nv_tileas.async.wait_group")
-def wait_group(low: Lowering, op: Any) -> None:
+def wait_group(low: Lowering, op: nv_tileas.AsyncWaitGroup) -> None:
     """Each thread's copies; a barrier makes them visible to the others (PTX ISA, "cp.async.wait_group")."""
     low.e.nvvm("cp.async.wait.group", n=op.pending)
 

@@ -41,7 +41,7 @@ APPROXIMATE = arith.FastMathFlagsAttr("afn")
 
 
 @handles("tile.mma", "tile.wgmma", "tile.wmma")
-def product(low: Lowering, op: Any) -> None:
+def product(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> None:
     """One nv_tileas.dot for each step of the instruction along K, its operands read from shared memory before it."""
     m, n = low.fragments.shape(op.res)
     k = _depth(low, op)
@@ -232,7 +232,7 @@ def broadcast(low: Lowering, op: tile.Broadcast) -> None:
 
 
 @handles("tile.exp_subtract", "tile.div_broadcast", "tile.mul_broadcast")
-def by_row(low: Lowering, op: Any) -> None:
+def by_row(low: Lowering, op: tile.ExpSubtract | tile.DivBroadcast | tile.MulBroadcast) -> None:
     """Each element with the number of its row."""
     value = low.tile(op, op.lhs)
     if not isinstance(op, tile.MulBroadcast):
@@ -332,7 +332,7 @@ def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
 
 
 @handles("tile.fill", "tile.mask_fill")
-def fill(low: Lowering, op: Any) -> None:
+def fill(low: Lowering, op: tile.Fill | tile.MaskFill) -> None:
     low.tiles[op.dest] = _spread(low, op, op.value, op.dest)
 
 
@@ -346,7 +346,7 @@ def copy(low: Lowering, op: tile.Copy) -> None:
 
 
 @handles("tile.scale_tensor", "tile.broadcast_scale")
-def scale(low: Lowering, op: Any) -> None:
+def scale(low: Lowering, op: tile.ScaleTensor | tile.BroadcastScale) -> None:
     low.tiles[op.dest] = _combined(low, "mul", low.tile(op, op.dest), _spread(low, op, op.factor, op.dest))
 
 

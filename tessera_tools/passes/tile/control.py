@@ -14,7 +14,7 @@ from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
 
 @handles("scf.for")
-def for_loop(low: Lowering, op: Any) -> None:
+def for_loop(low: Lowering, op: scf.For) -> None:
     """The loop carries its numbers, and the fragments that it changes."""
     by_thread = any(v in low.divergent for v in (op.lower, op.upper, op.step))
     if by_thread:
@@ -60,7 +60,7 @@ def for_loop(low: Lowering, op: Any) -> None:
 
 
 @handles("scf.if")
-def branch(low: Lowering, op: Any) -> None:
+def branch(low: Lowering, op: scf.If) -> None:
     """A branch, or a choice by thread."""
     changed = low.written(op)
     if op.condition in low.divergent:
@@ -218,7 +218,7 @@ def thread(low: Lowering, op: Any) -> None:
 
 
 @handles("tile.block_id", "tile.num_blocks")
-def block(low: Lowering, op: Any) -> None:
+def block(low: Lowering, op: tile.BlockId | tile.NumBlocks) -> None:
     """The block's coordinate."""
     low.values[op.res] = block_coordinate(
         low, op.axis.value if op.axis is not None else 0, isinstance(op, tile.BlockId)

@@ -198,7 +198,7 @@ def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyA
 
 
 @handles("tile.cp_async", "tile.cp_async_cg", "tile.tma_load")
-def copy_async(low: Lowering, op: Any) -> None:
+def copy_async(low: Lowering, op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad) -> None:
     """cp.async, as wide as alignment allows."""
     shared = low.stage(op, op.dest)
     type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
@@ -227,24 +227,24 @@ def _prefetch(low: Lowering, op: Any, matrix: Matrix, type: RankedTensorType) ->
 
 
 @handles("tile.cp_commit_group")
-def commit(low: Lowering, op: Any) -> None:
+def commit(low: Lowering, op: tile.CpCommitGroup) -> None:
     low.insert(nv_tileas.AsyncCommitGroup())
 
 
 @handles("tile.cp_wait_group", "tile.wait_group")
-def wait(low: Lowering, op: Any) -> None:
+def wait(low: Lowering, op: tile.CpWaitGroup | tile.WaitGroup) -> None:
     low.insert(nv_tileas.AsyncWaitGroup(i32(op.pending.value)))
 
 
 @handles("tile.async_wait")
-def wait_all(low: Lowering, op: Any) -> None:
+def wait_all(low: Lowering, op: tile.AsyncWait) -> None:
     """Commit what is in flight, and wait for it."""
     low.insert(nv_tileas.AsyncCommitGroup())
     low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
 
 
 @handles("tile.barrier")
-def barrier(low: Lowering, op: Any) -> None:
+def barrier(low: Lowering, op: tile.Barrier) -> None:
     low.insert(nv_tileas.Barrier())
 
 

@@ -42,14 +42,14 @@ def _whole_bytes(op: Any) -> None:
 
 
 @handles("tile.load_shared", "tile.load_shared_vector")
-def load_shared(low: Lowering, op: Any) -> None:
+def load_shared(low: Lowering, op: tile.LoadShared | tile.LoadSharedVector) -> None:
     """One element, or neighbors, of a buffer."""
     _whole_bytes(op)
     low.values[op.res] = low.insert(nv_tileas.LoadElement(*_shared_place(low, op), res=op.res.type)).res
 
 
 @handles("tile.store_shared", "tile.store_shared_vector")
-def store_shared(low: Lowering, op: Any) -> None:
+def store_shared(low: Lowering, op: tile.StoreShared | tile.StoreSharedVector) -> None:
     """The inverse of a load."""
     _whole_bytes(op)
     low.insert(nv_tileas.StoreElement(low.scalar(op, op.value), *_shared_place(low, op)))
@@ -96,7 +96,7 @@ def _place(low: Lowering, op: Any) -> Value:
 
 
 @handles("tile.load_global", "tile.load_global_vector")
-def load_global(low: Lowering, op: Any) -> None:
+def load_global(low: Lowering, op: tile.LoadGlobal | tile.LoadGlobalVector) -> None:
     """One element, or neighbors, of global memory."""
     remark_ignored(op)
     place = _place(low, op)
@@ -105,7 +105,7 @@ def load_global(low: Lowering, op: Any) -> None:
 
 
 @handles("tile.store_global_element", "tile.store_global_vector")
-def store_global(low: Lowering, op: Any) -> None:
+def store_global(low: Lowering, op: tile.StoreGlobalElement | tile.StoreGlobalVector) -> None:
     """The inverse of a load."""
     remark_ignored(op)
     low.insert(nv_tileas.StoreGlobal(low.scalar(op, op.value), _place(low, op), store_operator(op)))

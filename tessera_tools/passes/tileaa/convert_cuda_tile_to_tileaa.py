@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.hints import HINTS
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr, i32
@@ -38,7 +39,7 @@ from tessera_tools.passes.tileaa import globals as globals_
 from tessera_tools.passes.tileaa.globals import global_variable
 from tessera_tools.passes.tileaa.lowering import HANDLERS, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import choose_copy_atoms
-from tessera_tools.passes.tileaa.pointers import HINTS, hints_for
+from tessera_tools.passes.tileaa.pointers import hints_for
 from tessera_tools.passes.tileaa.sub_byte import access_by_bytes
 from tessera_tools.target import Target, UnknownTargetError, lookup
 

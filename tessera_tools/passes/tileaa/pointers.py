@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.hints import HINTS
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE
@@ -20,8 +21,6 @@ from tessera_tools.ir.types import with_element
 from tessera_tools.passes.tileaa.lowering import Lowering, handles
 from tessera_tools.target import Target
 
-HINTS = "nv_tileaa.hints"
-"""The discardable attribute in which a function or an access keeps the author's hints for the target."""
 SCOPES = {"tl_blk": "cta", "device": "gpu", "sys": "sys"}
 """cuda_tile's word for a scope → nv_tileaa's."""
 

@@ -10,6 +10,7 @@ products are started before it is waited for.  Sums that only later products add
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -21,7 +22,7 @@ from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.products import WARPGROUP_REGISTERS, AsyncProduct, Choice
-from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
 
@@ -32,8 +33,9 @@ START_CYCLES = 16
 """Cycles of the threads that the start of a product takes: the wait for its factors, their descriptors."""
 SWAPPED = 8
 """Rounds in which neighbors may change places."""
-OTHER_REGISTERS = 32
-"""Registers of a thread for what is not a tile: addresses, descriptors, counters, the rows' numbers."""
+OTHER_REGISTERS = 48
+"""Registers of a thread for what is not a tile: addresses, descriptors, counters, the rows' numbers, and what ptxas
+computes ahead.  Attention of depth 128 with 192 registers of tiles spills, and with 160 takes 205 to 211."""
 MOST_INSTANCES = 2
 """Iterations that the consumer has in flight: each further one is one more copy of the code around the loop."""
 FEWEST_STAGES = 2
@@ -145,7 +147,7 @@ class AgentLoop(ScheduledLoop):
         """Whether a tile that an op reads takes registers that it would take longer if the op came later."""
         return any(
             self._size(v.type)
-            for value in op.operands
+            for value in values_used(op)
             for n, _ in self._makers(value, set())
             for v in self.ops[n].results
         )
@@ -265,21 +267,36 @@ class AgentLoop(ScheduledLoop):
             most = max(
                 most, sum(size * _alive(start, end, slot, found.interval) for start, end, size in spans)
             )
-        return most + self._outside()
+        return most + self.outside
 
     def _spans(self, found: Schedule) -> Iterator[tuple[int, int, int]]:
         """(from, to, registers) of each tile that an op of the loop makes."""
+        cycles, interval = found.cycles, found.interval
         last: dict[int, int] = {}
-        for one in self._tile_uses():
-            user = self.ops[one.target]
-            cycle = found.cycles[one.target]
-            if user in self.products and one.latency:
-                cycle = found.cycles[self.ends[one.target]]
-            last[one.source] = max(last.get(one.source, 0), cycle + one.distance * found.interval)
+        for source, reader, distance in self.tile_uses:
+            until = cycles[reader] + distance * interval
+            if until > last.get(source, 0):
+                last[source] = until
         for number, end in last.items():
-            size = sum(self._size(v.type) for v in self.ops[number].results)
-            if size and self.ops[number] not in self.boxes:
-                yield found.cycles[number], end, size
+            yield cycles[number], end, self.sizes[number]
+
+    @cached_property
+    def sizes(self) -> dict[int, int]:
+        """Op → registers of the tiles that it makes, if they are the consumer's."""
+        return {
+            number: size
+            for number, op in enumerate(self.ops)
+            if op not in self.boxes and (size := sum(self._size(v.type) for v in op.results))
+        }
+
+    @cached_property
+    def tile_uses(self) -> list[tuple[int, int, int]]:
+        """(maker, the op or the end of a product until which it is read, iterations between) of tiles in registers."""
+        return [
+            (one.source, self.ends[one.target] if one.latency else one.target, one.distance)
+            for one in self._tile_uses()
+            if one.source in self.sizes
+        ]
 
     def _tile_uses(self) -> Iterator[Dependence]:
         """Uses of tiles by ops that cost something, also through ops that cost nothing; latency 1 where the registers
@@ -287,7 +304,7 @@ class AgentLoop(ScheduledLoop):
         for number, op in enumerate(self.ops):
             if not self.costs[number].cycles:
                 continue
-            for value in op.operands:
+            for value in values_used(op):
                 for source, distance in self._makers(value, set()):
                     factor = op in self.products and value is op.operands[0] and self.products[op].a is None
                     yield Dependence(source, number, int(factor), distance)
@@ -301,7 +318,7 @@ class AgentLoop(ScheduledLoop):
         if self.costs[source].cycles:
             yield source, distance
             return
-        for inner in self.ops[source].operands:
+        for inner in values_used(self.ops[source]):
             for maker, further in self._makers(inner, seen):
                 yield maker, distance + further
 
@@ -314,17 +331,22 @@ class AgentLoop(ScheduledLoop):
         threads = 32 * WARPS_OF_WARPGROUP * self.choice.groups
         return prod(type.shape) * storage_bits(type.element) // (32 * threads)
 
-    def _outside(self) -> int:
+    @cached_property
+    def outside(self) -> int:
         """Registers of tiles that are computed before the loop."""
         found: set[Value] = set()
         for op in self.ops:
-            for value in op.operands:
+            for value in values_used(op):
                 source = value.defining_op if not isinstance(value, BlockArgument) else None
-                if source is None or source in self.numbers or source in self.boxes:
+                if source is None or self._is_inside(source) or source in self.boxes:
                     continue
                 if not isinstance(source, arith.Constant) and cost_of(source, self.target).cycles:
                     found.add(value)
         return sum(self._size(value.type) for value in found)
+
+    def _is_inside(self, op: Operation) -> bool:
+        """Whether an op is in the loop, perhaps in a region there."""
+        return self.loop.is_ancestor_of(op)
 
     # -- the answer
 

@@ -47,8 +47,10 @@ class _Analysis(Hazards):
         self.allocation = allocation
         self.order = MemoryOrder()
         divergent = divergent_values(function)
-        self.apart = [op for op in function.walk() if differs(op, divergent)]
-        """Loops and branches that threads take differently, in which no barrier may stand."""
+        self.apart = [
+            op for op in function.walk() if differs(op, divergent) or isinstance(op, nv_tileas.ProducerWrite)
+        ]
+        """Loops and branches that threads take differently, and what one thread does: no barrier may stand there."""
         super().__init__(function)
 
     def new_barrier(self, place: Operation) -> Operation:

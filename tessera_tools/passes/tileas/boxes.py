@@ -14,6 +14,7 @@ from typing import Any
 
 from tessera_tools.analysis.access import divisor_of
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tensor_maps import describe, element_word
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -72,6 +73,8 @@ def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[i
         raise Refusal(op, f"{verb} a view that is not created in the kernel")
     if not 1 <= type.rank <= MOST_AXES or element_word(type.element) is None:
         raise Refusal(op, f"{verb} a tile of {type}, which TMA does not support")
+    if hint(op, "allow_tma") == 0:
+        raise Refusal(op, "has the hint allow_tma = false")
     if op.cache is not None:
         raise Refusal(op, "names a cache operator, which TMA does not have")
     fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]

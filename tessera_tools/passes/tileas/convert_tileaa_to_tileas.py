@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.hints import hint
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.heap import free_heap
-from tessera_tools.passes.tileas.warps import choose_warps, hint
+from tessera_tools.passes.tileas.warps import choose_warps
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
 from tessera_tools.planning.kernel import check_tiles, kernels, target_of, unit_of
 from tessera_tools.planning.mma_atoms import is_chained, mma_atom
-from tessera_tools.target import Target, max_registers_for
+from tessera_tools.target import Feature, Target, max_registers_for
 
 FEWEST_REGISTERS = 24
 """Registers a thread below which ptxas takes no limit; a hint that would need fewer is not followed."""
@@ -55,8 +56,18 @@ class ConvertTileAAToTileAS(Pass):
                 except ValueError as problem:
                     raise function.error(str(problem)) from None
             apply_hints(function, target)
+            if not target.has(Feature.WGMMA):
+                _tell_of_latencies(function, target, context)
             convert(function, target)
             free_heap(function)
+
+
+def _tell_of_latencies(function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
+    """Remarks on the loads whose latency the author hints at, for a target whose pipeline schedules no loads."""
+    for op in function.walk():
+        if isinstance(op, nv_tileaa.TiledLoad) and hint(op, "latency") is not None:
+            why = f"the hint latency is not followed: loads are not scheduled for {target.name}"
+            context.missed(op, why, "latency", "schedule")
 
 
 def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
@@ -84,11 +95,18 @@ def convert(function: nv_tileaa.Func, target: Target) -> None:
                 op.padding,
                 res=op.res.type,
                 out_token=op.out_token.type,
+                attributes=dict(op.discardable_attributes),
             )
         elif isinstance(op, nv_tileaa.TiledStore):
             view, offsets = _place(op.view, builder)
             new = nv_tileas.TiledStore(
-                view, offsets, op.value, op.token, op.copy_atom, out_token=op.out_token.type
+                view,
+                offsets,
+                op.value,
+                op.token,
+                op.copy_atom,
+                out_token=op.out_token.type,
+                attributes=dict(op.discardable_attributes),
             )
         elif isinstance(op, nv_tileaa.Dot):
             new = _product(op, op in chained, unit_of(function).warps, target)

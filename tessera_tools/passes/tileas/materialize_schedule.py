@@ -315,6 +315,8 @@ class _Kernel:
                     self.fill(pipeline, builder, mapping, state)
             elif isinstance(op, scf.For) and op in self.slice.loops:
                 self.copy_loop(op, builder, mapping, state)
+            elif self.slice.receive(op, builder, mapping):
+                continue
             elif op in self.slice.ops:
                 builder.insert(op.clone(mapping))
 

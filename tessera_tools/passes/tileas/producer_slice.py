@@ -2,6 +2,7 @@
 
 for %k { %r = muli %k, %c; load %v[%r, %z]; … }      ──▶  ops {muli}, loops {for}; or a Refusal
 for %k { %p = load %table[%k]; load %v[%p, %z]; … }  ──▶  ops {load}: the producer reads the table, too
+for %k { %p = atomic_rmw …; load %v[%p, %z]; … }     ──▶  handed {%p}: the consumer sends what only it can compute
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
-from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
+from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.passes.tileas.boxes import Refusal
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 
@@ -30,6 +32,8 @@ class Slice:
         self.numbers: list[nv_tileaa.Load] = []
         """Loads of single numbers."""
         self.order = MemoryOrder()
+        self.handed: dict[Value, int] = {}
+        """Numbers that the consumer computes and sends: each with a channel of its own."""
         for load in loads:
             self.around(load, load)
             for index in load.indices:
@@ -77,6 +81,11 @@ class Slice:
             self.around(op.body.entry.first_op or op, load)
             self.carry(op, value.index, load)
             return
+        if value.type in (I32, I64) and (op.regions or not is_pure(op) or _takes_tiles(op)):
+            # The consumer executes the op, and sends the number.
+            self.around(op, load)
+            self.handed[value] = len(self.handed)
+            return
         if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
             raise Refusal(
                 load,
@@ -98,6 +107,17 @@ class Slice:
         writes = [inner for inner in around.walk() if not inner.regions and writes_memory(inner)]
         return not any(inner in self.order.before(op) or op in self.order.before(inner) for inner in writes)
 
+    def receive(self, op: Operation, builder: Builder, mapping: IRMapping) -> bool:
+        """Receive in the producer what only the consumer computes; whether an op gives such a number."""
+        given = [result for result in op.results if result in self.handed]
+        for value in given:
+            channel = i32(self.handed[value])
+            made = nv_tileas.ReceiveValue(channel, res=value.type, location=op.location)
+            mapping.values[value] = builder.insert(made).res
+            assert op.parent is not None
+            op.parent.insert_after(op, nv_tileas.SendValue(value, channel, location=op.location))
+        return bool(given)
+
     def carry(self, loop: scf.For, number: int, load: Operation) -> None:
         if loop.results[number] in self.carried:
             return
@@ -105,3 +125,7 @@ class Slice:
         self.seen.update((loop.results[number], loop.iter_args[number]))
         self.need(loop.inits[number], load)
         self.need(loop.yielded[number], load)
+
+
+def _takes_tiles(op: Operation) -> bool:
+    return any(isinstance(v.type, RankedTensorType) for v in op.operands)

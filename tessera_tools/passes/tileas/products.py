@@ -17,18 +17,20 @@ from typing import Any
 
 from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
-from tessera_tools.passes.tileas.warps import hint
 from tessera_tools.planning.layout_rules import FREE, ties
+from tessera_tools.target import Feature, Target
 
 REGISTER_BYTES = 2
 """Bytes of the elements of A that wgmma takes from registers here."""
@@ -39,6 +41,8 @@ _WARPGROUPS = ((1, 96), (2, MOST_ACCUMULATOR), (4, 64))
 threads, which have 255 registers, and does not in one of three, where the consumers have 232.  Of four, each thread has
 112."""
 
+CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
+"""The attribute of a kernel that says how many warpgroups of consumers it must have, as an option asks."""
 WARPGROUP_REGISTERS = {1: 255, 2: 232, 4: 112}
 """Registers of a consumer's thread by consumer warpgroups: with those of the producer no more than a multiprocessor
 has."""
@@ -135,6 +139,8 @@ class Choice:
 
     products: list[AsyncProduct] = field(default_factory=list[AsyncProduct])
     groups: int = 1
+    why: str = ""
+    """Why there are so many warpgroups."""
     refused: list[Refusal] = field(default_factory=list[Refusal])
 
 
@@ -160,11 +166,21 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
         raise next(iter(refused.values()), Refusal(dots[0], "has no operand that TMA can load"))
     choice = Choice(refused=list(refused.values()))
     chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
-    choice.groups = _warpgroups(list(found), chained)
+    choice.groups, choice.why = _warpgroups(list(found), chained)
     for dot, factors in found.items():
         grid = _grid(dot, choice.groups, chained)
         choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, factors.read))
     return choice
+
+
+def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | None:
+    """The asynchronous products of a kernel; None if it has none, or the target has none."""
+    if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
+        return None
+    try:
+        return choose(function)
+    except Refusal:
+        return None
 
 
 def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
@@ -342,15 +358,21 @@ def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | N
     return None
 
 
-def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> int:
-    """The fewest warpgroups whose threads can hold the sums of each product; those that the author hints at, if so."""
+def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
+    """How many warpgroups, and why: those that an option or the author asks for, else the fewest whose threads can hold
+    the sums of each product."""
     function: Any = dots[0]
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op
+    option = function.attributes.get(CONSUMER_WARPGROUPS)
+    if isinstance(option, IntegerAttr):
+        return _wanted_warpgroups(function, dots, option.value, chained), "as num-consumer-warpgroups says"
     wanted = hint(function, "num_worker_warps_per_cta")
     for groups, most in _WARPGROUPS:
         if wanted in (None, 4 * groups) and all(_fits(dot, groups, chained, most) for dot in dots):
-            return groups
+            if wanted is not None:
+                return groups, f"as the hint num_worker_warps_per_cta = {wanted} says"
+            return groups, f"the fewest whose threads have {most} registers or fewer of each product's sums"
     if wanted is not None:
         raise Refusal(
             function,
@@ -359,6 +381,30 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> int:
     raise Refusal(
         dots[0], f"has accumulators that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
     )
+
+
+def _wanted_warpgroups(
+    function: nv_tileaa.Func, dots: list[nv_tileas.Dot], groups: int, chained: bool
+) -> int:
+    """As many warpgroups as an option says.  An error if the products cannot be divided among them."""
+    most = dict(_WARPGROUPS).get(groups)
+    if most is None:
+        raise function.error(
+            f"requests {groups} consumer warpgroups; expected {', '.join(str(n) for n, _ in _WARPGROUPS)}, because the "
+            "extents of tiles are powers of two"
+        )
+    for dot in dots:
+        if not _fits(dot, groups, chained, most):
+            m, n = dot.c.type.shape
+            registers = m * n * element_bytes(dot.c.type.element) // (512 * groups)
+            raise dot.error(
+                f"has sums of {m}x{n}, which cannot be divided among {groups} consumer warpgroups: they take "
+                f"{registers} registers of a thread, of at most {most}"
+                if registers > most
+                else f"has sums of {m}x{n}, which cannot be divided among {groups} consumer warpgroups: each takes 64 "
+                f"rows{'' if chained else ' and at least 8 columns'}"
+            )
+    return groups
 
 
 def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int) -> bool:

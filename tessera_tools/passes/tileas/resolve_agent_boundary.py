@@ -6,6 +6,8 @@
       a tile that one agent alone uses              computed in that agent
       any other tile                                store before the agent_switch; load in each agent
 
+    what one agent sends and another receives     through a buffer with a pipeline of its own: agent_channels.py
+
 A tile is spread over the threads that computed it: those of the CTA, not of an agent.  All threads synchronize where
 agents begin, so that a store before it is seen in each of them.
 """
@@ -24,6 +26,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.agent_channels import resolve_channels
 from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.planning.kernel import kernels
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
@@ -47,14 +50,17 @@ class ResolveAgentBoundary(Pass):
         "recomputed": "values computed again in an agent",
         "moved": "ops moved into the agent that uses them",
         "handed-over": "tiles handed over through shared memory",
+        "sent": "channels of numbers that an agent sends to another",
     }
 
     def run(self, op: Operation, context: PassContext) -> bool:
         changed = False
         for function in kernels(op):
             for switch in [inner for inner in function.walk() if isinstance(inner, nv_tileas.AgentSwitch)]:
+                channels = resolve_channels(switch)
+                context.count("sent", channels)
                 boundary = _Boundary(switch, context)
-                changed |= boundary.resolve()
+                changed |= boundary.resolve() or channels > 0
         return changed
 
 

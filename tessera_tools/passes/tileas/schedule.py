@@ -15,19 +15,21 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.modulo_scheduling import SchedulingError
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.dialects import nv_tileaa, scf
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.agent_schedule import AgentLoop
 from tessera_tools.passes.tileas.boxes import Refusal
-from tessera_tools.passes.tileas.products import Choice, choose
+from tessera_tools.passes.tileas.products import CONSUMER_WARPGROUPS, Choice, asynchronous_products, choose
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
-from tessera_tools.target import Feature, Target
+from tessera_tools.target import Target
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,27 @@ class ScheduleLoops(Pass):
     chart: bool = option(False, "print each schedule as a chart, on stderr")
     only_agents: bool = option(False, "schedule only the loops of kernels whose products can be asynchronous")
     num_stages: int = option(0, "maximum iterations of a load in flight; 0 for as many as fit shared memory")
+    num_consumer_warpgroups: int = option(
+        0,
+        "warpgroups that compute the products of a kernel with agents: 1, 2 or 4; 0 for as many as their sums need",
+    )
 
     def run(self, op: Operation, context: PassContext) -> None:
         if self.num_stages < 0:
             raise op.error(
                 f"option num-stages={self.num_stages} is invalid; expected a number of stages, or 0"
             )
+        if self.num_consumer_warpgroups < 0:
+            raise op.error(
+                f"option num-consumer-warpgroups={self.num_consumer_warpgroups} is invalid; expected 1, 2 or 4, or 0"
+            )
         target = target_of(op)
         for function in kernels(op):
-            choice = _choice(function, target)
+            choice = self._choice(function, target)
+            if choice is not None:
+                groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
+                context.passed(function, f"a warp that loads and {groups}: {choice.why}", "warps", "schedule")
+            self._tell_of_unfollowed_hints(function, choice, context)
             if choice is None and self.only_agents:
                 continue
             for loop in innermost_loops(function):
@@ -62,6 +76,7 @@ class ScheduleLoops(Pass):
                     # Effects of one iteration that wait for each other: the loop stays in its order.
                     continue
                 scheduled.write()
+                _tell_of_hints(scheduled, function, context)
                 context.count("scheduled")
                 found = scheduled.schedule
                 if self.only_agents and not self.chart:
@@ -76,6 +91,32 @@ class ScheduleLoops(Pass):
                 if self.chart:
                     sys.stderr.write("\n".join(scheduled.chart()) + "\n")
 
+    def _choice(self, function: nv_tileaa.Func, target: Target) -> Choice | None:
+        """The asynchronous products of a kernel.  An error if it has products and cannot have the consumers that the
+        option asks for."""
+        if not self.num_consumer_warpgroups or not any(
+            isinstance(op, nv_tileas.Dot) for op in function.walk()
+        ):
+            return asynchronous_products(function, target)
+        function.attributes[CONSUMER_WARPGROUPS] = i32(self.num_consumer_warpgroups)
+        try:
+            return choose(function)
+        except Refusal as refusal:
+            raise refusal.op.error(
+                f"{refusal.why}, so that its kernel has no consumer warpgroups, of which num-consumer-warpgroups asks "
+                f"for {self.num_consumer_warpgroups}"
+            ) from None
+
+    def _tell_of_unfollowed_hints(
+        self, function: Operation, choice: Choice | None, context: PassContext
+    ) -> None:
+        """Remarks on the loads whose latency the author hints at, and which no schedule starts."""
+        loops = set(innermost_loops(function)) if choice is not None or not self.only_agents else set()
+        for op in function.walk():
+            if isinstance(op, nv_tileas.TiledLoad) and op.parent_op not in loops and hint(op, "latency"):
+                why = "the hint latency is not followed: the load is not in a loop of asynchronous products"
+                context.missed(op, why, "latency", "schedule", function=function)
+
     def scheduled(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
         """The schedule of a loop: with products that are asynchronous, if it has some."""
         inside = [] if choice is None else [p for p in choice.products if p.dot.parent is loop.body.entry]
@@ -85,14 +126,18 @@ class ScheduleLoops(Pass):
         return ScheduledLoop(loop, target, self.num_stages)
 
 
-def _choice(function: Any, target: Target) -> Choice | None:
-    """The asynchronous products of a kernel; None if it has none."""
-    if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
-        return None
-    try:
-        return choose(function)
-    except Refusal:
-        return None
+def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassContext) -> None:
+    """Remarks on the loads whose latency the author hints at."""
+    for op, cost in zip(scheduled.ops, scheduled.costs, strict=False):
+        latency = hint(op, "latency")
+        if latency is not None and cost.asynchronous:
+            context.passed(
+                op,
+                f"scheduled for data after {cost.latency} cycles, as the hint latency = {latency} says",
+                "latency",
+                "schedule",
+                function=function,
+            )
 
 
 def innermost_loops(function: Operation) -> list[scf.For]:

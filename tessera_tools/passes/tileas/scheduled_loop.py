@@ -49,7 +49,7 @@ class ScheduledLoop:
 
     def _dependences(self) -> Iterator[Dependence]:
         for number, op in enumerate(self.ops):
-            for value in _values_used(op):
+            for value in values_used(op):
                 found = self._origin(value)
                 if found is not None:
                     source, distance = found
@@ -212,13 +212,13 @@ class ScheduledLoop:
         return "".join(cells)
 
 
-def _values_used(op: Operation) -> Iterator[Value]:
+def values_used(op: Operation) -> Iterator[Value]:
     """The operands of an op and of the ops in its regions."""
     yield from op.operands
     for region in op.regions:
         for block in region.blocks:
             for inner in block:
-                yield from _values_used(inner)
+                yield from values_used(inner)
 
 
 def _has_token(op: Any) -> bool:

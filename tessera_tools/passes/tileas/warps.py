@@ -17,8 +17,8 @@ from math import prod
 from typing import NamedTuple
 
 from tessera_tools.analysis.access import storage_bits
+from tessera_tools.analysis.hints import hint
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.ir.builtin_attributes import DictionaryAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.assign_layouts import MOST_ELEMENTS
@@ -35,14 +35,6 @@ TILE_REGISTERS = 32
 """Registers a thread that an elementwise kernel's largest tile may take before more warps are used."""
 ACCUMULATOR_REGISTERS = 64
 """Registers a thread that the largest tile of a kernel with products may take before more warps are used."""
-HINTS = "nv_tileaa.hints"
-
-
-def hint(function: Operation, name: str) -> int | None:
-    """A number that the author hints at for the target; None if there is none."""
-    hints = function.attributes.get(HINTS)
-    found = dict(hints.entries).get(name) if isinstance(hints, DictionaryAttr) else None
-    return found.value if isinstance(found, IntegerAttr) else None
 
 
 class Warps(NamedTuple):

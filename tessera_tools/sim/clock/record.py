@@ -41,7 +41,7 @@ class Step:
         """The part of the sectors that comes from DRAM for this access and not for that of another SM."""
         self.bytes = 0
         """That a bulk copy moves."""
-        self.arrives: list[Phase] = []
+        self.arrives: tuple[Phase, ...] = ()
         """Phases that it signals."""
         self.waits: Phase | None = None
 
@@ -124,7 +124,7 @@ class Recorder(Counters):
         self.step.count = count
 
     def arrive(self, kind: str, cta: int, place: int, phase: int) -> None:
-        self.step.arrives.append((kind, cta, place, phase))
+        self.step.arrives += ((kind, cta, place, phase),)
 
     def gave_up(self, warp: Warp) -> None:
         trace = self.traces.get((warp.cta.number, warp.index))

@@ -14,6 +14,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tessera_tools.diagnostics import error
 from tessera_tools.sim.clock.cost import Cost, Register
 from tessera_tools.sim.clock.record import Phase, Step, Trace, arrivals
 from tessera_tools.target.timing import Timing
@@ -294,7 +295,11 @@ class _Replay:
                     self.push(at, warp)
                     break
         if self.waiting or self.parked:
-            raise RuntimeError("the trace does not end: a warp waits for a phase that nothing completes")
+            raise error(
+                None,
+                "the clock cannot time this launch: a warp waits for a barrier that no other warp signals",
+                "kernels whose CTAs wait for each other are not supported",
+            )
         result = self.result
         # What was written last is still on its way when the last warp ends.
         result.cycles = max(result.cycles, self.l2.free, self.dram.free)
@@ -480,6 +485,8 @@ def replay(
     share: float = 1.0,
 ) -> Timeline:
     """The time of a launch.
+
+    Raises DiagnosticError for traces that wait for each other in a circle.
 
     resident: CTAs that fit on an SM. l1_bytes: of L1 beside its shared memory.
     share: the part of the GPU that is replayed, with that part of L2 and DRAM.

@@ -117,7 +117,7 @@ def residents(traces: Sequence[Trace], cluster: int, copies: int, fresh: dict[Ke
                 if step.sectors is not None:
                     one.sectors = step.sectors + _APART * np.uint64(copy)
                     one.fresh = fresh.get((ranks[trace.cta], trace.warp, step.pc, time), 1.0)
-                one.arrives = [_renamed(phase, ranks, copy * size) for phase in step.arrives]
+                one.arrives = tuple(_renamed(phase, ranks, copy * size) for phase in step.arrives)
                 one.waits = _renamed(step.waits, ranks, copy * size) if step.waits is not None else None
                 steps.append(one)
             found.append(Trace(ranks[trace.cta] + copy * size, copy, trace.warp, steps))

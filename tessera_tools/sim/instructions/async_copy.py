@@ -23,9 +23,9 @@ from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.mbarrier import MBarrier, lookup
 from tessera_tools.sim.memory import WRITING, compact
 from tessera_tools.sim.program import Immediate
-from tessera_tools.sim.races import describe
+from tessera_tools.sim.races import describe, record_at
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Split, Warp, mask_of
+from tessera_tools.sim.warp import FULL, Mask, Split, Warp, mask_of
 
 __all__ = ["Copies", "copies"]
 
@@ -48,6 +48,17 @@ class Copy:
     """Compact rows, as read at issue."""
     source: Array | None
     """Compact addresses of the source, which is read again in the mode `late`; None if it is not read again."""
+    number: int = -1
+    """The number of the group, if it is the same for all lanes."""
+
+    def is_plain(self, memory: Any, width: int) -> bool:
+        """Whether a whole warp copies units of `width` bytes to one memory."""
+        return (
+            self.width == width
+            and len(self.destinations) == 1
+            and self.destinations[0][0] is memory
+            and self.destinations[0][1].full
+        )
 
 
 @dataclass(slots=True)
@@ -56,6 +67,21 @@ class Copies:
 
     closed: Array = field(default_factory=lambda: np.zeros(32, np.int64))
     pending: list[Copy] = field(default_factory=list[Copy])
+    even: bool = True
+    """Whether all lanes have closed the same number of groups."""
+
+    @property
+    def number(self) -> int:
+        """The number of the open group, or -1 if the lanes differ."""
+        return int(self.closed[0]) if self.even else -1
+
+    def due(self, mask: Mask, most: int) -> list[Copy]:
+        """The copies that the lanes wait for if `most` groups may stay in flight."""
+        if self.even and mask.full and all(copy.number >= 0 for copy in self.pending):
+            limit = int(self.closed[0]) - most
+            return [copy for copy in self.pending if copy.number < limit]
+        limits = self.closed - most
+        return [copy for copy in self.pending if _due(copy, mask, limits)]
 
     def issue(self, warp: Warp, copy: Copy) -> None:
         """Begin a copy. In the mode `early` it writes the bytes at once; in `late` they are poison until completion.
@@ -104,21 +130,12 @@ class Copies:
     def _complete_at_once(self, warp: Warp, done: list[Copy]) -> bool:
         """Complete whole warps' copies of one width to one memory; False, without effect, if an access is invalid."""
         (memory, _, _), width = done[0].destinations[0], done[0].width
-        if any(
-            copy.width != width
-            or len(copy.destinations) != 1
-            or copy.destinations[0][0] is not memory
-            or not copy.destinations[0][1].full
-            or copy.source is None
-            for copy in done
-        ):
+        if any(not copy.is_plain(memory, width) for copy in done):
             return False
         units = np.concatenate([copy.destinations[0][2] for copy in done])
         values: Array | None = None
         if not warp.cta.cluster.engine.early:
-            values = _read(
-                warp, np.concatenate([copy.source for copy in done if copy.source is not None]), width
-            )
+            values = _values(warp, done)
             if values is None:
                 return False
         if not memory.history.store_quietly(warp, units, width):
@@ -211,16 +228,32 @@ def cp_async(ctx: Context) -> Execute:
                 part, units = mask_of(lanes), units[good]
             if part.count:
                 found.append((memory, part, units))
-        state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again))
+        state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again, state.number))
 
     def together(gang: Gang, mask: Mask) -> Any:
         to, source = destination(gang), origin(gang)
         if gang.stats is not None or not mask.full or ignore is not None:
             return NotImplemented
-        if size_port is not None and (gang.ports[size_port] != width).any():
-            return NotImplemented
         cta, records, warps = gang.cta, gang.records(), gang.warps
-        values = cta.cluster.launch.memory.load_together(gang, source, width, records)
+        read: Array | None = None
+        """The lanes that read their source; None for all. The others write zeros."""
+        if size_port is not None:
+            sizes = gang.ports[size_port]
+            whole: Array = sizes == width
+            if not whole.all():
+                if sizes[~whole].any():
+                    return NotImplemented
+                read = whole
+        memory = cta.cluster.launch.memory
+        if read is None:
+            values = memory.load_together(gang, source, width, records)
+        else:
+            values = np.zeros((len(read), width // 8) if width > 8 else len(read), dtype)
+            if read.any():
+                found = memory.load_together(gang, source[read], width, records[read])
+                if found is None:
+                    return NotImplemented
+                values[read] = found
         if values is None:
             return NotImplemented
         early = cta.cluster.engine.early
@@ -229,30 +262,62 @@ def cp_async(ctx: Context) -> Execute:
             return NotImplemented
         units = (to // np.uint64(width)).astype(np.int64)
         cta.shared.states[width][units] |= _WRITING[width]
-        for number, warp in enumerate(warps):
+        for number in range(len(mask.array) // 32):
             own = slice(32 * number, 32 * number + 32)
-            state, whole = copies(warp), warp.splits[0].mask
-            found = [(cta.shared, whole, units[own])]
+            warp = warps[number % len(warps)]
+            state, lanes = copies(warp), warp.splits[0].mask
+            again = source[own].copy() if read is None or read[own].all() else None
             state.pending.append(
-                Copy(whole, state.closed.copy(), found, width, values[own], source[own].copy())
+                Copy(
+                    lanes,
+                    state.closed.copy(),
+                    [(cta.shared, lanes, units[own])],
+                    width,
+                    values[own],
+                    again,
+                    state.number,
+                )
             )
         return None
 
-    ctx.together = together
+    ctx.together, ctx.effect = together, "store"
     return execute
 
 
 def _read(warp: Warp, addresses: Array, width: int) -> Array | None:
-    """Reads global memory without checks; None if the addresses are not in one allocation."""
-    region = warp.cta.cluster.launch.memory.find(int(addresses[0]))
-    if (
-        region is None
-        or int(addresses.min()) < region.base
-        or int(addresses.max()) + width > region.base + region.size
-    ):
-        return None
-    units = (addresses - np.uint64(region.base)) // np.uint64(width)
-    return region.views[width].take(units.astype(np.intp), 0)
+    """Reads global memory without checks; None if an address is in no allocation."""
+    memory = warp.cta.cluster.launch.memory
+    found: Array | None = None
+    left = np.ones(len(addresses), np.bool_)
+    while left.any():
+        region = memory.find(int(addresses[np.argmax(left)]))
+        if region is None:
+            return None
+        offsets = addresses - np.uint64(region.base)
+        # An address below the allocation is a large offset.
+        inside = offsets <= np.uint64(max(region.size - width, 0))
+        units = (offsets // np.uint64(width)).astype(np.intp)
+        if inside.all():
+            return region.views[width].take(units, 0)
+        if found is None:
+            found = np.empty((len(addresses), *region.views[width].shape[1:]), region.views[width].dtype)
+        found[inside] = region.views[width].take(units[inside], 0)
+        if not (left & inside).any():
+            return None
+        left &= ~inside
+    return found
+
+
+def _values(warp: Warp, done: list[Copy]) -> Array | None:
+    """The values of whole warps' copies at their completion; None if the sources are not in one allocation."""
+    again = [copy.source for copy in done if copy.source is not None]
+    if not again:
+        return np.concatenate([copy.values for copy in done])
+    values = _read(warp, np.concatenate(again), done[0].width)
+    if values is None or len(again) == len(done):
+        return values
+    rows = iter(values.reshape(len(again), 32, *values.shape[1:]))
+    return np.concatenate([copy.values if copy.source is None else next(rows) for copy in done])
 
 
 def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, dtype: Any) -> Array:
@@ -276,8 +341,18 @@ def commit_group(ctx: Context) -> Execute:
     ctx.operands(0)
 
     def execute(warp: Warp, mask: Mask) -> None:
-        copies(warp).closed[mask.lanes] += 1
+        state = copies(warp)
+        state.closed[mask.lanes] += 1
+        state.even = state.even and mask.full
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        if not mask.full:
+            return NotImplemented
+        for warp in gang.warps:
+            copies(warp).closed += 1
+        return None
+
+    ctx.together, ctx.effect, ctx.alone = together, "other", True
     return execute
 
 
@@ -292,10 +367,51 @@ def wait_group(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         state = copies(warp)
         if state.pending:
-            limit = state.closed - most
-            state.complete(warp, lambda copy: _due(copy, mask, limit))
+            due = set(map(id, state.due(mask, most)))
+            state.complete(warp, lambda copy: id(copy) in due)
 
+    def together(gang: Gang, mask: Mask) -> Any:
+        found: list[tuple[Warp, list[Copy]]] = []
+        if not mask.full:
+            return NotImplemented
+        for warp in gang.warps:
+            state = warp.state.get("cp.async")
+            if state is not None and state.pending:
+                found.append((warp, state.due(FULL_MASK, most)))
+        return _complete_together(gang, found)
+
+    ctx.together, ctx.effect = together, "other"
+    ctx.alone = True
     return execute
+
+
+def _complete_together(gang: Gang, found: list[tuple[Warp, list[Copy]]]) -> Any:
+    """Complete whole warps' copies of one width to the CTA's memory, as `Copies.complete` does; NotImplemented, without
+    effect, if an access is invalid."""
+    done = [copy for _, chosen in found for copy in chosen]
+    if not done:
+        return None
+    shared, width, early = gang.cta.shared, done[0].width, gang.cta.cluster.engine.early
+    if any(not copy.is_plain(shared, width) for copy in done):
+        return NotImplemented
+    units = np.concatenate([copy.destinations[0][2] for copy in done])
+    values = None if early else _values(gang.warps[0], done)
+    if values is None and not early:
+        return NotImplemented
+    records = np.concatenate([warp.records for warp, chosen in found for _ in chosen])
+    if not shared.history.store_together(gang, units, width, record_at(records, gang.pc)):
+        return NotImplemented
+    shared.states[width][units] &= ~_WRITING[width]
+    if values is not None:
+        shared.views[width][units] = values
+    for warp, chosen in found:
+        state = copies(warp)
+        ended = set(map(id, chosen))
+        state.pending = [copy for copy in state.pending if id(copy) not in ended]
+    return None
+
+
+FULL_MASK = mask_of(FULL)
 
 
 def _due(copy: Copy, mask: Mask, limit: Array) -> bool:

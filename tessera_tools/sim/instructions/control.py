@@ -32,6 +32,7 @@ def bra(ctx: Context) -> Execute:
         return NotImplemented
 
     ctx.together = together
+    ctx.module.branches[ctx.pc] = port, negated
 
     def execute(warp: Warp, mask: Mask) -> Any:
         chosen = mask_of(warp.ports[port]).bits

@@ -28,8 +28,17 @@ __all__ = ["Element", "arithmetic", "destination", "element_of", "extreme", "fma
 Array = Any
 MODES = ("rn", "rz", "rm", "rp")
 NAN32 = np.uint32(0x7FFFFFFF)
-_ZEROS = {32 * warps: np.zeros(32 * warps, np.float32) for warps in range(1, 33)}
-"""By number of lanes."""
+
+
+class _Zeros(dict[int, Any]):
+    """Rows of zeros by their length."""
+
+    def __missing__(self, lanes: int) -> Any:
+        row = self[lanes] = np.zeros(lanes, np.float32)
+        return row
+
+
+_ZEROS = _Zeros()
 
 
 @dataclass(frozen=True, slots=True)

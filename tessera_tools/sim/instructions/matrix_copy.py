@@ -124,7 +124,7 @@ def ldmatrix(ctx: Context) -> Execute:
         return None
 
     if space == "shared" and expand is None:
-        ctx.together = together
+        ctx.together, ctx.effect = together, "load"
     return execute
 
 

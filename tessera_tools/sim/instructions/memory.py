@@ -11,7 +11,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.memory import BASE
 from tessera_tools.sim.order import fence, strong_read, strong_write
-from tessera_tools.sim.program import Operand
+from tessera_tools.sim.program import Address, Name, Operand
 from tessera_tools.sim.types import TYPES, Type
 from tessera_tools.sim.warp import Mask, Warp
 
@@ -72,7 +72,12 @@ def ld(ctx: Context) -> Execute:
         for column, element in enumerate(_elements(ctx, target, count))
         if getattr(element, "name", "") != "_"
     ]
-    line = ctx.inst.line
+    line, pc = ctx.inst.line, ctx.pc
+    constant = (
+        isinstance(source, Address)
+        and isinstance(source.base, Name)
+        and ctx.variable(source.base.name) is not None
+    )
     direct = space not in ("generic", "shared::cluster", "param", "const")
     strong = order != "weak"
     dtype = type.dtype
@@ -90,21 +95,40 @@ def ld(ctx: Context) -> Execute:
         return load(warp, mask, space, addresses, width)
 
     def together(gang: Gang, mask: Mask) -> Any:
-        if gang.stats is not None or not mask.full:
+        if gang.stats is not None:
             return NotImplemented
-        addresses = address(gang)
+        addresses, records = address(gang), gang.records()
         if space in _FIXED:
             addresses = addresses | np.uint64(BASE[space])
-        values = memory_of(gang.warps[0], space).load_together(gang, addresses, width, gang.records())
+        if not mask.full:
+            addresses, records = addresses[mask.array], records[mask.array]
+        values = memory_of(gang.warps[0], space).load_together(gang, addresses, width, records)
         if values is None:
             return NotImplemented
         rows = values.view(dtype).reshape(-1, count)
         for column, port in destinations:
-            gang.ports[port][...] = rows[:, column]
+            if mask.full:
+                gang.ports[port][...] = rows[:, column]
+            else:
+                gang.ports[port][mask.array] = rows[:, column]
+        return None
+
+    def parameter(gang: Gang, mask: Mask) -> Any:
+        """A load of a parameter, whose values are the same in the whole launch."""
+        known = gang.ports.lasting.get(("parameter", pc))
+        if known is None or not mask.full:
+            result = together(gang, mask)
+            if result is None and mask.full:
+                gang.ports.lasting["parameter", pc] = [gang.ports[port].copy() for _, port in destinations]
+            return result
+        for (_, port), row in zip(destinations, known, strict=True):
+            gang.ports[port][...] = row
         return None
 
     if space in ("shared", "global", *_FIXED) and not strong and type.bits <= 64:
-        ctx.together = together
+        ctx.together, ctx.effect = together, "none" if space in _FIXED else "load"
+        if space == "param" and constant:
+            ctx.together, ctx.alone = parameter, True
     if type.bits == 128:
         ((_, whole),) = destinations
 
@@ -182,7 +206,7 @@ def st(ctx: Context) -> Execute:
             store(warp, mask, space, addresses, width, values)
 
     def together(gang: Gang, mask: Mask) -> Any:
-        if gang.stats is not None or not mask.full:
+        if gang.stats is not None:
             return NotImplemented
         rows = np.empty((len(mask.array), count), bits.dtype)
         for column, port in enumerate(sources):
@@ -190,12 +214,15 @@ def st(ctx: Context) -> Execute:
         values = rows.view(wanted)
         memory = gang.cta.shared if space == "shared" else gang.cta.cluster.launch.memory
         values = values if width > 8 else values[:, 0]
-        if memory.store_together(gang, address(gang), width, values, gang.records()):
+        addresses, records = address(gang), gang.records()
+        if not mask.full:
+            addresses, records, values = addresses[mask.array], records[mask.array], values[mask.array]
+        if memory.store_together(gang, addresses, width, values, records):
             return None
         return NotImplemented
 
     if space in ("shared", "global") and not strong and type.bits <= 64:
-        ctx.together = together
+        ctx.together, ctx.effect = together, "store"
     return execute
 
 

@@ -15,9 +15,9 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import element_of, extreme
-from tessera_tools.sim.program import Operand
+from tessera_tools.sim.program import Immediate, Operand
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import FULL, Mask, Warp, mask_of
 
 Array = Any
 _LANES = np.arange(32, dtype=np.int64)
@@ -100,10 +100,27 @@ def shfl(ctx: Context) -> Execute:
         if p is not None:
             put(warp, mask, p, inside)
 
+    numbers = [int(op.value) for op in operands[2:4] if isinstance(op, Immediate)]
+    fixed = (
+        sources(np.full(32, numbers[0] & 31, np.int64), np.full(32, numbers[1], np.int64))
+        if len(numbers) == 2
+        else None
+    )
+    whole = synchronous and isinstance(operands[4], Immediate) and int(operands[4].value) & FULL == FULL
+
     def together(gang: Gang, mask: Mask) -> Any:
         ports = gang.ports
-        if not mask.full or members is None or (ports[members] != np.uint32(0xFFFFFFFF)).any():
+        if not mask.full or members is None:
             return NotImplemented
+        if not whole and (ports[members] != np.uint32(FULL)).any():
+            return NotImplemented
+        if fixed is not None:
+            source, inside = fixed
+            row = ports[a].reshape(-1, 32).take(source, 1)
+            ports[d][...] = row.reshape(-1)
+            if p is not None:
+                ports[p].reshape(-1, 32)[...] = inside
+            return None
         step, control = (
             ports[b].reshape(-1, 32).astype(np.int64) & 31,
             ports[c].reshape(-1, 32).astype(np.int64),
@@ -114,7 +131,7 @@ def shfl(ctx: Context) -> Execute:
             ports[p][...] = inside.reshape(-1)
         return None
 
-    ctx.together = together
+    ctx.together, ctx.effect = together, "none"
     return _by_members(execute, members)
 
 

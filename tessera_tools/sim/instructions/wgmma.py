@@ -31,7 +31,9 @@ from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp
 from tessera_tools.sim.warpgroup import (
     POISON,
+    Decoded,
     Operation,
+    Product,
     Reads,
     Register,
     State,
@@ -183,13 +185,14 @@ class _Source:
         low, high = _span(found)
         return None if low < SHARED_START or high > gang.cta.shared.size else found
 
-    def matrix(self, shared: Shared, units: Array, decoded: dict[Any, Array]) -> Array:
+    def matrix(self, shared: Shared, units: Array, decoded: Decoded) -> Array:
         """float64, K first; taken from `decoded`, if present."""
         key = id(units), self.element.name, self.transposed
-        found = decoded.get(key)
+        found = decoded.matrices.get(key)
         if found is None:
-            found = decoded[key] = self._matrix(shared, units)
-        return found
+            # The units are kept, so that no other array has their id.
+            found = decoded.matrices[key] = units, self._matrix(shared, units)
+        return found[1]
 
     def _matrix(self, shared: Shared, units: Array) -> Array:
         raw = shared.views[16][units.reshape(-1)].view(np.uint8)
@@ -295,11 +298,51 @@ class _Product:
         floats = spelling.d != "s32"
         self.product = and_popc if spelling.a == "b1" else multiply_accumulate if floats else integer_product
         self.pack = saturate_s32 if spelling.saturate else kind.pack
+        self.values = kind.values
         self.take_sum = collect(result, kind.bits, kind.values, None)
         self.give_sum = distribute(result)
         self.take_a = collect(fragments.mma_a(16, self.depth, a_type.packed), a_type.bits, a_type.values, -1)
         self.d_index, self.a_index = np.array(self.d_slots), np.array(self.a_slots, np.intp)
         self.d_set = frozenset(self.d_slots)
+        self.d_key = tuple(self.d_slots)
+        by_columns = self.a_source is not None and self.a_source.transposed
+        self.whole = Product(self.compute, 1 if by_columns else 0)
+
+    def compute(
+        self,
+        warps: list[Warp],
+        a_units: Array | None,
+        a_rows: Array,
+        b_units: Array,
+        accumulate: bool,
+        decoded: Decoded,
+    ) -> None:
+        """Compute the sums of adjacent warps."""
+        cta, states = warps[0].cta, [state_of(warp) for warp in warps]
+        if self.a_source is not None:
+            assert a_units is not None
+            first = self.a_source.matrix(cta.shared, a_units, decoded)
+        else:
+            now = cta.registers[32][self.a_index, warps[0].index : warps[-1].index + 1]
+            first = self._a_of_registers(now, a_rows)
+        second = self.b_source.matrix(cta.shared, b_units, decoded)
+        key = self.d_key, warps[0].index, len(warps)
+        known = decoded.take(key, self.d_set)
+        if not accumulate:
+            before = np.zeros((16 * len(warps), self.n))
+        elif known is not None:
+            before = self.values(known.reshape(-1, self.n))
+        else:
+            before = self.take_sum(np.stack([state.sums[self.d_index] for state in states])).reshape(
+                -1, self.n
+            )
+        total = self.product(-first if self.negative else first, second, before)
+
+        def give(patterns: Array) -> None:
+            for state, rows in zip(states, self.give_sum(patterns), strict=True):
+                state.sums[self.d_index] = rows
+
+        decoded.sums[key] = self.d_set, self.pack(total).reshape(len(warps), 16, self.n), give
 
     def start(self, warps: list[Warp], a_units: Array | None, b_units: Array, accumulate: bool) -> None:
         """Begin the parts of adjacent warps of a warpgroup."""
@@ -313,19 +356,12 @@ class _Product:
                 state.held |= self.d_set
         a_rows = registers[self.a_index, span]
 
-        def compute(decoded: dict[Any, Array]) -> None:
-            if self.a_source is not None:
-                assert a_units is not None
-                first = self.a_source.matrix(cta.shared, a_units, decoded)
-            else:
-                first = self._a_of_registers(registers[self.a_index, span], a_rows)
-            second = self.b_source.matrix(cta.shared, b_units, decoded)
-            self._add(states, -first if self.negative else first, second, accumulate)
-
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
-        common = Reads(reads, compute)
+        common = Reads(reads, warps, a_units, a_rows, b_units, accumulate, self.whole)
         if cta.cluster.engine.early:
-            common.run({})
+            decoded = Decoded()
+            common.run(decoded)
+            decoded.finish()
             for warp, state in zip(warps, states, strict=True):
                 warp.registers[32][self.d_index] = state.sums[self.d_index]
         else:
@@ -343,17 +379,6 @@ class _Product:
         """The matrix A, K first, from what its registers hold now; poison stands for the value at issue."""
         rows = np.where(now == POISON, issued, now).swapaxes(0, 1)
         return np.moveaxis(self.take_a(np.ascontiguousarray(rows)), 0, 1).reshape(self.depth, -1)
-
-    def _add(self, states: list[State], first: Array, second: Array, accumulate: bool) -> None:
-        """Let the warps' accumulators be the product, added to what they hold if asked."""
-        if accumulate:
-            before = self.take_sum(np.stack([state.sums[self.d_index] for state in states]))
-            before = before.reshape(-1, self.n)
-        else:
-            before = np.zeros((16 * len(states), self.n))
-        patterns = self.pack(self.product(first, second, before)).reshape(len(states), 16, self.n)
-        for state, rows in zip(states, self.give_sum(patterns), strict=True):
-            state.sums[self.d_index] = rows
 
     def execute(self, warp: Warp, mask: Mask) -> None:
         """Issue one warp's part, with findings."""

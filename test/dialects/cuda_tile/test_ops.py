@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile import (
     DIALECT,
     AddF,
@@ -77,3 +80,17 @@ def test_blocks_end_where_no_terminator_is_written() -> None:
     assert names.count("cuda_tile.yield") == 2
     assert names.count("cuda_tile.continue") == 1
     assert names[-1] == "cuda_tile.return"
+
+
+@pytest.mark.parametrize(
+    ("extents", "column"), [("[%n, 4, 8]", 41), ("[%n]", 41), ("[4, %n]", 41), ("[%n, 8]", 45)]
+)
+def test_extents_that_do_not_fit_the_view_are_refused_at_the_first_of_them(extents: str, column: int) -> None:
+    text = f"""entry @e(%p: tile<ptr<f32>>, %n: tile<i32>) {{
+  %view = make_tensor_view %p, shape = {extents}, strides = [4, 1] : tile<i32> -> tensor_view<?x4xf32, strides=[4,1]>
+}}"""
+    with pytest.raises(DiagnosticError) as caught:
+        parse_module(text, "view.mlir")
+    place = caught.value.diagnostics[0].location
+    assert place is not None
+    assert place.start() == ("view.mlir", 2, column)

@@ -101,3 +101,14 @@ func.func @f(%a: memref<8xf32>, %h: memref<8xf16>) {
   %4 = tile.launch @k grid [1, 1, 1, 1] (%a) : (memref<8xf32>) -> memref<8xf32>
   return
 }
+
+// -----
+
+// A dimension that is not known says nothing of the next.
+module attributes {tile.mesh = #tile.mesh<x = 2>} {
+  func.func @f(%a: memref<?x8xf32>) {
+    // expected-error @below {{'tile.allgather' op converts memref<?x8xf32> to memref<?x16xf32>: dimension 1 has 8 and 16 elements}}
+    %0 = tile.allgather %a {mesh_axis = "x", dim = 0 : i64} : memref<?x8xf32> -> memref<?x16xf32>
+    return
+  }
+}

@@ -99,3 +99,9 @@ func.func @calls_kept(%a: i32) -> i32 {
   %0 = call @kept(%a) : (i32) -> i32
   return %0 : i32
 }
+
+// RUN: tessera-opt %s --inline --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATS
+
+// STATS: Inliner
+// STATS-NEXT: (S) 1 num-dce'd
+// STATS-NEXT: (S) 4 num-inlined - Number of calls replaced by bodies

@@ -12,6 +12,9 @@
 // CHECK: %a = nv_tileas.alloc_tensor : !nv_tileas.smem<1x64x64xf16
 // CHECK: %[[INIT:.*]] = nv_tileaa.splat %x : f32 -> tensor<64x64xf32>
 // CHECK: %acc = scf.for %[[K:.*]] = %c0 to %n step %c64 iter_args(%[[OLD:.*]] = %[[INIT]]) -> (tensor<64x64xf32>)
+// An extent may be 0; the last one is of whole vectors, as the alignment of the argument says.
+// CHECK: nv_tileaa.assume %arg0 {lower = 0 : i64} : i32
+// CHECK: nv_tileaa.assume %arg1 {divisor = 8 : i64, lower = 0 : i64} : i32
 // CHECK: nv_tileas.barrier
 // CHECK: nv_tileas.async.tiled_copy {{.*}} {atom = #cute.copy_atom<sm80_cp_async_128_f16>}
 // CHECK-NEXT: nv_tileas.async.commit_group

@@ -86,3 +86,40 @@ nv_tileaa.func @ordered(%v: !view, %w: !view, %x: !tile, %t: !tok, %z: i32) attr
   }
   nv_tileaa.return
 }
+
+// -----
+
+// What one agent sends goes through a buffer of two stages, with a pipeline of its own; loops carry its iterators.
+// CHECK-LABEL: nv_tileaa.func @channel
+// CHECK: %[[B:.*]] = nv_tileas.alloc_tensor : !nv_tileas.smem<2x1xi32, #nv_tileas.shared<
+// CHECK: %[[P:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 2
+// CHECK: agent_switch
+// CHECK: %[[I:.*]] = nv_tileas.async.pipeline.create_iterator %[[P]]
+// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%[[J:.*]] = %[[I]])
+// CHECK: nv_tileas.async.pipeline.produce_one %[[P]], %[[J]]
+// CHECK: producer_acquire %[[P]], %[[J]]
+// CHECK: producer_write
+// CHECK: %[[S:.*]] = nv_tileas.view %[[B]], %[[J]]
+// CHECK: nv_tileas.store_element %[[K]], %[[S]]
+// CHECK: producer_commit
+// CHECK: %[[N:.*]] = nv_tileas.async.pipeline.inc_iter %[[J]]
+// CHECK: scf.yield %[[N]]
+// CHECK: }, {
+// CHECK: %[[V:.*]] = nv_tileas.async.pipeline.consume_one %[[P]], {{.*}} -> i32
+// CHECK: consumer_wait
+// CHECK: nv_tileas.load_element
+// CHECK: consumer_release
+// CHECK: arith.addi %[[V]], %[[V]]
+nv_tileaa.func @channel(%n: i32, %o: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 2] warp_id = [0, 4] {
+    scf.for %k = %o to %n step %o : i32 {
+      nv_tileas.async.pipeline.send %k, channel = 0 : i32
+    }
+  }, {
+    scf.for %k = %o to %n step %o : i32 {
+      %v = nv_tileas.async.pipeline.receive channel = 0 : i32
+      %s = arith.addi %v, %v : i32
+    }
+  }
+  nv_tileaa.return
+}

@@ -1,0 +1,56 @@
+"""Loops of products in SASS, and what a warp executes of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LABEL = re.compile(r"\s*(\.L_x_\d+):")
+_INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]+\*/\s+(.*?);")
+_BRANCH = re.compile(r"(@\S+ )?BRA(?P<condition>[^`]*)`\((?P<to>\.L_x_\d+)\)")
+
+
+@dataclass(frozen=True)
+class MainLoop:
+    """A loop that holds an HGMMA, and no other such loop."""
+
+    length: int
+    """Instructions from its first to its last."""
+    shortest: int | None
+    """Instructions of the shortest way round, past what is seldom needed; None if no way within the loop is found."""
+
+
+def main_loops(sass: str) -> list[MainLoop]:
+    """The loops of products of a disassembled cubin."""
+    places: dict[str, int] = {}
+    instructions: list[str] = []
+    for line in sass.split("\n"):
+        if label := _LABEL.match(line):
+            places[label[1]] = len(instructions)
+        elif found := _INSTRUCTION.match(line):
+            instructions.append(found[1])
+    loops = [
+        (start, end)
+        for end, text in enumerate(instructions)
+        if (branch := _BRANCH.match(text)) and (start := places.get(branch["to"], end + 1)) <= end
+    ]
+    inner = [loop for loop in loops if any("HGMMA" in text for text in instructions[slice(*loop)])]
+    return [
+        MainLoop(loop[1] - loop[0] + 1, _shortest(instructions, places, *loop))
+        for loop in inner
+        if not any(other != loop and loop[0] <= other[0] and other[1] <= loop[1] for other in inner)
+    ]
+
+
+def _shortest(instructions: list[str], places: dict[str, int], start: int, end: int) -> int | None:
+    counts = {start: 1}
+    for place in range(start, end):
+        if place not in counts:
+            continue
+        branch = _BRANCH.match(instructions[place])
+        following = [] if branch and not branch[1] and "P" not in branch["condition"] else [place + 1]
+        if branch and place < places.get(branch["to"], -1) <= end:
+            following.append(places[branch["to"]])
+        for next in following:
+            counts[next] = min(counts.get(next, counts[place] + 1), counts[place] + 1)
+    return counts.get(end)

@@ -1,0 +1,101 @@
+"""Places of tiles that only the consumer can compute: it sends them to the producer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from programs import assembled, compiled, fresh_seed, launch
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime import device
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_of_products import Product
+from test_mutants import mutants
+
+from oracles import require_tool
+
+DEPTH = 9 * 32
+"""More tiles than a pipeline has stages."""
+
+
+def counted(product: Product) -> str:
+    """C = A · B, where a counter in memory says which tile of B along K comes next."""
+    text = product.text().replace("entry @product(", "entry @product(%counter: tile<ptr<i32>>, ")
+    loads = """  %page, %pt = atomic_rmw_tko relaxed device %counter, add, %c1 token = %token : tile<ptr<i32>>, tile<i32> -> tile<i32>, token
+  %b, %bt = load_view_tko weak %bV[%page, %y]"""  # noqa: E501
+    changed = text.replace("  %b, %bt = load_view_tko weak %bV[%k, %y]", loads)
+    assert changed != text
+    return changed
+
+
+@pytest.mark.parametrize("warps", [0, 8])
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_results(mode: str, warps: int) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    product = Product(m=128 if warps else 64, n=int(rng.choice([32, 64])), k=32, warps=warps)
+    tiles, start = int(rng.integers(1, 8)), int(rng.integers(0, 3))
+    m, n, k = product.m - 9, product.n, tiles * product.k
+    a = rng.standard_normal((m, k)).astype(np.float16)
+    b = rng.standard_normal(((start + tiles) * product.k, n)).astype(np.float16)
+    counter = np.array([start], np.int32)
+    c = np.zeros((m, n), np.float32)
+
+    def arguments(x: np.ndarray) -> list[object]:
+        return [x, *(np.int32(v) for v in (*x.shape, x.shape[1]))]
+
+    arrays, result = launch(
+        counted(product), counter, *arguments(a), *arguments(b), *arguments(c), target="sm_90a", mode=mode
+    )
+    assert not result.findings, result.findings.text("product")
+    assert arrays[0][0] == start + tiles
+    expected = a.astype(np.float64) @ b[start * product.k :].astype(np.float64)
+    assert np.abs(arrays[3] - expected).max() < 1e-2
+
+
+def test_both_factors_come_by_tma() -> None:
+    require_tool("ptxas")
+    ptx = compiled(counted(Product()), "sm_90a").ptx
+    assert ptx.count("cp.async.bulk.tensor.2d") == 2 and "wgmma.mma_async" in ptx
+    # Once for each tile: the consumer counts, and the producer is told.
+    assert ptx.count("atom.") == 1
+    assert [w for w in assembled(ptx, "sm_90a").warnings if "C75" in w] == []
+
+
+def test_each_arrival_and_each_wait_for_a_full_stage_is_needed() -> None:
+    """Of the channel and of the tiles.  Without one, the simulated GPU finds a race or an endless wait.
+
+    That a stage is empty follows here from the other pipeline: the consumer sends a number when it has read the tile
+    of the one before.
+    """
+    made = compiled(counted(Product(n=32, k=32)), "sm_90a")
+    changed = [(what, ptx) for what, ptx in mutants(made.ptx) if "wait " in what or "mbarrier.arrive" in what]
+    assert [what.split()[0] for what, _ in changed].count("wait") == 4
+    assert len(changed) == 8
+    missed = [what for what, ptx in changed if not is_found(ptx, made.manifest)]
+    assert len(missed) <= 2 and all(what.startswith("wait ") for what in missed), missed
+
+
+def is_found(ptx: str, manifest: object) -> bool:
+    rng = np.random.default_rng(fresh_seed())
+    for mode in ("late", "early"):
+        gpu = device("sim", gpu_name="sm_90a", processes=1)
+        arrays = [rng.standard_normal(s).astype(np.float16) for s in ((64, DEPTH), (DEPTH, 32))]
+        arrays.append(np.zeros((64, 32), np.float32))
+        buffers = [gpu.buffer(array, "array") for array in (np.zeros(1, np.int32), *arrays)]
+        args: list[object] = [buffers[0]]
+        for array, buffer in zip(arrays, buffers[1:], strict=True):
+            args += [buffer, *map(np.int32, array.shape), np.int32(array.shape[1])]
+        try:
+            kernel = gpu.load(ptx, manifest, file="k.ptx").kernel()
+            result = kernel.launch((1,), args, mode=mode, max_instructions=20_000)
+        except DiagnosticError:
+            return True
+        expected = arrays[0].astype(np.float64) @ arrays[1].astype(np.float64)
+        if result.findings or np.abs(buffers[3].array() - expected).max() > 0.1:
+            return True
+    return False
