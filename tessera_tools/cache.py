@@ -27,7 +27,7 @@ def cache_folder() -> str | None:
 
 
 def _is_private(folder: str) -> bool:
-    """Whether `folder` belongs to this user, who alone can enter it.
+    """True if `folder` belongs to this user, who alone can enter it.
 
     A folder that others could read but not write holds nothing of theirs: it is closed to them, and used.
     """

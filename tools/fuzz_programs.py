@@ -45,7 +45,7 @@ def arrays(program: Program, seed: int) -> tuple[list[Any], list[Any]]:
 
 
 def differs(value: Value, a: Any, b: Any) -> bool:
-    """Whether two results are unequal; any NaN equals any other."""
+    """True if two results are unequal; any NaN equals any other."""
     from programs import decode
 
     if value.element not in INTEGERS:
@@ -111,7 +111,7 @@ def failure(program: Program, seed: int) -> str | None:
 
 
 def _is_refusal(message: str) -> bool:
-    """Whether an error says that the compiler does not support something, which is no failure."""
+    """True if an error says that the compiler does not support something, which is no failure."""
     return "is not supported" in message or "in this version" in message or "at most" in message
 
 

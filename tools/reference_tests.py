@@ -123,7 +123,7 @@ def cases_of(file: Path) -> Iterator[Case]:
 
 @functools.cache
 def _whole_passes(file: Path, run: int, line: str) -> bool:
-    """Whether the RUN line holds of the whole file: CHECK lines of a chunk may use what those of another matched."""
+    """True if the RUN line holds of the whole file: CHECK lines of a chunk may use what those of another matched."""
     return run_case(Case(file, run, line)) is None
 
 

@@ -260,7 +260,7 @@ def judged_dialects() -> frozenset[str]:
 
 @functools.cache
 def is_declared(kind: str, name: str) -> bool:
-    """Whether the op (kind ""), type ("!") or attribute ("#") is declared here, or of a dialect unknown upstream."""
+    """True if the op (kind ""), type ("!") or attribute ("#") is declared here, or of a dialect unknown upstream."""
     prefix, _, word = name.partition(".")
     if prefix not in judged_dialects():
         return True
@@ -326,7 +326,7 @@ def run_unit(unit: Unit) -> Finding:
 
 
 def is_claimed(unit: Unit, error: str) -> bool:
-    """Whether the line of mlir-opt-22's error names nothing of its dialects that is not declared here."""
+    """True if the line of mlir-opt-22's error names nothing of its dialects that is not declared here."""
     place = re.search(r":(\d+):\d+: error", error)
     lines = unit.text.split("\n")
     number = int(place[1]) if place is not None else 0

@@ -58,7 +58,7 @@ class Run(NamedTuple):
         return found
 
     def is_aligned(self, half: int) -> bool:
-        """Whether the first value of each block is a multiple of the block's whole span."""
+        """True if the first value of each block is a multiple of the block's whole span."""
         span = self.length * self.step
         return 0 < span <= half and self.divisor % power_of_two(span) == 0 and span == power_of_two(span)
 
@@ -111,7 +111,7 @@ class Axes(Forward[Runs]):
 
 
 def is_elementwise(op: Operation) -> bool:
-    """Whether each element of a result is made of the elements in its place, and of scalars."""
+    """True if each element of a result is made of the elements in its place, and of scalars."""
     return op.name.startswith(("arith.", "math.")) or op.has_trait(SameOperandsAndResultShape)
 
 

@@ -180,7 +180,7 @@ def _moved_about(
 
 
 def touches_neighbors(op: MemoryAccess, lanes: LaneValues) -> bool:
-    """Whether the lanes of every warp access neighbors along the last dimension, between them each once and without
+    """True if the lanes of every warp access neighbors along the last dimension, between them each once and without
     gaps, whatever the parts that all threads share are.
 
     This applies to an access by element."""

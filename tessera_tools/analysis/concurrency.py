@@ -41,7 +41,7 @@ def unit_of(op: Operation) -> Region | None:
 
 
 def run_together(a: Operation, b: Operation) -> bool:
-    """Whether two ops stand in different regions that run at the same time."""
+    """True if two ops stand in different regions that run at the same time."""
     units = set(units_of(a))
     found = units_of(b)
     return any(other not in units and any(u.parent is other.parent for u in units) for other in found)
@@ -81,7 +81,7 @@ class Phases:
         """(phase that is waited for, phase that the same threads then arrive at)."""
 
     def is_over(self, access: Access, wait: Access) -> bool:
-        """Whether all threads that wait for a phase know that an access before is over: the phase is complete after
+        """True if all threads that wait for a phase know that an access before is over: the phase is complete after
         the access, or those arrive at it who waited for such a phase."""
         if access.completion is Completion.MBARRIER and access.in_flight:
             found = {access.barrier}
@@ -132,7 +132,7 @@ class Phases:
 
 
 def _has_stages(made: Any) -> bool:
-    """Whether a pipeline or a buffer of mbarriers has several stages: who waits for one may not have come behind an
+    """True if a pipeline or a buffer of mbarriers has several stages: who waits for one may not have come behind an
     arrival at another."""
     if isinstance(made, nv_tileas.CreatePipeline):
         return made.stages.value > 1
@@ -140,7 +140,7 @@ def _has_stages(made: Any) -> bool:
 
 
 def follows(first: Operation, then: Operation) -> bool:
-    """Whether an op runs each time after another one has run: it stands after it, in its block or in one around."""
+    """True if an op runs each time after another one has run: it stands after it, in its block or in one around."""
     outer: Operation | None = first
     while outer is not None and outer.parent is not then.parent:
         outer = outer.parent_op
@@ -148,7 +148,7 @@ def follows(first: Operation, then: Operation) -> bool:
 
 
 def _precedes(first: Operation, then: Operation) -> bool:
-    """Whether an op has run each time that another one runs: it stands before it, in its block or in one around."""
+    """True if an op has run each time that another one runs: it stands before it, in its block or in one around."""
     outer: Operation | None = then
     while outer is not None and outer.parent is not first.parent:
         outer = outer.parent_op

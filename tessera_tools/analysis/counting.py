@@ -8,7 +8,7 @@ from tessera_tools.ir.types import bit_width
 
 
 def may_wrap(upper: Value, step: Value, unsigned: bool, facts: Facts, ahead: int = 1) -> bool:
-    """Whether counter + ahead · step may not fit its type for a counter below `upper`; the step is a positive number.
+    """True if counter + ahead · step may not fit its type for a counter below `upper`; the step is a positive number.
 
     A loop that counts `lower, lower + step, …` below `upper` may then not ask for `counter + step < upper`.
     """

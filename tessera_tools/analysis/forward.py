@@ -42,7 +42,7 @@ class Forward(Generic[Known]):
         raise NotImplementedError
 
     def has_rule(self, op: Operation) -> bool:
-        """Whether `transfer` knows the op."""
+        """True if `transfer` knows the op."""
         raise NotImplementedError
 
     def needs(self, op: Operation) -> Sequence[Value]:
@@ -186,5 +186,5 @@ class Forward(Generic[Known]):
 
 
 def _counts(holder: Operation | None) -> bool:
-    """Whether the op's first block argument counts from `lower` to below `upper` by `step`."""
+    """True if the op's first block argument counts from `lower` to below `upper` by `step`."""
     return holder is not None and holder.name == "scf.for"

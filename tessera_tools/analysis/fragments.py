@@ -45,7 +45,7 @@ class Fragments:
 
 
 def is_fragment(value: Value) -> bool:
-    """Whether a value is a buffer in registers."""
+    """True if a value is a buffer in registers."""
     return tile.FRAGMENT.accepts(value.type)
 
 

@@ -70,7 +70,7 @@ class Access:
 
     @property
     def by_element(self) -> bool:
-        """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of
+        """True if each thread chooses its own place of global memory, in an order that no token says: only barriers of
         the program do."""
         return self.is_global and self.reach is Reach.BY_THREAD
 
@@ -263,7 +263,7 @@ class Hazards:
         self.add(op)
 
     def without(self, barrier: Operation) -> bool:
-        """Whether there is no conflict without a barrier; `before` is that of a walk with it, and of one without it
+        """True if there is no conflict without a barrier; `before` is that of a walk with it, and of one without it
         afterwards if so."""
         if self.by_element:
             self.unordered.clear()

@@ -132,7 +132,7 @@ def recurrence_bound(count: int, dependences: Sequence[Dependence]) -> int:
 
 
 def _has_positive_circle(count: int, edges: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether the weights around some circle have a positive sum (Bellman and Ford)."""
+    """True if the weights around some circle have a positive sum (Bellman and Ford)."""
     longest = [0] * count
     for _ in range(count + 1):
         changed = False
@@ -194,7 +194,7 @@ def delayed(
 
 
 def conflicts(found: Schedule, operations: Sequence[Reservations], among: Sequence[int]) -> bool:
-    """Whether a reservation of some operations meets one of another operation."""
+    """True if a reservation of some operations meets one of another operation."""
     attempt = _Attempt(operations, (), found.interval)
     attempt.placed = dict(enumerate(found.cycles))
     for number in among:

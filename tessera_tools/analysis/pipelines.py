@@ -100,7 +100,7 @@ def _passed_on(op: Operation, token: Value, takers: tuple[type[Operation], ...])
 
 
 def _on_every_path(block: Block, ops: Sequence[Operation]) -> bool:
-    """Whether one of the ops runs whenever the end of a block is reached."""
+    """True if one of the ops runs whenever the end of a block is reached."""
     if any(op.parent is block for op in ops):
         return True
     for inner in block:
@@ -114,7 +114,7 @@ def _on_every_path(block: Block, ops: Sequence[Operation]) -> bool:
 
 
 def _exclude_each_other(a: Operation, b: Operation) -> bool:
-    """Whether two ops stand in different regions of an op of which one region runs, or that run in different units."""
+    """True if two ops stand in different regions of an op of which one region runs, or that run in different units."""
     above: dict[Operation, Block] = {}
     block = a.parent
     while block is not None and block.parent_op is not None:

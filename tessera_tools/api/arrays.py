@@ -48,7 +48,7 @@ class ArrayView:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements are in row-major order without gaps."""
+        """True if the elements are in row-major order without gaps."""
         expected = 1
         for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if extent != 1 and stride != expected:

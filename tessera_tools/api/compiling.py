@@ -276,7 +276,7 @@ def _read(
 
 
 def _is_path(text: str) -> bool:
-    """Whether the text is the path of a file: it is one line, and ends like a file or exists."""
+    """True if the text is the path of a file: it is one line, and ends like a file or exists."""
     if "\n" in text or "{" in text:
         return False
     return os.path.splitext(text)[1] in (".mlir", ".tileirbc", ".ll", ".ptx", ".cubin") or os.path.exists(

@@ -25,7 +25,7 @@ VECTOR = 16
 
 
 def is_kernel(value: object) -> bool:
-    """Whether the object is a kernel of cuTile Python."""
+    """True if the object is a kernel of cuTile Python."""
     return type(value).__module__.startswith("cuda.tile") and hasattr(value, "_annotated_function")
 
 

@@ -51,5 +51,5 @@ DEFAULT_VERSION = VERSIONS[0]
 
 
 def is_bytecode(data: bytes | bytearray | memoryview) -> bool:
-    """Whether the data begins as cuda_tile bytecode does."""
+    """True if the data begins as cuda_tile bytecode does."""
     return bytes(data[: len(MAGIC)]) == MAGIC

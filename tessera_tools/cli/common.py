@@ -251,7 +251,7 @@ def write_reproducer(path: str | None, ir: str, reproducer: Reproducer, flags: S
 
 
 def use_color(choice: str) -> bool:
-    """Whether to color stderr: "always", "never", or "auto" for a terminal (https://no-color.org)."""
+    """True if stderr is colored: "always", "never", or "auto" for a terminal (https://no-color.org)."""
     if choice != "auto":
         return choice == "always"
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

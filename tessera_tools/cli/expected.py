@@ -112,7 +112,7 @@ def _read(file: str, text: str, first_line: int) -> tuple[list[_Expected], list[
 
 
 def _matcher(text: str, expressions: bool) -> Callable[[str], bool]:
-    """Whether a message has the announced text in it. Raises re.error."""
+    """True if a message has the announced text in it. Raises re.error."""
     if not expressions:
         return lambda message: text in message
     from tessera_tools.cli.matcher import Matcher

@@ -44,7 +44,7 @@ class Matcher:
             raise re.error("the expression is too large") from None
 
     def search(self, text: str) -> bool:
-        """Whether the expression matches somewhere in the text."""
+        """True if the expression matches somewhere in the text."""
         current: set[int] = set()
         for at in range(len(text) + 1):
             current |= self._closure({self._start}, text, at)

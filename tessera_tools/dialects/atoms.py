@@ -327,12 +327,12 @@ class MmaAtom(Attribute):
 
     @property
     def is_fma(self) -> bool:
-        """Whether no tensor core takes part."""
+        """True if no tensor core takes part."""
         return self.primitive == FMA
 
     @property
     def is_async(self) -> bool:
-        """Whether the product goes on while its warps do something else."""
+        """True if the product goes on while its warps do something else."""
         return self.primitive == WGMMA
 
 

@@ -37,7 +37,7 @@ _KINDS = {
 
 
 def has_host(module: Operation) -> bool:
-    """Whether the module has functions that run on the host."""
+    """True if the module has functions that run on the host."""
     return any(exchange.is_host(op) for op in module.regions[0].entry if isinstance(op, Func))
 
 

@@ -327,7 +327,7 @@ def prepare_mir(llvm: Llvm, machine: int, layout: bytes, stop_after: str) -> Non
 
 
 def _sleeps(thread_id: int | None) -> bool:
-    """Whether the kernel has put the thread to sleep, rather than merely given its core to another one."""
+    """True if the kernel has put the thread to sleep, rather than merely given its core to another one."""
     try:
         with open(f"/proc/self/task/{thread_id}/stat", "rb") as status:
             return status.read().rpartition(b") ")[2].startswith(b"S")

@@ -33,7 +33,7 @@ class TypeConstraint:
         self._accepted: dict[Type, bool] = {}
 
     def accepts(self, type: Type) -> bool:
-        """Whether the type is accepted; remembered per type."""
+        """True if the type is accepted; remembered per type."""
         known = self._accepted.get(type)
         if known is None:
             known = self._accepted[type] = self.predicate(type)

@@ -37,7 +37,7 @@ class Aliases:
             self._places.setdefault(match.group(1) + match.group(2), match.end())
 
     def __contains__(self, alias: str) -> bool:
-        """Whether the file defines `#name` or `!name`."""
+        """True if the file defines `#name` or `!name`."""
         return alias in self._places
 
     def define(self, alias: str, start: int, body: int) -> int:

@@ -119,7 +119,7 @@ class Lexer:
         raise self.unexpected(row, at)
 
     def at_end(self, at: int) -> bool:
-        """Whether nothing but white space and comments stands from `at` on."""
+        """True if nothing but white space and comments stands from `at` on."""
         self.scanner.at = at
         return self.scanner.skip() == len(self.text)
 
@@ -192,11 +192,11 @@ class Lexer:
         raise self.unexpected(row, at)
 
     def _takes(self, row: dict[str, int], terminal: str) -> bool:
-        """Whether the state takes the terminal; asked in full where an attribute, which may look alike, is a rival."""
+        """True if the state takes the terminal; asked in full where an attribute, which may look alike, is a rival."""
         return terminal in row and (row[terminal] >= 0 or "ATTRIBUTE" not in row or self._shifts(terminal))
 
     def _shifts(self, terminal: str) -> bool:
-        """Whether the terminal can really come next: an LALR state merges contexts, and its row may allow more."""
+        """True if the terminal can really come next: an LALR state merges contexts, and its row may allow more."""
         table, stack = self.table, list(self.stack)
         while True:
             action = table.states[stack[-1]].get(terminal)
@@ -208,7 +208,7 @@ class Lexer:
             stack.append(table.gotos[stack[-1]][rule.origin])
 
     def names_op(self, word: str) -> bool:
-        """Whether a word starts a statement.  Behind an optional dictionary the table expects what any format has
+        """True if a word starts a statement.  Behind an optional dictionary the table expects what any format has
         there, an attribute too, because LALR tables merge the states of all formats."""
         return "." in word or any(name in self.table.ops for name in self._full_names(word))
 
@@ -286,7 +286,7 @@ class Lexer:
         raise self.unexpected(row, at)
 
     def _is_dictionary(self, at: int) -> bool:
-        """Whether `{` starts an attribute dictionary, not a region: a key, then `=`, `,` or the end of it."""
+        """True if `{` starts an attribute dictionary, not a region: a key, then `=`, `,` or the end of it."""
         match = _FIRST_KEY.match(self.text, at)
         return match is not None and (match.group(2) != "}" or not self.names_op(match.group(1)))
 

@@ -130,7 +130,7 @@ class _Marker:
 
 
 def _may_go(op: Operation) -> bool:
-    """Whether nothing but its results makes the op needed; terminators are needed as what they are about is."""
+    """True if nothing but its results makes the op needed; terminators are needed as what they are about is."""
     if op.has_trait(Terminator):
         return True
     effects = op.effects()

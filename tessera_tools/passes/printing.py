@@ -41,7 +41,7 @@ class PrintOptions:
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is to be printed at all."""
+        """True if anything is to be printed at all."""
         return bool(
             self.before
             or self.after

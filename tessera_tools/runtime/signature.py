@@ -120,7 +120,7 @@ class Signature:
             raise error(None, f"{parameter}: {why}") from None
 
     def may_point(self, parameter: Parameter) -> bool:
-        """Whether the parameter accepts a buffer's address."""
+        """True if the parameter accepts a buffer's address."""
         return parameter.type == "ptr" or (parameter.size == 8 and parameter.type == "i64")
 
 

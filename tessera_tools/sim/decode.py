@@ -465,7 +465,7 @@ class Context:
         return execute
 
     def _of_lanes(self) -> bool:
-        """Whether the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
+        """True if the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
         keys = (self.ports.keys[port - self.ports.base] for port in self.ports.used)
         return all(
             key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)

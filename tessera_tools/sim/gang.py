@@ -94,7 +94,7 @@ class Gang:
 
 
 def _stands(warp: Warp, pc: int) -> bool:
-    """Whether the whole warp is at `pc` and can run; a completed wait counts as being at the next instruction."""
+    """True if the whole warp is at `pc` and can run; a completed wait counts as being at the next instruction."""
     if len(warp.splits) != 1:
         return False
     split = warp.splits[0]

@@ -239,7 +239,7 @@ class History:
         self._tables[width][1][index] = record
 
     def is_ordered(self, warps: list[Warp], index: Array, width: int) -> bool:
-        """Whether the warps are ordered after the last writes of the units `index`, which are at least a grain."""
+        """True if the warps are ordered after the last writes of the units `index`, which are at least a grain."""
         found = self._tables[width][0].take(index, 0)
         newest = _newest(found)
         # All bytes that one copy has written have the same record.

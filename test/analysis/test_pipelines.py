@@ -210,7 +210,7 @@ def test_an_iterator_that_a_loop_does_not_advance_is_told() -> None:
 
 
 def unit_is(op: Operation, number: int) -> bool:
-    """Whether an op stands in that agent."""
+    """True if an op stands in that agent."""
     switch = next(o for o in ancestors(op) if isinstance(o, nv_tileas.AgentSwitch))
     return nv_tileas.agent_of(op) is switch.regions[number]
 

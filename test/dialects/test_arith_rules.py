@@ -63,7 +63,7 @@ class Instance:
 
     @staticmethod
     def is_float(term: Apply) -> bool:
-        """Whether the op computes with numbers of floating-point types."""
+        """True if the op computes with numbers of floating-point types."""
         return term.name.endswith("f") or term.name in ("arith.sitofp", "arith.uitofp")
 
     def value(self, term: Term, type: Any) -> Value:

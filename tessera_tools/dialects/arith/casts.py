@@ -59,7 +59,7 @@ class Cast(Op, traits=(PURE,)):
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
     def compatible(self, source: Type, target: Type) -> bool:
-        """Whether the element types may be cast so."""
+        """True if the element types may be cast so."""
         return True
 
 

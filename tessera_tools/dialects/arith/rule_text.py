@@ -107,7 +107,7 @@ class Number:
         return found
 
     def equals(self, attribute: Attribute | None, type: Type) -> bool:
-        """Whether a constant of the type is this one."""
+        """True if a constant of the type is this one."""
         if self.value == "poison" or isinstance(attribute, PoisonAttr):
             return self.value == "poison" and isinstance(attribute, PoisonAttr)
         bits = splat_of(attribute)
@@ -177,7 +177,7 @@ class Rule:
 
     @property
     def is_fold(self) -> bool:
-        """Whether the results are values and constants."""
+        """True if the results are values and constants."""
         return all(isinstance(result, Name | Number) for result in self.results)
 
 

@@ -61,7 +61,7 @@ class Match(Mapping[str, Any]):
     ops: list[Any] = field(default_factory=list)
 
     def match(self, term: Term, value: Value) -> bool:
-        """Whether a value is what the term describes."""
+        """True if a value is what the term describes."""
         if isinstance(term, Name):
             known = self.bound.get(term.name)
             if known is not None:
@@ -80,7 +80,7 @@ class Match(Mapping[str, Any]):
         return True
 
     def match_op(self, term: Apply, op: Any) -> bool:
-        """Whether an op, of the term's class, is what the term describes."""
+        """True if an op, of the term's class, is what the term describes."""
         if term.predicates is not None:
             (word,) = term.words
             if word not in term.predicates:
@@ -130,7 +130,7 @@ def _same_shape(a: Type, b: Type) -> bool:
 
 
 def _holds(value: Value, width: int) -> bool:
-    """Whether the floating-point type of a value has all integers of that width, so that none is rounded."""
+    """True if the floating-point type of a value has all integers of that width, so that none is rounded."""
     element = element_type(value.type)
     if not isinstance(element, FloatType) or element.keyword not in EXACT_IN_DOUBLE:
         return False
@@ -313,7 +313,7 @@ class RulePattern(RewritePattern):
 
 
 def _may_match(rule: Rule, operands: Sequence[type[Operation] | None]) -> bool:
-    """Whether the classes of the ops that define the operands allow a match."""
+    """True if the classes of the ops that define the operands allow a match."""
     return any(all(map(_may_be, pattern.operands, operands)) for pattern in rule.variants)
 
 

@@ -71,7 +71,7 @@ def make_select(rewriter: Rewriter, condition: Value, yes: Value, no: Value) -> 
 
 
 def leaves(region: Region) -> bool:
-    """Whether the region ends in `return`, `break` or `continue`."""
+    """True if the region ends in `return`, `break` or `continue`."""
     return bool(region.blocks) and isinstance(region.entry.last_op, Return | Break | Continue)
 
 

@@ -77,7 +77,7 @@ class _Division(_Binary, traits=(NO_EFFECT,)):
     """The base of divisions and remainders."""
 
     def is_speculatable(self) -> bool:
-        """Whether executing the op where it was not executed before is safe: the divisor is a constant that cannot
+        """True if executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""
         divisor = self.operand(1)
         bits = bits_of(constant_of(divisor))

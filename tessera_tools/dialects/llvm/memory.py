@@ -91,7 +91,7 @@ def _verify_alignment(op: Operation) -> None:
 
 
 def is_atomic_type(type: Type) -> bool:
-    """Whether memory can be accessed in one step: a pointer, or a number of 8, 16, 32 … bits."""
+    """True if memory can be accessed in one step: a pointer, or a number of 8, 16, 32 … bits."""
     if isinstance(type, IntegerType | FloatType):
         return type.width >= 8 and type.width & (type.width - 1) == 0
     return isinstance(type, PointerType)
@@ -166,7 +166,7 @@ class _Access(LLVMOp):
 
     @property
     def is_atomic(self) -> bool:
-        """Whether other threads may access the same place at the same time."""
+        """True if other threads may access the same place at the same time."""
         ordering = self.attributes.get("ordering")
         return isinstance(ordering, IntegerAttr) and ordering.value != 0
 

@@ -296,7 +296,7 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
 
     @property
     def is_kernel(self) -> bool:
-        """Whether the host launches it."""
+        """True if the host launches it."""
         return "nvvm.kernel" in self.attributes or self.c_conv.value == "ptx_kernelcc"
 
     def argument_attributes(self, index: int) -> dict[str, Attribute]:

@@ -233,17 +233,17 @@ class TargetExtensionType(LLVMType, name="llvm.target"):
 
     @property
     def has_zero(self) -> bool:
-        """Whether the type has a zero."""
+        """True if the type has a zero."""
         return self.label.startswith("spirv.")
 
     @property
     def is_loadable(self) -> bool:
-        """Whether a value of the type can stand in memory."""
+        """True if a value of the type can stand in memory."""
         return self.label.startswith("spirv.") or self.label == "aarch64.svcount"
 
     @property
     def may_be_global(self) -> bool:
-        """Whether a global variable can have the type."""
+        """True if a global variable can have the type."""
         return self.label.startswith("spirv.") or self.label == "amdgcn.named.barrier"
 
     def body(self) -> str:
@@ -293,7 +293,7 @@ def parse_inner(s: Any) -> Any:
 
 
 def is_loadable(type: Type) -> bool:
-    """Whether a value of the type can stand in memory."""
+    """True if a value of the type can stand in memory."""
     if isinstance(type, VoidType | FunctionType | TokenType | LabelType | MetadataType):
         return False
     if isinstance(type, StructType) and type.opaque:
@@ -304,7 +304,7 @@ def is_loadable(type: Type) -> bool:
 
 
 def is_llvm_type(type: Type) -> bool:
-    """Whether the dialect's ops accept the type (MLIR's `LLVM::isCompatibleType`)."""
+    """True if the dialect's ops accept the type (MLIR's `LLVM::isCompatibleType`)."""
     if isinstance(type, LLVMType):
         return True
     if isinstance(type, IntegerType):

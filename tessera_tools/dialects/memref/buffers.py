@@ -205,7 +205,7 @@ class Dim(Op, name="memref.dim", traits=(NO_EFFECT,)):
     assembly = "attr-dict $source `,` $index `:` type($source)"
 
     def is_speculatable(self) -> bool:
-        """Whether the op may run where it did not run before: the index is a constant within the rank."""
+        """True if the op may run where it did not run before: the index is a constant within the rank."""
         number, type = constant_of(self.index), self.source.type
         return (
             isinstance(number, IntegerAttr)

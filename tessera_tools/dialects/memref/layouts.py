@@ -95,7 +95,7 @@ def _terms(expr: AffineExpr, dims: int) -> list[int] | None:
 
 
 def is_identity(type: MemRefType) -> bool:
-    """Whether the layout is that of a type without one; of `strided` layouts, upstream knows it of `strided<[1]>`."""
+    """True if the layout is that of a type without one; of `strided` layouts, upstream knows it of `strided<[1]>`."""
     layout = type.layout
     return layout is None or (isinstance(layout, StridedLayoutAttr) and Strided((1,), 0).layout() is layout)
 
@@ -154,7 +154,7 @@ def reduced_type(full: MemRefType, shape: Sequence[int]) -> MemRefType | None:
 
 
 def can_be_cast(source: MemRefType, target: MemRefType) -> bool:
-    """Whether `memref.cast` may go from one ranked type to the other: what both know agrees."""
+    """True if `memref.cast` may go from one ranked type to the other: what both know agrees."""
     if source.element is not target.element or source.memory_space is not target.memory_space:
         return False
     if len(source.shape) != len(target.shape) or not all(

@@ -37,7 +37,7 @@ def split(given: Sequence[int | Value]) -> tuple[list[Value], tuple[int, ...]]:
 
 
 def is_as_static(source: Any, target: Any) -> bool:
-    """Whether a cast from one type to the other is possible and forgets: all that the target has, the source has."""
+    """True if a cast from one type to the other is possible and forgets: all that the target has, the source has."""
     if not isinstance(source, MemRefType) or not isinstance(target, MemRefType):
         return False
     a, b = strided(source), strided(target)

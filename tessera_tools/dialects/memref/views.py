@@ -112,7 +112,7 @@ class SubView(_Offsets, name="memref.subview"):
 
 
 def _is_reduced_shape(full: tuple[int, ...], reduced: tuple[int, ...]) -> bool:
-    """Whether `reduced` is `full` without some dimensions of extent 1."""
+    """True if `reduced` is `full` without some dimensions of extent 1."""
     at = 0
     for extent in full:
         if at < len(reduced) and reduced[at] == extent:

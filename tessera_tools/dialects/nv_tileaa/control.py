@@ -221,7 +221,7 @@ class If(HasFlow, Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMOR
 
     @property
     def is_passed(self) -> bool:
-        """Whether anything after the op is ever reached through it: a region yields, or there is no else."""
+        """True if anything after the op is ever reached through it: a region yields, or there is no else."""
         return not self.otherwise.blocks or bool(self.yields)
 
     def flow(self) -> Flow:

@@ -125,7 +125,7 @@ def _count_of(op: Loop) -> _Count | str:
 
 
 def _is_lone(branch: If) -> bool:
-    """Whether nothing but a terminator stands in each region, and one region goes on."""
+    """True if nothing but a terminator stands in each region, and one region goes on."""
     blocks = [region.entry for region in branch.regions if region.blocks]
     return all(block.first_op is block.last_op for block in blocks) and (
         len(blocks) == 1 or any(isinstance(block.last_op, Yield) for block in blocks)
@@ -138,12 +138,12 @@ def _is_outside(value: Value, op: Operation) -> bool:
 
 
 def _is_known(value: Value, op: Operation) -> bool:
-    """Whether the value is there before the loop, or may be: a constant."""
+    """True if the value is there before the loop, or may be: a constant."""
     return _is_outside(value, op) or constant_of(value) is not None
 
 
 def _never_wraps(upper: Value, step: Value, unsigned: bool) -> bool:
-    """Whether a counter below `upper` fits its type with the step, a positive constant."""
+    """True if a counter below `upper` fits its type with the step, a positive constant."""
     width = bit_width(step.type)
     by, bound = constant_of(step), constant_of(upper)
     if not isinstance(by, IntegerAttr) or by.value < 1:

@@ -103,7 +103,7 @@ class _Combining(Op):
 
 
 def has_tiles(op: Operation) -> bool:
-    """Whether an op takes or gives a tile."""
+    """True if an op takes or gives a tile."""
     return any(isinstance(type, RankedTensorType) for type in (*op.operand_types, *op.result_types))
 
 

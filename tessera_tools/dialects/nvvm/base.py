@@ -33,7 +33,7 @@ def space(value: Value) -> int:
 
 
 def flag(op: Operation, key: str) -> bool:
-    """Whether a boolean or unit attribute is set."""
+    """True if a boolean or unit attribute is set."""
     value = op.attributes.get(key)
     return value is not None and not (isinstance(value, IntegerAttr) and not value.value)
 

@@ -142,7 +142,7 @@ class MBarrierArrive(
     what = "arrive"
 
     def _is_plain(self) -> bool:
-        """Whether the form without scope serves, which sm_80 has too."""
+        """True if the form without scope serves, which sm_80 has too."""
         plain = self.count is None and self.scope is CTA and not flag(self, "relaxed")
         return plain and space(self.operand(0)) != 7
 

@@ -32,7 +32,7 @@ def flow_inside(op: Any) -> dict[Value, list[Value]]:
 
 
 def is_outside(value: Value, op: Operation) -> bool:
-    """Whether a value is available before an op."""
+    """True if a value is available before an op."""
     block = value.op.parent if isinstance(value, OpResult) else value.block  # type: ignore[attr-defined]
     return not (isinstance(value, OpResult) and value.op is op) and not any(
         region.is_ancestor_of(block.parent if block is not None else None) for region in op.regions

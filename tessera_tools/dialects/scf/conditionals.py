@@ -31,7 +31,7 @@ def inline(op: Operation, region: Region, rewriter: Rewriter, arguments: list[Va
 
 
 def is_empty(region: Region) -> bool:
-    """Whether a region has nothing but its yield, or no block."""
+    """True if a region has nothing but its yield, or no block."""
     return not region.blocks or region.entry.first_op is region.entry.last_op
 
 

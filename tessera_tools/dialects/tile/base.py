@@ -49,7 +49,7 @@ def _in_space(space: int, summary: str) -> TypeConstraint:
 
 
 def _is_part(type: MemRefType) -> bool:
-    """Whether the elements of a type with a layout lie one after the other."""
+    """True if the elements of a type with a layout lie one after the other."""
     strides = [prod(type.shape[axis + 1 :]) for axis in range(type.rank)]
     return isinstance(type.layout, StridedLayoutAttr) and all(
         extent == 1 or stride == own

@@ -240,7 +240,7 @@ def _fits(given: MemRefType, wanted: MemRefType) -> bool:
 
 
 def is_host(function: Any) -> bool:
-    """Whether a function runs on the host by its own account: it launches, exchanges, multiplies tensors in global
+    """True if a function runs on the host by its own account: it launches, exchanges, multiplies tensors in global
     memory or takes their attention, and is not a kernel."""
     return not is_kernel(function) and any(
         isinstance(op, Launch | Collective | FlashAttention | AttentionRescale | AttentionDivide)

@@ -78,12 +78,12 @@ class Product(Op):
 
     @property
     def transposes_b(self) -> bool:
-        """Whether B is given as NxK."""
+        """True if B is given as NxK."""
         return _flag(self.transpose_b)
 
     @property
     def transposes_a(self) -> bool:
-        """Whether A is given as KxM."""
+        """True if A is given as KxM."""
         return _flag(self.transpose_a)
 
     def verify_op(self) -> None:

@@ -105,7 +105,7 @@ def mesh_of(op: Any) -> MeshAttr | None:
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether a function runs on the GPU by its own account."""
+    """True if a function runs on the GPU by its own account."""
     return isinstance(function.attributes.get("tessera.kernel"), UnitAttr)
 
 

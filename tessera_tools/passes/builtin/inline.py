@@ -154,7 +154,7 @@ class _Work:
 
 
 def _is_movable(op: Operation) -> bool:
-    """Whether the op's dialect lets it move into another function."""
+    """True if the op's dialect lets it move into another function."""
     if isinstance(op, UnregisteredOp):
         return False
     dialect = find_dialect(op.name.partition(".")[0])
@@ -162,7 +162,7 @@ def _is_movable(op: Operation) -> bool:
 
 
 def _may_split(call: Operation) -> bool:
-    """Whether the block of the call may become several."""
+    """True if the block of the call may become several."""
     parent = call.parent_op
     return parent is not None and not parent.has_trait(SingleBlock)
 

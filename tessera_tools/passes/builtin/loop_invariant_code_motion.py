@@ -76,7 +76,7 @@ def _may_move(op: Operation, region: Region) -> bool:
 
 
 def _is_harmless(op: Operation) -> bool:
-    """Whether the op has no effect and may run though the program would not have run it.
+    """True if the op has no effect and may run though the program would not have run it.
 
     A loop need not end where the program would not have run it; of an op with regions, all in them must be harmless.
     """

@@ -48,7 +48,7 @@ def _visibility(op: Operation) -> str:
 
 
 def _is_hidden(table: Operation) -> bool:
-    """Whether nothing outside can name what is in the table: it, or a table around it, is private."""
+    """True if nothing outside can name what is in the table: it, or a table around it, is private."""
     current: Operation | None = table
     while current is not None and symbol_name(current) is not None:
         if _visibility(current) == "private":

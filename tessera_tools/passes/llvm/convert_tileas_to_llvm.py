@@ -120,7 +120,7 @@ def _is_kernel(op: Operation) -> bool:
 
 
 def _defines_smem(op: Operation) -> bool:
-    """Whether an op is the kernels' shared memory; an error for anything else of that name."""
+    """True if an op is the kernels' shared memory; an error for anything else of that name."""
     name = op.attributes.get("sym_name")
     if not isinstance(name, StringAttr) or name.value != GLOBAL_SMEM:
         return False

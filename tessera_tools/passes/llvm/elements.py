@@ -55,7 +55,7 @@ def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[V
 
 
 def _together(places: Any, last: str, count: int) -> bool:
-    """Whether each `count` aligned neighbors along a dimension are neighbors in memory, in their order."""
+    """True if each `count` aligned neighbors along a dimension are neighbors in memory, in their order."""
     inside = count.bit_length() - 1
     own = places.dim_columns(last)
     others = [c for dim in places.in_dims if dim != last for c in places.dim_columns(dim)]

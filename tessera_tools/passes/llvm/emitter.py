@@ -330,7 +330,7 @@ class Emitter:
         return op.results[0]
 
     def no_bit_set(self, masks: Mapping[str, int]) -> Value | None:
-        """Whether this thread has none of the bits in its `lane` and `warp`; None if there are none to have."""
+        """True if this thread has none of the bits in its `lane` and `warp`; None if there are none to have."""
         conditions: list[Value | None] = []
         if masks.get("lane"):
             conditions.append(self.icmp("eq", self.and_(self.lane, masks["lane"]), 0))
@@ -374,7 +374,7 @@ class Emitter:
 
     @property
     def is_first_thread(self) -> Value:
-        """Whether this thread is the first of its unit."""
+        """True if this thread is the first of its unit."""
         return self.icmp("eq", self.special_register("tid.x"), 32 * self.unit.first_warp)
 
     @property
@@ -404,7 +404,7 @@ class Emitter:
 
     @property
     def is_elected(self) -> Value:
-        """Whether this thread is the one that its warp elects; all lanes take part (PTX ISA, "elect.sync")."""
+        """True if this thread is the one that its warp elects; all lanes take part (PTX ISA, "elect.sync")."""
         return self.nvvm("elect.sync", (), (I1,)).results[0]
 
     def thread_part(self, expression: XorExpression, scale: int = 1) -> Int:

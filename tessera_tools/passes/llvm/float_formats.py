@@ -59,7 +59,7 @@ def _as_f32(e: Emitter, bits: Int) -> Value:
 
 
 def is_narrow(type: Type) -> bool:
-    """Whether a type is a float that lives in an i8 register."""
+    """True if a type is a float that lives in an i8 register."""
     return isinstance(type, FloatType) and type.width <= 8
 
 

@@ -143,7 +143,7 @@ class _Access:
         )
 
     def inside(self, group: Group) -> Value | None:
-        """Whether the group lies in the view (a group lies in it whole or not at all); None if it is known to."""
+        """True if the group lies in the view (a group lies in it whole or not at all); None if it is known to."""
         conditions: list[Value | None] = []
         for d in range(self.rank):
             if not self.known_inside[d]:
@@ -169,7 +169,7 @@ class _Access:
         return e.resized(e.pure("umin", (left, limit), lambda: llvm.UMin(left, limit)), I32)
 
     def owner(self) -> Value | None:
-        """Whether this thread is the one, of several that hold the same elements, to store them."""
+        """True if this thread is the one, of several that hold the same elements, to store them."""
         return self.e.no_bit_set(self.layout.free_variable_masks())
 
 

@@ -33,7 +33,7 @@ from tessera_tools.passes.llvm.tiles import Tile, from_memory, into_memory, stor
 
 
 def owner(low: Lowering, type: Type) -> Value | None:
-    """Whether this thread is the owner of its elements of a tile or scalar; None if no other thread holds them."""
+    """True if this thread is the owner of its elements of a tile or scalar; None if no other thread holds them."""
     e = low.e
     if isinstance(type, RankedTensorType):
         return e.no_bit_set(nv_tileas.layout_of(type).free_variable_masks())

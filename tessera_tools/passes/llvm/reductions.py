@@ -131,7 +131,7 @@ class Combiner:
 
 
 def is_commutative(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> bool:
-    """Whether the region is seen to give the same for swapped operands: every value by one commutative op."""
+    """True if the region is seen to give the same for swapped operands: every value by one commutative op."""
     arguments = op.body.entry.arguments
     for i, value in enumerate(op.yielded):
         inner = value.defining_op

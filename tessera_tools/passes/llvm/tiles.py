@@ -57,7 +57,7 @@ def converted(type: Type) -> Type:
 
 
 def is_sub_byte(type: Type) -> bool:
-    """Whether a type is narrower than the i8 that it lives in; an i1 lives in an i1."""
+    """True if a type is narrower than the i8 that it lives in; an i1 lives in an i1."""
     return isinstance(type, IntegerType | FloatType) and 1 < type.width < 8
 
 

@@ -59,7 +59,7 @@ def advance(value: Value, loop: Any) -> Advance:
 
 
 def _is_inside(value: Value, loop: Any) -> bool:
-    """Whether a value is made in a loop's body."""
+    """True if a value is made in a loop's body."""
     op = value.block.parent_op if isinstance(value, BlockArgument) else value.defining_op
     if isinstance(value, BlockArgument) and op is loop:
         return True

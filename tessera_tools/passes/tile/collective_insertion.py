@@ -502,7 +502,7 @@ class Partition:
         return chosen
 
     def keeps(self, op: Operation, rule: Rule, chosen: dict[str, str], name: str) -> bool:
-        """Whether to sum over what is cut (and exchange summands), or to gather it before: by bytes received."""
+        """True if to sum over what is cut (and exchange summands), or to gather it before: by bytes received."""
         if rule.addend is not None and not is_zero(rule.addend):
             return False
         axis = chosen[name]

@@ -116,7 +116,7 @@ def _accumulator(low: Lowering, op: Any, type: RankedTensorType) -> Value:
 
 
 def wants_rows(op: Any) -> bool:
-    """Whether rows should lie within warps: the function reduces rows, or multiplies fragments."""
+    """True if rows should lie within warps: the function reduces rows, or multiplies fragments."""
     function = op
     while function.parent_op is not None and function.parent_op.name != "builtin.module":
         function = function.parent_op

@@ -147,7 +147,7 @@ def _by_thread(low: Lowering, op: Any, changed: list[Value]) -> None:
 
 
 def _is_plain(op: Operation) -> bool:
-    """Whether an op computes a number, and nothing else."""
+    """True if an op computes a number, and nothing else."""
     return (
         op.name.startswith(("arith.", "math.", "scf.yield"))
         or op.name in _NUMBERS

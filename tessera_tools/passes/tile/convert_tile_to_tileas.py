@@ -76,7 +76,7 @@ class ConvertTileToTileAS(Pass):
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether a function is a kernel of the tile dialect; others may run on the host."""
+    """True if a function is a kernel of the tile dialect; others may run on the host."""
     return "tessera.kernel" in function.attributes or (
         any(op.name.startswith("tile.") for op in function.walk()) and not is_host(function)
     )

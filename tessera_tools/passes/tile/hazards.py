@@ -121,7 +121,7 @@ class TileHazards(Hazards):
         return self.free is not None and pair not in self.free
 
     def _by_one_thread(self, earlier: Access, later: Access) -> bool:
-        """Whether each thread reaches by one access only what it reaches by the other: single elements (or vectors of
+        """True if each thread reaches by one access only what it reaches by the other: single elements (or vectors of
         one width) whose indices agree in what tells threads apart."""
         if earlier.buffer is not later.buffer or earlier.reach is not later.reach:
             return False
@@ -142,7 +142,7 @@ class TileHazards(Hazards):
         return _is_own(shared, self.divergent)
 
     def _in_own_iterations(self, earlier: Access, later: Access) -> bool:
-        """Whether single elements are accessed in iterations of a loop whose bounds differ by thread, and of none
+        """True if single elements are accessed in iterations of a loop whose bounds differ by thread, and of none
         around it: no barrier may stand between them, and the program knows what its threads reach."""
         if not isinstance(earlier.op, MemoryAccess) or not isinstance(later.op, MemoryAccess):
             return False
@@ -178,7 +178,7 @@ class TileHazards(Hazards):
                 self.effects.setdefault(following, Step())
 
     def synchronizes(self, op: Operation) -> bool:
-        """Whether an op is a barrier, commits copies, or waits for them."""
+        """True if an op is a barrier, commits copies, or waits for them."""
         return (step := self.step_of(op)) is not None and (
             step.is_barrier or bool(step.commits or step.waits)
         )
@@ -226,7 +226,7 @@ class TileHazards(Hazards):
         return place
 
     def differs(self, op: Operation) -> bool:
-        """Whether threads go different ways at an op."""
+        """True if threads go different ways at an op."""
         return differs(op, self.divergent)
 
     # -- waits
@@ -298,7 +298,7 @@ class TileHazards(Hazards):
 
 
 def _is_around(op: Operation, loops: frozenset[Operation]) -> bool:
-    """Whether one of some loops stands around an op."""
+    """True if one of some loops stands around an op."""
     return any(loop is not op and loop.is_ancestor_of(op) for loop in loops)
 
 
@@ -307,7 +307,7 @@ def _is_allocated(buffer: Value) -> bool:
 
 
 def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:
-    """Whether two values are one, also where the first is that of an earlier iteration."""
+    """True if two values are one, also where the first is that of an earlier iteration."""
     if x is not y:
         return False
     home: Operation | None = x.owner_block.parent_op if isinstance(x, BlockArgument) else x.defining_op
@@ -315,7 +315,7 @@ def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:
 
 
 def _is_own(indices: list[tuple[Value, int]], divergent: set[Value]) -> bool:
-    """Whether any two threads differ in one of some indices, by as much as is given with it or more."""
+    """True if any two threads differ in one of some indices, by as much as is given with it or more."""
     digits: set[Any] = set()
     for index, width in indices:
         digit, spacing = _digit(index, divergent)

@@ -69,7 +69,7 @@ def interferences(liveness: Liveness) -> set[frozenset[Value]]:
 
 
 def dominates(value: Value, op: Operation) -> bool:
-    """Whether a value is made before an op, in its block or in one around it."""
+    """True if a value is made before an op, in its block or in one around it."""
     block = value.block if isinstance(value, BlockArgument) else None
     maker = value.defining_op
     place: Operation | None = op

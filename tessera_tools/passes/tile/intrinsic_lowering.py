@@ -212,7 +212,7 @@ def _largest_divisor(extent: int, most: int) -> int:
 
 
 def moves_sixteen_bytes(op: Any, facts: Facts, alignment: int) -> bool:
-    """Whether a copy is one of whole 16-byte pieces: address, strides, columns and the last extent are multiples."""
+    """True if a copy is one of whole 16-byte pieces: address, strides, columns and the last extent are multiples."""
     found = slice_of(op.source)
     type = op.dest.type
     if found is None or not isinstance(found.tensor, BlockArgument) or not type.is_static:

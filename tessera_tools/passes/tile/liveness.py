@@ -96,7 +96,7 @@ class Liveness:
 
 
 def _is_folded(value: Value) -> bool:
-    """Whether a fragment never is as a whole: a product is added as it is made, or what is reloaded is used at once,
+    """True if a fragment never is as a whole: a product is added as it is made, or what is reloaded is used at once,
     element by element."""
     op = value.defining_op
     if isinstance(op, tile.Reload):

@@ -205,7 +205,7 @@ class Lowering:
             raise op.error("is not supported by convert-tile-to-tileas" + (f": {why}" if why else ""))
 
     def ordered(self, region_owner: Operation) -> bool:
-        """Whether an op with regions accesses tiles of global memory, so that what follows has to come after it."""
+        """True if an op with regions accesses tiles of global memory, so that what follows has to come after it."""
         return any(isinstance(op, tile.StoreGlobal | tile.LoadGlobalTile) for op in region_owner.walk())
 
     def written(self, region_owner: Operation) -> list[Value]:

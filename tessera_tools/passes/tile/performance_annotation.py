@@ -193,7 +193,7 @@ def _place(op: Any, loop: Any) -> list[Any]:
 
 
 def _is_predictable(op: Any) -> bool:
-    """Whether the next iteration's place can be told in this one, and is another line: indices that advance evenly."""
+    """True if the next iteration's place can be told in this one, and is another line: indices that advance evenly."""
     loop = _loop(op)
     if loop is None or (isinstance(op, _LOADS) and _reuse(op, 0) == "L1"):
         return False

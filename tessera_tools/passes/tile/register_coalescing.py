@@ -85,7 +85,7 @@ def _merge_one(function: Any, context: PassContext) -> bool:
 
 
 def _may_replace(keep: Value, drop: Value, copy: Operation) -> bool:
-    """Whether a fragment may be the other's: that is an allocation, which gives no value, and the first one is there
+    """True if a fragment may be the other's: that is an allocation, which gives no value, and the first one is there
     wherever the other is used."""
     alloc, maker = drop.defining_op, keep.defining_op
     if not isinstance(alloc, tile.AllocRegister):
@@ -157,13 +157,13 @@ def _remove_one(function: Any, context: PassContext) -> bool:
 
 
 def _is_written_elsewhere(op: Operation, value: Value) -> bool:
-    """Whether loops and branches after an op that write to a fragment still find one that was written before: the
+    """True if loops and branches after an op that write to a fragment still find one that was written before: the
     conversion carries it around them, and needs something to begin with."""
     return all(user.parent is op.parent or not _follows(user, op) for user in value.users)
 
 
 def _follows(user: Operation, op: Operation) -> bool:
-    """Whether an op stands in a region of one after another."""
+    """True if an op stands in a region of one after another."""
     place: Operation | None = user
     while place is not None and place.parent is not op.parent:
         place = place.parent_op

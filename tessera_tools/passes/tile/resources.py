@@ -127,7 +127,7 @@ class Resources:
 
     @property
     def high_precision(self) -> bool:
-        """Whether products are summed in a wider type than that of their operands."""
+        """True if products are summed in a wider type than that of their operands."""
         return any(p.operands != p.accumulator for p in self.products)
 
     @property
@@ -287,7 +287,7 @@ def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...
 
 
 def _overlaps(op: Any, loops: list[Operation]) -> bool:
-    """Whether the loop around a copy computes while it is in flight: something multiplies, or reads shared memory,
+    """True if the loop around a copy computes while it is in flight: something multiplies, or reads shared memory,
     between it and the wait after it, or before the next iteration waits."""
     if not loops:
         return False

@@ -115,7 +115,7 @@ def contraction_of(value: Value, known: frozenset[Value] = frozenset()) -> int |
 
 
 def is_fresh(value: Value) -> bool:
-    """Whether the value is a new buffer that is filled at most, and then used once: it may as well be made smaller."""
+    """True if the value is a new buffer that is filled at most, and then used once: it may as well be made smaller."""
     op = value.defining_op
     if not isinstance(op, tile.AllocRegister):
         return False

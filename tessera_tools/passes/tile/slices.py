@@ -92,7 +92,7 @@ def _divisor(number: Number, facts: Facts) -> int:
 
 
 def _is_last_extent(number: Number) -> bool:
-    """Whether a number is the last extent of a parameter, which is a multiple of the kernel's alignment."""
+    """True if a number is the last extent of a parameter, which is a multiple of the kernel's alignment."""
     op: Any = number.defining_op if isinstance(number, Value) else None
     if not isinstance(op, memref.Dim) or not isinstance(op.source, BlockArgument):
         return False

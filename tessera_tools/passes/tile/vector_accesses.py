@@ -71,7 +71,7 @@ def _in_block(block: Block, alignment: int) -> int:
 
 
 def _is_apart(op: Operation) -> bool:
-    """Whether an op neither accesses global memory nor waits."""
+    """True if an op neither accesses global memory nor waits."""
     if op.regions or op.effects() is None:
         return False
     return all(effect.resource in (Resource.SHARED, Resource.REGISTERS) for effect, _ in accesses(op))
@@ -118,7 +118,7 @@ def _add(runs: dict[Any, _Run], found: list[_Run], op: Any) -> None:
 
 
 def _in_whole_registers(element: Type) -> bool:
-    """Whether an element is in a register as it is in memory."""
+    """True if an element is in a register as it is in memory."""
     if isinstance(element, FloatType):
         return element.width in (16, 32, 64)
     return isinstance(element, IntegerType) and element.width in (8, 16, 32, 64)

@@ -84,7 +84,7 @@ def _wrapping(kind: Callable[..., Any]) -> Handler:
 
 
 def is_signed(op: Any) -> bool:
-    """Whether an integer op reads its operands as signed."""
+    """True if an integer op reads its operands as signed."""
     return op.signedness.value == "signed"
 
 

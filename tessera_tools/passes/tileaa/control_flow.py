@@ -33,7 +33,7 @@ from tessera_tools.passes.tileaa.lowering import Counter, Lowering, handles
 
 
 def _is_left_early(op: Operation, to: Lowering) -> bool:
-    """Whether a terminator inside, not the op's own, ends the op's region."""
+    """True if a terminator inside, not the op's own, ends the op's region."""
     entry = op
     while not isinstance(entry, ct.Entry) and entry.parent_op is not None:
         entry = entry.parent_op

@@ -91,7 +91,7 @@ def plus(a: Int, b: Int, type: Type, to: Lowering) -> Int:
 
 
 def below(a: Value, b: Int, to: Lowering) -> Value:
-    """Whether a < b, read as unsigned, for each element."""
+    """True if a < b, read as unsigned, for each element."""
     code = i64(CMPI_PREDICATES.index("ult"))
     return to.emit(arith.CmpI(code, a, as_value(b, a.type, to))).result
 

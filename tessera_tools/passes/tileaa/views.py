@@ -315,7 +315,7 @@ def _inside(
 
 
 def _is_tiled(op: Any) -> bool:
-    """Whether an access is one of whole tiles, which later passes may do in several ways."""
+    """True if an access is one of whole tiles, which later passes may do in several ways."""
     return ordering_of(op)[1] is None and not isinstance(op.view.type, ct.GatherScatterViewType)
 
 

@@ -41,7 +41,7 @@ FEWEST_STAGES = 2
 
 
 def chained(dot: Operation, among: Mapping[Operation, Any]) -> bool:
-    """Whether nothing but other products of its block, as what they add to, uses the sums of a product; the results of
+    """True if nothing but other products of its block, as what they add to, uses the sums of a product; the results of
     the loop do not count."""
     block = dot.parent
     assert block is not None
@@ -139,7 +139,7 @@ class AgentLoop(ScheduledLoop):
         return queued if self._fits(queued) else found
 
     def _moves_registers(self, op: Operation) -> bool:
-        """Whether a tile that an op reads takes registers that it would take longer if the op came later."""
+        """True if a tile that an op reads takes registers that it would take longer if the op came later."""
         return any(
             self._size(v.type)
             for value in op.operands
@@ -175,7 +175,7 @@ class AgentLoop(ScheduledLoop):
         return Schedule(found.interval, tuple(cycles), found.resources, found.recurrence)
 
     def _holds(self, found: Schedule, moved: tuple[int, int]) -> bool:
-        """Whether the dependences of the ops that moved hold, and nothing else has its place in the threads."""
+        """True if the dependences of the ops that moved hold, and nothing else has its place in the threads."""
         for one in self.dependences:
             if (one.source in moved or one.target in moved) and (
                 found.cycles[one.target] + one.distance * found.interval
@@ -223,7 +223,7 @@ class AgentLoop(ScheduledLoop):
         return self.registers(found) <= self.limit_of_registers and not self._crosses(found)
 
     def _crosses(self, found: Schedule) -> bool:
-        """Whether sums that are read are under way from one instance of the loop to the next: moves between registers,
+        """True if sums that are read are under way from one instance of the loop to the next: moves between registers,
         which a loop may need for what it carries, must not read them."""
         first = min(
             c for n, c in enumerate(found.cycles) if n >= len(self.ops) or self.agent(n) == "consumer"

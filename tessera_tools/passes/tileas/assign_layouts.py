@@ -366,12 +366,12 @@ def _place(value: Value) -> Operation | None:
 
 
 def _waits_for_layout(value: Value) -> bool:
-    """Whether a value is a tile without a layout."""
+    """True if a value is a tile without a layout."""
     return isinstance(value.type, RankedTensorType) and value.type.encoding is None
 
 
 def _moves_nothing(copy: Copy) -> bool:
-    """Whether each thread holds what its part of the result is made of."""
+    """True if each thread holds what its part of the result is made of."""
     source, result = nv_tileas.layout_of(copy.source.type), nv_tileas.layout_of(copy.result.type)
     try:
         if copy.seen is None:

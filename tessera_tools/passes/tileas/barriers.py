@@ -110,7 +110,7 @@ class _Analysis(Hazards):
         return place
 
     def _only_by_thread(self, earlier: Access, later: Access) -> bool:
-        """Whether two accesses of single elements stand in one loop or branch that threads take differently, and no way
+        """True if two accesses of single elements stand in one loop or branch that threads take differently, and no way
         from one to the other leaves it: the program knows their order, as each thread has its own."""
         if not earlier.reach is later.reach is Reach.BY_THREAD:
             return False
@@ -122,7 +122,7 @@ class _Analysis(Hazards):
         )
 
     def conflict(self, earlier: Access, later: Access) -> bool:
-        """Whether threads that make one access may have to wait for threads that make the other."""
+        """True if threads that make one access may have to wait for threads that make the other."""
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
         if later.kind is Kind.FREE:

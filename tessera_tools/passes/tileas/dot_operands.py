@@ -116,7 +116,7 @@ class DotOperand:
         return tile_text(self.type.shape, self.element)
 
     def copies_alone(self, target: Target) -> bool:
-        """Whether the load may be a cp.async, if the buffer's layout allows it."""
+        """True if the load may be a cp.async, if the buffer's layout allows it."""
         load = self.load
         return (
             load is not None
@@ -351,7 +351,7 @@ def _product_uses(value: Value, block: Any) -> int | None:
 
 
 def _follows(op: Operation) -> bool:
-    """Whether an op between a load and a product can be done to fragments."""
+    """True if an op between a load and a product can be done to fragments."""
     if isinstance(op, nv_tileaa.Reshape):
         # A part of a reshaped tile is a part of the tile where only axes of one element come and go.
         return _solid(op.source.type.shape) == _solid(op.res.type.shape)

@@ -32,7 +32,7 @@ def _ends(alloc: Operation) -> list[Operation]:
 
 
 def _leaves(terminator: Operation, op: Operation) -> bool:
-    """Whether a terminator inside an op leaves the op's block."""
+    """True if a terminator inside an op leaves the op's block."""
     if isinstance(terminator, nv_tileaa.Return):
         return True
     if isinstance(terminator, nv_tileaa.Break | nv_tileaa.Continue):

@@ -188,7 +188,7 @@ class _Stages(NamedTuple):
 
 
 def _prefetchable(operand: DotOperand, loop: scf.For) -> bool:
-    """Whether the load may start iterations early: its indices follow from the induction variable alone, it is not
+    """True if the load may start iterations early: its indices follow from the induction variable alone, it is not
     ordered after another memory op of the loop, and nothing in the loop writes global memory."""
     if writes_memory(loop):
         return False
@@ -232,7 +232,7 @@ def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
 
 
 def _may_run_early(op: Any, loop: scf.For) -> bool:
-    """Whether an index computation may be done for iterations that do not exist.
+    """True if an index computation may be done for iterations that do not exist.
 
     A division may not, unless its divisor is a harmless constant or comes from outside the loop and is positive: what
     is known of a divisor inside the loop need not hold after the last iteration.

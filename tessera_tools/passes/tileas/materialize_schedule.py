@@ -132,7 +132,7 @@ class _Pipeline:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the product takes the loads as they stand in its own block."""
+        """True if the product takes the loads as they stand in its own block."""
         return not self.read and self.block is self.product.dot.parent
 
 

@@ -237,7 +237,7 @@ class _Kernel:
             )
 
     def is_followed(self, store: Operation) -> bool:
-        """Whether a token orders another access behind a store."""
+        """True if a token orders another access behind a store."""
         return any(store in self.order.before(op) for op in self.accesses if op is not store)
 
     # -- the code

@@ -22,12 +22,12 @@ from tessera_tools.ir.interfaces import LoopLike
 
 
 def is_ordered(op: Operation) -> bool:
-    """Whether an op stands in a chain of tokens."""
+    """True if an op stands in a chain of tokens."""
     return not op.regions and any(v.type is MEM_TOKEN for v in (*op.operands, *op.results))
 
 
 def is_access(op: Operation) -> bool:
-    """Whether an op in a chain of tokens accesses memory, or keeps its place among those that do.
+    """True if an op in a chain of tokens accesses memory, or keeps its place among those that do.
 
     An op that has no summary is taken to.
     """
@@ -36,7 +36,7 @@ def is_access(op: Operation) -> bool:
 
 
 def writes_memory(op: Operation) -> bool:
-    """Whether an op in a chain of tokens, or one inside it, does more to global memory than read it."""
+    """True if an op in a chain of tokens, or one inside it, does more to global memory than read it."""
     return any(_writes(inner) for inner in (op, *op.walk()) if is_ordered(inner))
 
 
@@ -54,7 +54,7 @@ class MemoryOrder:
         self._facts = Facts()
 
     def concerns_others(self, earlier: Operation, later: Operation, again: bool = True) -> bool:
-        """Whether tokens order two accesses, and they may be of one place by different threads.
+        """True if tokens order two accesses, and they may be of one place by different threads.
 
         `again`: whether the first may be that of an earlier iteration of a loop around both.
         """
@@ -124,7 +124,7 @@ def _all_tokens(op: Operation | None) -> list[Value]:
 
 
 def _are_apart(a: Any, b: Any, facts: Facts) -> bool:
-    """Whether no place in memory is reached by one thread through one access and by another through the other.
+    """True if no place in memory is reached by one thread through one access and by another through the other.
 
     So it is for accesses of one view whose elements have places of their own, if the tiles do not meet, or are parts of
     one grid and have one layout, in which each element has one holder.
@@ -151,13 +151,13 @@ def _are_apart(a: Any, b: Any, facts: Facts) -> bool:
 
 
 def _ends_before(start: Value, extent: int, other: Value, facts: Facts) -> bool:
-    """Whether `extent` places from one index on lie before another index, as far as both are known."""
+    """True if `extent` places from one index on lie before another index, as far as both are known."""
     last, first = facts.upper(start), facts.lower(other)
     return last is not None and first is not None and last + extent <= first
 
 
 def _is_injective(view: Operation | None) -> bool:
-    """Whether the elements of a view are known to be in different places: each stride is beyond what the axes of
+    """True if the elements of a view are known to be in different places: each stride is beyond what the axes of
     smaller strides reach."""
     if not isinstance(view, nv_tileaa.MakeMemRef):
         return False

@@ -74,7 +74,7 @@ class Schedules:
         return found
 
     def has(self, dot: Operation) -> bool:
-        """Whether a product has a schedule."""
+        """True if a product has a schedule."""
         return dot in self.products
 
     def depth(self, loads: Sequence[BoxLoad], dot: Operation) -> int | None:

@@ -103,7 +103,7 @@ class _Pipeliner:
         return self.stages == 1 or self._starts_within_type()
 
     def _starts_within_type(self) -> bool:
-        """Whether lower + (stages - 1) · step fits the type of the induction variable, if the loop runs at all."""
+        """True if lower + (stages - 1) · step fits the type of the induction variable, if the loop runs at all."""
         loop, facts, ahead = self.loop, Facts(), self.stages - 1
         if self._runs():
             return True
@@ -114,7 +114,7 @@ class _Pipeliner:
         return ahead == 1 and not may_wrap(loop.upper, loop.step, loop.unsigned_cmp, facts, ahead)
 
     def _runs(self) -> bool:
-        """Whether the loop is known to have enough iterations for the prologue."""
+        """True if the loop is known to have enough iterations for the prologue."""
         trips = self.loop.trip_count
         return trips is not None and trips >= self.stages - 1
 

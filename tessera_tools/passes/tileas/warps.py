@@ -117,7 +117,7 @@ def _registers(type: RankedTensorType) -> int:
 
 
 def _is_held(value: Value) -> bool:
-    """Whether a tile's elements are in registers: not one number for all, and not an operand that comes to a product
+    """True if a tile's elements are in registers: not one number for all, and not an operand that comes to a product
     through shared memory."""
     op = value.defining_op
     if isinstance(op, nv_tileaa.ConstantTensor | nv_tileaa.Splat):

@@ -95,7 +95,7 @@ def ports_of(ctx: Context, operand: Operand, what: str, count: int, bits: int, *
 
 
 def whole_warp(warp: Warp, mask: Mask) -> bool:
-    """Whether all 32 lanes run the instruction; otherwise reports a finding."""
+    """True if all 32 lanes run the instruction; otherwise reports a finding."""
     if mask.full:
         return True
     warp.report("illegal", f"{mask.count} of 32 lanes run it; it needs the whole warp", mask)

@@ -441,7 +441,7 @@ def _ready(
 
 
 def _is_ready(state: State, d: frozenset[Register], a: frozenset[Register], shape: str) -> bool:
-    """Whether `_ready` finds no error."""
+    """True if `_ready` finds no error."""
     return (
         state.fenced
         and not state.touched & (d | a)
@@ -453,7 +453,7 @@ def _is_ready(state: State, d: frozenset[Register], a: frozenset[Register], shap
 
 
 def _are_in_step(warps: list[Warp], pc: int, descriptors: tuple[int, ...]) -> bool:
-    """Whether all warps issue the same wgmma, as the warps before them did."""
+    """True if all warps issue the same wgmma, as the warps before them did."""
     log = warps[0].cta.state.setdefault("wgmma order", {}).setdefault(warps[0].index // 4, [])
     issued = state_of(warps[0]).issued
     entry = (pc, *[int(warps[0].ports[port][0]) for port in descriptors])

@@ -157,11 +157,11 @@ class Number:
         return self.compared("oge" if self._floats else "sge", other)
 
     def equals(self, other: Number | float) -> Number:
-        """Whether the numbers are equal: -0 and +0 are, a NaN is equal to none."""
+        """True if the numbers are equal: -0 and +0 are, a NaN is equal to none."""
         return self.compared("oeq" if self._floats else "eq", other)
 
     def is_nan(self) -> Number:
-        """Whether it is a NaN."""
+        """True if it is a NaN."""
         return self.compared("uno", self)
 
     def choose(self, a: Number | float, b: Number | float) -> Number:
@@ -200,7 +200,7 @@ class Number:
         return self.make(llvm.Bitcast, (self,), type)
 
     def sign_bit(self) -> Number:
-        """Whether a float's sign is minus, also a zero's or a NaN's."""
+        """True if a float's sign is minus, also a zero's or a NaN's."""
         return self.bits() < 0
 
     def to_float(self, type: FloatType) -> Number:
