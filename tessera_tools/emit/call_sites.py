@@ -1,6 +1,6 @@
-"""Where inlined functions were called, in the `.loc` lines of PTX.
+"""Call sites of inlined functions, in the `.loc` lines of PTX.
 
-    .loc 1 441 11   // k.py:441:11 @[ k.py:448:40 ]          what LLVM writes: the call site is a comment
+    .loc 1 441 11   // k.py:441:11 @[ k.py:448:40 ]          LLVM's output: the call site is a comment
     ──▶
     .loc 1 448 40                                            the call
     .loc 1 441 11, function_name $L__name0, inlined_at 1 448 40
@@ -25,7 +25,7 @@ _FIRST_VERSION = (7, 2)
 def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> str:
     """The PTX with the call sites of inlined functions, and without LLVM's comments.
 
-    inlined: `DebugInfo.inlined`, by LLVM's comment. What is not in it keeps its innermost position only.
+    inlined: `DebugInfo.inlined`, by LLVM's comment. Other positions keep only the innermost one.
     """
     lines = ptx.splitlines()
     files = {match[2]: int(match[1]) for line in lines if (match := _FILE.match(line))}
@@ -63,7 +63,7 @@ def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> s
 
 
 def _without_comment(line: str) -> list[str]:
-    """The line without LLVM's comment: none where nothing else is in it. The head of the file has no other."""
+    """The line without LLVM's comment; empty if it has nothing else."""
     code = line if '"' in line else _COMMENT.sub("", line)
     return [code] if code or not line.strip() else []
 

@@ -1,4 +1,4 @@
-"""Where a kernel spills: ptxas counts the bytes of a kernel, and its SASS with line information tells the loops.
+"""Locations of spills: ptxas counts the bytes of each kernel; SASS with line information shows the loops.
 
 .L_x_1:                               ◀─────────┐
     //## File "gemm.mlir", line 59              │ innermost loop around the STL
@@ -25,7 +25,7 @@ class SpillPlace:
 
     kernel: str
     loop: Position | None
-    """The line of the loop; None outside loops, and where the SASS names no line."""
+    """The line of the loop; None outside loops, and if the SASS has no line."""
     in_loop: bool
     stores: int
     loads: int
@@ -39,10 +39,10 @@ _TARGET = re.compile(r"`\((\.L_x_\d+)\)")
 
 
 def spill_places(sass: str) -> list[SpillPlace]:
-    """The places with spills in SASS that nvdisasm wrote with line information, function by function.
+    """The spills of each function in SASS that nvdisasm printed with line information.
 
-    A loop is what lies between a label and a later branch to it. ptxas unrolls and splits loops; each part is a loop of
-    the same line, and parts of one line are one place.
+    A loop is the code between a label and a later branch to it. ptxas unrolls and splits loops. The parts have the same
+    line, and parts of the same line are reported as one loop.
     """
     kernel, line = "", None
     labels: dict[str, int] = {}
@@ -80,7 +80,8 @@ def spill_places(sass: str) -> list[SpillPlace]:
 def explain_spills(
     report: Report, places: list[SpillPlace], locations: Mapping[str, HasStart]
 ) -> list[Remark]:
-    """A remark for each kernel that spills, and one for each place. `locations`: of kernels, by name."""
+    """Emit a remark for each kernel that spills, and one for each loop. `locations` has the kernels' locations, by
+    name."""
     remarks: list[Remark] = []
 
     def tell(kernel: str, location: HasStart | None, message: str) -> None:

@@ -162,7 +162,7 @@ def test_a_matched_pipeline_breaks_no_rule(stages: int) -> None:
         pytest.param(
             producer(),
             consumer("wait", "dot", "done") + branch(consumer("release")),
-            "takes on some paths only",
+            "uses on some paths only",
             id="released on some paths",
         ),
         pytest.param(
@@ -180,7 +180,7 @@ def test_a_matched_pipeline_breaks_no_rule(stages: int) -> None:
         pytest.param(
             producer(),
             consumer(*ALL, "release"),
-            "takes a token that has been taken before",
+            "uses a token that was already used",
             id="released twice",
         ),
     ],
