@@ -39,20 +39,20 @@ def conversion_cost(op: nv_tileas.ConvertLayout, target: Target) -> str:
     if isinstance(plan, RegisterMove):
         # A tree of selects over the registers that the thread's part of the index may choose.
         each = (1 << plan.source.base_bits.bit_count()) - 1
-        return "" if plan.is_static else f"{_count(count * each, 'select')} a thread"
+        return "" if plan.is_static else f"{_count(count * each, 'select')} per thread"
     if isinstance(plan, LaneShuffle):
-        return f"{_count(plan.rounds * words, 'shuffle')} a thread"
+        return f"{_count(plan.rounds * words, 'shuffle')} per thread"
     trip, parts = (plan.trip, len(plan.store_registers)) if isinstance(plan, PartedRoundTrip) else (plan, 1)
     write, read = trip.choice.write, trip.choice.read
     text = (
-        f"{_count(write.instructions * parts, 'store')} and {_count(read.instructions * parts, 'load')} a thread "
+        f"{_count(write.instructions * parts, 'store')} and {_count(read.instructions * parts, 'load')} per thread "
         f"through {trip.scratch_bytes} bytes of shared memory"
     )
     if parts > 1:
         text += f", in {parts} parts"
     if not trip.choice.is_conflict_free:
         ideal = write.ideal * write.instructions + read.ideal * read.instructions
-        text += f", with bank conflicts ({write.total + read.total} wavefronts a warp instead of {ideal})"
+        text += f", with bank conflicts ({write.total + read.total} wavefronts per warp instead of {ideal})"
     return text
 
 

@@ -1,4 +1,4 @@
-"""How a kernel of the `tile` dialect is best made, with reasons: sentences that follow from its resources.
+"""Recommends a strategy for a kernel of the `tile` dialect, with reasons, from its resources.
 
 Resources ──strategy_of()──▶ {"memory": [Choice("TMA for all 3 copies", "their boxes …")], "compute": […], …}
 """
@@ -13,14 +13,14 @@ from tessera_tools.target import Feature
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to do, and why."""
+    """A recommendation, and its reason."""
 
     what: str
     why: str
 
 
 def strategy_of(r: Resources) -> dict[str, list[Choice]]:
-    """The choices for memory, compute, synchronization and registers."""
+    """The recommendations for memory, compute, synchronization and registers."""
     return {
         "memory": _memory(r),
         "compute": _compute(r),
@@ -52,7 +52,7 @@ def _memory(r: Resources) -> list[Choice]:
             found.append(
                 Choice(
                     f"double buffering of {names}",
-                    f"nothing is computed while the loop copies them; a second buffer for each takes {room}",
+                    f"the loop does not compute while it copies them; a second buffer for each takes {room}",
                 )
             )
         else:
@@ -91,7 +91,7 @@ def _compute(r: Resources) -> list[Choice]:
             Choice(
                 f"{instruction} for {number(len(uses), 'product')} of {shapes}",
                 f"the widest that {r.target.name} has for {uses[0].operands} operands summed in "
-                f"{uses[0].accumulator}; {sum(p.instructions for p in uses)} instructions a block each time",
+                f"{uses[0].accumulator}; {sum(p.instructions for p in uses)} instructions per block and execution",
             )
         )
     plain: list[ProductUse] = [p for p in r.products if not p.instruction]

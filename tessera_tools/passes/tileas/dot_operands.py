@@ -1,11 +1,11 @@
-"""Operands of products in shared memory: which ones, in what layout, and how their fragments are read from there.
+"""Operands of products in shared memory: the choice of operands, their layouts, and the loads of their fragments.
 
     load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ convert_layout ─▶ dot
       ──▶  buffer ← load;  for each slice along K: nv_tileas.load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ dot
 
-What stands between is done to the fragments instead: reshape and permute rename registers, and a cast there reads less
-from memory.  Of a tile that is no load, the buffer replaces the conversion of its layout, where fragments of the whole
-tile would take too many registers.
+The ops in between are applied to the fragments instead: reshape and permute rename registers, and a cast of fragments
+reads fewer bytes.  If the tile is not a load, the buffer replaces its layout conversion if fragments of the whole
+tile would need too many registers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from tessera_tools.planning.shared_memory import (
 from tessera_tools.target import Feature, Target
 
 MOST_FRAGMENT = 64
-"""32-bit registers of a thread that the fragments of a whole operand may take; more are read slice by slice."""
+"""The maximum number of 32-bit registers per thread for the fragments of a whole operand; larger operands are read in
+slices."""
 _CASTS = frozenset(
     f"arith.{name}"
     for name in (
@@ -57,18 +58,18 @@ _CASTS = frozenset(
 
 @dataclass
 class DirectReads:
-    """How fragments of a load's tile come from global memory: `at` one place, or each at its product (None); `token`
-    stands for the accesses before the next."""
+    """How the fragments of a load's tile are read from global memory: all `at` one op, or each at its product (None).
+    `token` orders the next read."""
 
     at: Builder | None
     token: Value
 
 
 class DotOperand:
-    """A or B of a product, on its way through shared memory.
+    """Operand A or B of a product that passes through shared memory.
 
-    `tile` is what lies there, `load` the op that loads it (None if another makes it), `steps` the ops between the tile
-    and the product, in order.
+    `tile` is the tile in the buffer, `load` the op that loads it (None if it is computed), `steps` the ops between the
+    tile and the product, in order.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class DotOperand:
         except LayoutError:
             choice = choose_swizzle(type.shape, self.bits, write, read, modes_only=True)
             self.asynchronous = False
-        """Whether cp.async can fill the buffer: 4, 8 or 16 bytes at a time, zeros outside the view."""
+        """cp.async can fill the buffer: accesses of 4, 8 or 16 bytes, and zeros out of bounds."""
         self.memory = choice.layout
         self.buffer: Value | None = None
         self.stage: Value | None = None
@@ -108,11 +109,11 @@ class DotOperand:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one stage."""
+        """Size of one stage, in bytes."""
         return self.type.num_elements * self.bits // 8
 
     def tile_text(self) -> str:
-        """What is copied, for messages."""
+        """A description of the copied tile, for messages."""
         return tile_text(self.type.shape, self.element)
 
     def copies_alone(self, target: Target) -> bool:
@@ -127,8 +128,8 @@ class DotOperand:
         )
 
     def copied_axis(self, target: Target) -> int | None:
-        """The axis along which a cp.async moves several elements at once: neighbors in global memory must be
-        neighbors in the buffer.  None if any order will do."""
+        """The axis along which a cp.async moves several elements: they must be contiguous in global memory and in the
+        buffer.  None if any order is allowed."""
         if not self.copies_alone(target) or self.load.atom.bits <= self.bits:
             return None
         view = self.load.view.defining_op
@@ -138,8 +139,8 @@ class DotOperand:
 
     @classmethod
     def match(cls, dot: Any, position: int, warps: int, target: Target) -> DotOperand | None:
-        """The operand, if a load in the product's block feeds it and only products use what is between, or if its
-        fragments are too many for registers."""
+        """The operand, if a load in the product's block feeds it and only products use the ops in between, or if its
+        fragments need too many registers."""
         steps: list[Any] = []
         value = dot.operand(position)
         while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent:
@@ -165,11 +166,11 @@ class DotOperand:
     # -- the buffer
 
     def share(self, owner: DotOperand) -> None:
-        """Read from the buffer of another operand that the same load feeds."""
+        """Use the buffer of another operand with the same load."""
         self.memory, self.buffer, self.stage = owner.memory, owner.buffer, owner.stage
 
     def allocate(self, builder: Builder, stages: int) -> None:
-        """Make the buffer."""
+        """Create the buffer."""
         type = SmemType((stages, *self.type.shape), self.element, SharedAttr(self.memory))
         alloc = builder.insert(nv_tileas.AllocTensor(res=type, location=self.tile.location))
         self.buffer = alloc.res
@@ -187,7 +188,7 @@ class DotOperand:
         )
 
     def finish_load(self) -> None:
-        """Drop the load: its token is the one before it."""
+        """Erase the load: its token is replaced by its token operand."""
         self.load.out_token.replace_all_uses_with(self.load.token)
 
     def stage_through_registers(self) -> None:
@@ -204,10 +205,10 @@ class DotOperand:
         builder.insert(nv_tileas.Store(self.tile, self.buffer, self.stage, atom))
 
     def read_directly(self, owner: DotOperand | None) -> None:
-        """Read fragments from global memory, each where it is needed: for tiles that no buffer can hold.
+        """Read fragments from global memory at their uses, for tiles that do not fit in a buffer.
 
-        Where the order of memory could tell the difference, all are read where the load stands.  `owner` is another
-        operand that the same load feeds, if there is one.
+        If the memory order requires it, all are read at the load.  `owner` is another operand with the same load, if
+        any.
         """
         load = self.load
         if owner is not None:
@@ -223,7 +224,7 @@ class DotOperand:
     def in_tile(
         self, layout: LinearLayout, shape: tuple[int, ...], offsets: tuple[int, ...] | None = None
     ) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
-        """Layout, shape and offsets of a part of the product's operand, as those of a part of the tile."""
+        """Map layout, shape and offsets of a part of the product's operand to a part of the tile."""
         place = offsets if offsets is not None else (0,) * len(shape)
         for step in reversed(self.steps):
             if isinstance(step, nv_tileaa.Permute):
@@ -238,7 +239,7 @@ class DotOperand:
         return layout, shape, place
 
     def fragment(self, builder: Builder, start: int, depth: int, target: Target) -> Value:
-        """The product's fragment of `depth` along K from `start`, read from the buffer."""
+        """The fragment of the product from `start`, of `depth` elements along K, read from the buffer."""
         wanted, shape, offsets = part(self.dot, self.position, start, depth, self.warps)
         layout, source_shape, place = self.in_tile(wanted, shape, offsets)
         type = nv_tileas.with_layout(RankedTensorType(source_shape, self.element), layout)
@@ -269,7 +270,7 @@ class DotOperand:
     def from_global(
         self, builder: Builder, reads: DirectReads, type: RankedTensorType, place: tuple[int, ...]
     ) -> Value:
-        """A part of the tile, from global memory, as wide at a time as its layout allows."""
+        """A part of the tile, from global memory, with accesses as wide as its layout allows."""
         load, layout = self.load, nv_tileas.layout_of(type)
         bits = storage_bits(self.element)
         count = max(1, load.atom.bits // bits)
@@ -298,7 +299,7 @@ class DotOperand:
         return read.res
 
     def erase_steps(self) -> None:
-        """Erase the ops between tile and product that nothing uses any more, and the load."""
+        """Erase the unused ops between tile and product, and the load."""
         for op in (*reversed(self.steps), *([self.load] if self.load is not None else [])):
             if op.parent is not None and not op.results[0].has_uses:
                 for token in op.results[1:]:
@@ -307,7 +308,7 @@ class DotOperand:
 
 
 def first_token(load: Any) -> Value:
-    """The token before a load and the loads that it is chained to, which need no order among themselves."""
+    """The token before a load and the loads that it is chained to; loads need no order among each other."""
     token = load.token
     while isinstance(before := token.defining_op, nv_tileas.TiledLoad):
         token = before.token
@@ -315,7 +316,7 @@ def first_token(load: Any) -> Value:
 
 
 def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOperand]]:
-    """The operands that go through shared memory, those of one block together."""
+    """The operands that pass through shared memory, grouped by block."""
     by_tile: dict[Value, list[DotOperand]] = {}
     for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
         for position in (0, 1):
@@ -324,7 +325,7 @@ def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOpera
                 by_tile.setdefault(operand.tile, []).append(operand)
     by_block: dict[Any, list[DotOperand]] = {}
     for tile, operands in by_tile.items():
-        # A load that a product reads from registers stays there for all.
+        # If one product reads a load from registers, all do.
         if operands[0].load is None or len(operands) == _product_uses(tile, operands[0].dot.parent):
             for operand in operands:
                 by_block.setdefault(operand.dot.parent, []).append(operand)
@@ -332,7 +333,7 @@ def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOpera
 
 
 def _product_uses(value: Value, block: Any) -> int | None:
-    """How many operands of products in a block a tile becomes; None if anything else uses it."""
+    """The number of operands of products in a block that use a tile; None if it has other uses."""
     count = 0
     for use in value.uses:
         op = use.owner
@@ -351,9 +352,9 @@ def _product_uses(value: Value, block: Any) -> int | None:
 
 
 def _follows(op: Operation) -> bool:
-    """True if an op between a load and a product can be done to fragments."""
+    """True if an op between a load and a product can be applied to fragments."""
     if isinstance(op, nv_tileaa.Reshape):
-        # A part of a reshaped tile is a part of the tile where only axes of one element come and go.
+        # A part of a reshaped tile is a part of the tile if only axes of extent 1 are added or removed.
         return _solid(op.source.type.shape) == _solid(op.res.type.shape)
     return isinstance(op, nv_tileas.ConvertLayout | nv_tileaa.Permute) or op.name in _CASTS
 
@@ -363,13 +364,13 @@ def _solid(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _kept_axes(source: tuple[int, ...], result: tuple[int, ...]) -> list[int | None]:
-    """For each axis of the source, the axis of the result that it is; None for one of one element."""
+    """For each axis of the source, the corresponding axis of the result; None for an axis of extent 1."""
     axes = iter([axis for axis, size in enumerate(result) if size > 1])
     return [next(axes) if size > 1 else None for size in source]
 
 
 def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -> tuple[Value, LinearLayout]:
-    """A step done to a fragment of its operand in `layout`, and the layout of what comes out."""
+    """Apply a step to a fragment of its operand in `layout`; returns the result and its layout."""
     if isinstance(step, nv_tileas.ConvertLayout):
         return value, layout
     type = value.type
@@ -398,7 +399,7 @@ def _inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
 def part(
     dot: Any, position: int, start: int, depth: int, warps: int
 ) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
-    """Layout, shape and offsets of the part of A or B of `depth` along K from `start`."""
+    """Layout, shape and offsets of the part of A or B from `start`, of `depth` elements along K."""
     shape = list(dot.operand(position).type.shape)
     axis = len(shape) - 1 if position == 0 else len(shape) - 2
     offsets = [0] * len(shape)
@@ -408,9 +409,9 @@ def part(
 
 
 def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Target) -> None:
-    """Replace a product by one for each slice along K, with fragments read from the buffers just before each.
+    """Replace a product by one product per slice along K; the fragments are read from the buffers just before each.
 
-    What an operand has in registers is sliced there; so are scales, of which a slice has one for each row or column.
+    Operands in registers are sliced in registers.  So are scales: a slice has one for each row or column.
     """
     k, depth = dot.a.type.shape[-1], _depth(dot, warps)
     accumulator = dot.c
@@ -434,7 +435,7 @@ def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Tar
 
 
 def _depth(dot: Any, warps: int) -> int:
-    """How deep a slice is: one instruction, one block of scales, or what leaves registers free."""
+    """The depth of a slice: that of one instruction, of one block of scales, or limited by registers."""
     k = dot.a.type.shape[-1]
     if dot.scales:
         return k // dot.scales[0].type.shape[-1]
@@ -448,7 +449,7 @@ def _depth(dot: Any, warps: int) -> int:
 
 
 def _words(type: Any, layout: LinearLayout | None = None) -> int:
-    """32-bit registers that a tile takes in a thread."""
+    """The number of 32-bit registers of a tile in a thread."""
     found = layout if layout is not None else nv_tileas.layout_of(type)
     return found.in_size("register") * padded_bits(type.element) // 32
 

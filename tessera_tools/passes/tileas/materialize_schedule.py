@@ -1,13 +1,13 @@
-"""tileas-materialize-schedule: a kernel of products becomes a producer and a consumer, with pipelines between them.
+"""tileas-materialize-schedule: splits a kernel with products into a producer and a consumer, connected by pipelines.
 
     for k { a = load; b = load; acc = dot a, b, acc }; store acc
       ──▶  agent_switch { for k { produce_one: tma_load a, b } }
                         { for k { acc = consume_one: async.dot; wait }; store acc }
 
-The consumer is the program with its loads taken out.  The producer is what decides where the loads are: the loops
-around them, their bounds, and the scalars that the indices follow from, computed once more.  Loads that one product
-uses in their own block are the stages of one pipeline; a load before the loop of its product has a pipeline of its own,
-whose stage is released where the load's block ends.
+The consumer is the program without its loads.  The producer has the loads, and a copy of everything that determines
+their addresses: the enclosing loops, their bounds, and the scalars of the indices.  Loads of one product in the same
+block share a pipeline.  A load before the loop of its product has a separate pipeline, whose stage is released at the
+end of the load's block.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 MOST_STAGES = 4
 _PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
-"""Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
-there are enough for all."""
+"""Registers of the producer's threads by number of consumer warpgroups: what the consumers leave of the register file.
+With one warpgroup there are enough for all."""
 _ITERATOR = nv_tileas.PipelineIterType
 _NAME = "nv_tileas.async.pipeline"
 
 
 @dataclass(frozen=True)
 class MaterializeSchedule(Pass):
-    """Turn kernels of products into agents with pipelines."""
+    """Convert kernels with products to agents with pipelines."""
 
     name: ClassVar = "tileas-materialize-schedule"
     summary: ClassVar = "specialize warps of matrix product kernels: a TMA producer and wgmma consumers"
@@ -82,7 +82,7 @@ class MaterializeSchedule(Pass):
             kernel.explain(context)
 
     def tell(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
-        """A remark that says why an op does not become asynchronous."""
+        """A remark with the reason why an op does not become asynchronous."""
         context.remark(
             refusal.op.location,
             f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}",
@@ -94,7 +94,7 @@ class MaterializeSchedule(Pass):
 
 
 def _specialized(function: nv_tileaa.Func, target: Target) -> _Kernel:
-    """The kernel with as many asynchronous products as there can be.  Refusal if there is none."""
+    """The kernel with as many asynchronous products as possible.  Raises Refusal if there are none."""
     banned: dict[Operation, Refusal] = {}
     while True:
         try:
@@ -102,7 +102,7 @@ def _specialized(function: nv_tileaa.Func, target: Target) -> _Kernel:
         except Refusal as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
-            # A load that only the consumer can make.
+            # A load that only the consumer can execute.
             banned[refusal.op] = refusal
 
 
@@ -113,7 +113,7 @@ class _Pipeline:
     loads: list[BoxLoad]
     product: AsyncProduct
     read: bool = False
-    """Whether the consumer reads the tile, which then need not stay."""
+    """The consumer reads the tile into registers, so the buffer is released early."""
     stages: int = 1
     buffers: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
     descriptors: dict[BoxLoad, Value] = field(default_factory=dict[BoxLoad, Value])
@@ -121,7 +121,7 @@ class _Pipeline:
 
     @property
     def block(self) -> Block:
-        """Where the loads stand."""
+        """The block of the loads."""
         block = self.loads[0].load.parent
         assert block is not None
         return block
@@ -132,12 +132,12 @@ class _Pipeline:
 
     @property
     def is_inside(self) -> bool:
-        """True if the product takes the loads as they stand in its own block."""
+        """True if the loads are in the block of the product."""
         return not self.read and self.block is self.product.dot.parent
 
 
 class _Kernel:
-    """One kernel on its way."""
+    """One kernel in conversion."""
 
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
@@ -148,10 +148,10 @@ class _Kernel:
         self.slice = Slice([load.load for pipeline in self.pipelines for load in pipeline.loads])
         self.views: dict[BoxLoad, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
-        """The buffers of factors that the consumer computes."""
+        """The buffers of operands that the consumer computes."""
 
     def group(self) -> list[_Pipeline]:
-        """The pipelines, and as many stages as there is room for."""
+        """Create the pipelines, with as many stages as fit."""
         found: list[_Pipeline] = []
         for product in self.choice.products:
             inside = [load for load in product.loads if load.load.parent is product.dot.parent]
@@ -190,13 +190,13 @@ class _Kernel:
         if looped:
             one_more = sum(p.bytes * (p.stages + 1) for p in looped)
             why = (
-                "as many as the schedule has in flight"
+                "as many as the schedule needs"
                 if self.schedules.products
-                else f"{MOST_STAGES} are the most"
+                else f"the maximum is {MOST_STAGES}"
                 if looped[0].stages >= MOST_STAGES
                 else f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
                 if one_more > self.room
-                else "as many as are in flight"
+                else "as many as are needed"
             )
             for p in looped:
                 text = f"pipeline of {p.stages} stages of {p.bytes} bytes: {why}"
@@ -241,7 +241,7 @@ class _Kernel:
         )
 
     def split(self) -> list[Operation]:
-        """The ops of the function's block that become the consumer's; what is left are scalars that both may use."""
+        """The ops of the function's block that the consumer runs; the others are scalars that both agents may use."""
         kept: set[Value] = set(self.top.arguments)
         own: list[Operation] = []
         for op in self.top:
@@ -292,7 +292,7 @@ class _Kernel:
     # -- the producer
 
     def produce(self, source: Block, target: Block) -> None:
-        """The producer's code: a copy of what is needed of the program, its loads as stages."""
+        """The producer's code: a copy of the needed ops, with loads to stages."""
         builder = Builder.at_end(target, self.function.location)
         state = {p: _first(p, builder) for p in self.pipelines}
         self.copy(source, builder, IRMapping(), state)
@@ -301,7 +301,7 @@ class _Kernel:
     def copy(
         self, source: Block, builder: Builder, mapping: IRMapping, state: dict[_Pipeline, Value]
     ) -> None:
-        """Copy the needed ops of a block; `state` has the iterators, and keeps them up to date."""
+        """Copy the needed ops of a block; `state` holds the current iterators."""
         left = {p: list(p.loads) for p in self.pipelines if p.block is source}
         for op in source:
             found = self.by_load.get(op)  # type: ignore[arg-type]
@@ -384,7 +384,7 @@ class _Kernel:
     # -- the consumer
 
     def consume(self, block: Block) -> None:
-        """Turn the program into the consumer's code, in place."""
+        """Rewrite the program to the consumer's code, in place."""
         first = Builder.at_start(block, self.function.location)
         state = {p: _first(p, first) for p in self.pipelines}
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
@@ -436,7 +436,7 @@ class _Kernel:
             end.set_operands([*end.operands, *(inner[p] for p in moving)])
 
     def wait(self, pipeline: _Pipeline, builder: Builder, state: dict[_Pipeline, Value]) -> Value:
-        """Wait for the stage of loads before the loop of their product; the token to release it by."""
+        """Wait for the stage of loads before the loop of their product; returns the token for its release."""
         iterator = state[pipeline]
         waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
         token = builder.insert(waited).res
@@ -448,7 +448,7 @@ class _Kernel:
     def read(
         self, pipeline: _Pipeline, load: BoxLoad, builder: Builder, state: dict[_Pipeline, Value]
     ) -> None:
-        """The tile of a load, out of its stage, which is then empty."""
+        """Read the tile of a load from its stage, and release the stage."""
         token = self.wait(pipeline, builder, state)
         type: Any = load.load.res.type
         location = load.load.location
@@ -465,14 +465,14 @@ class _Kernel:
         builder.insert(nv_tileas.ConsumerRelease(token, location=location))
 
     def view(self, pipeline: _Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
-        """The stage, as the product's operand."""
+        """A view of the stage, as operand of the product."""
         seen = load.seen
         shape = tuple(size for _, size in seen.outs)
         type = SmemType((1, *shape), load.load.res.type.element, SharedAttr(seen))
         return builder.insert(nv_tileas.View(pipeline.buffers[load], iterator, res=type)).res
 
     def multiply(self, product: AsyncProduct, state: dict[_Pipeline, Value]) -> None:
-        """The asynchronous product in place of the other."""
+        """Replace a product by an asynchronous one."""
         dot = product.dot
         own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
         builder = Builder.before(dot)
@@ -515,7 +515,7 @@ class _Kernel:
         dot.erase()
 
     def stage(self, product: AsyncProduct, builder: Builder) -> None:
-        """Write the factors that are computed, and do not stay in registers, to shared memory."""
+        """Write the computed operands that do not stay in registers to shared memory."""
         for position in product.staged:
             location = product.dot.location
             value: Any = product.dot.operand(position)
@@ -534,7 +534,7 @@ class _Kernel:
     def start(
         self, product: AsyncProduct, own: _Pipeline | None, builder: Builder, state: dict[_Pipeline, Value]
     ) -> Value:
-        """The product of a loop with a schedule, its start apart from its end; see overlap.py."""
+        """The product of a loop with a schedule, with separate start and end; see overlap.py."""
         location = product.dot.location
         stage = None
         if own is not None:
@@ -555,7 +555,7 @@ class _Kernel:
         return builder.insert(made).results[0]
 
     def started(self, product: AsyncProduct, builder: Builder) -> nv_tileas.AsyncDot:
-        """The product, under way."""
+        """The started product."""
         old = product.dot
         a, b = (
             self.views[load]

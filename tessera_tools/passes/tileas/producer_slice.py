@@ -1,4 +1,4 @@
-"""What a producer must compute of a kernel: where the tiles are that it loads.
+"""The slice of a kernel that the producer must compute: the addresses of its loads.
 
 for %k { %r = muli %k, %c; load %v[%r, %z]; … }  ──▶  ops {muli}, loops {for}; or a Refusal
 """
@@ -15,9 +15,9 @@ from tessera_tools.passes.tileas.boxes import Refusal
 
 
 class Slice:
-    """What the producer must compute: the ops, the loops around the loads, and the values that loops carry for them.
+    """The ops, the enclosing loops of the loads, and the carried values that the producer must compute.
 
-    Refusal where something that only the consumer does decides over a load.
+    Raises Refusal if a load depends on an op that only the consumer executes.
     """
 
     def __init__(self, loads: Iterable[nv_tileas.TiledLoad]) -> None:
@@ -31,7 +31,7 @@ class Slice:
                 self.need(index, load)
 
     def around(self, op: Operation, load: Operation) -> None:
-        """The loops around an op are the producer's too."""
+        """Add the enclosing loops of an op."""
         outer = op.parent_op
         while isinstance(outer, scf.For):
             if outer not in self.loops:
@@ -42,11 +42,11 @@ class Slice:
         if not isinstance(outer, nv_tileaa.Func):
             raise Refusal(
                 load,
-                "has an index that follows from a branch, which a producer cannot execute in this version",
+                "has an index that depends on a branch, which a producer cannot execute in this version",
             )
 
     def need(self, value: Value, load: Operation) -> None:
-        """A value that the producer computes."""
+        """Add a value."""
         if value in self.seen:
             return
         self.seen.add(value)
@@ -66,7 +66,7 @@ class Slice:
         if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
             raise Refusal(
                 load,
-                f"has an index or a bound that follows from '{op.name}', which only the consumer executes",
+                f"has an index or a bound that depends on '{op.name}', which only the consumer executes",
             )
         self.around(op, load)
         self.ops.add(op)

@@ -244,7 +244,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.dim' op takes an extent; expected a kernel parameter and a constant dimension}}
+  // expected-error @below {{'memref.dim' op queries an extent; expected a kernel parameter and a constant dimension}}
   %r = memref.dim %m, %c0 : memref<64x?xf16>
   return
 }
@@ -270,7 +270,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %c7 = arith.constant 7 : index
-  // expected-error @below {{'memref.dim' op takes dimension 7 of memref<?x?xf16>}}
+  // expected-error @below {{'memref.dim' op queries dimension 7 of memref<?x?xf16>}}
   %r = memref.dim %A, %c7 : memref<?x?xf16>
   return
 }
@@ -571,7 +571,7 @@ func.func @f(%a: memref<?x?xi1>) attributes {tessera.kernel} {
 
 func.func @f(%a: memref<?x?x?xf16>) attributes {tessera.kernel} {
   %s = tile.alloc_shared : memref<8x64x64xf16, 3>
-  // expected-error @below {{'tile.cp_async' op takes a tensor where a matrix is expected; slice it with tile.compute_tensor_slice}}
+  // expected-error @below {{'tile.cp_async' op uses a tensor as a matrix; slice it with tile.compute_tensor_slice}}
   tile.cp_async %a, %s : memref<?x?x?xf16>, memref<8x64x64xf16, 3>
   return
 }
@@ -646,7 +646,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.subview' op cuts 32x32 from memref<64x64xf16, 3>; expected a stage of it: one index, or a part that divides an extent, and the following dimensions whole}}
+  // expected-error @below {{'memref.subview' op takes 32x32 from memref<64x64xf16, 3>; expected a stage of it: one index, or a part that divides an extent, and the following dimensions whole}}
   %q = memref.subview %a[0, 0] [32, 32] [1, 1] : memref<64x64xf16, 3> to memref<32x32xf16, strided<[64, 1]>, 3>
   return
 }

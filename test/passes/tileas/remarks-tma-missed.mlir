@@ -7,7 +7,7 @@
 // CHECK:     :26:15: remark[missed]: access of 16 bits at a time, not 128: the stride of dimension 0 is not known to be a multiple of 8: add an assume [width]
 // CHECK:     :28:10: remark[passed]: product by #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32> [product]
 
-// PLAIN:     :12:1: remark[passed]: 4 warps: as num-warps says [warps]
+// PLAIN:     :12:1: remark[passed]: 4 warps: as set by num-warps [warps]
 
 entry @strided(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %r: tile<ptr<f32>>, %n: tile<i32>, %s: tile<i32>) {
   %t = make_token : token
