@@ -135,6 +135,21 @@ def collect() -> Iterator[list[Diagnostic]]:
         yield gathered
 
 
+@contextmanager
+def record() -> Iterator[list[Diagnostic]]:
+    """As `collect`, but what is gathered also goes to the sink outside."""
+    outer = _sinks[-1] if _sinks else None
+    gathered: list[Diagnostic] = []
+
+    def both(diagnostic: Diagnostic) -> None:
+        gathered.append(diagnostic)
+        if outer is not None:
+            outer(diagnostic)
+
+    with sink(both):
+        yield gathered
+
+
 def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The one of `known` that `word` was probably meant to be, or None; of equals, the one that begins alike longest.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,21 +16,12 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.diagnostics import Diagnostic, collect, error
-from tessera_tools.emit.driver import (
-    Compiled,
-    Options,
-    compile_module,
-    compile_text,
-    declared_target,
-    stage_of,
-    target_of_text,
-)
-from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx, with_resources
+from tessera_tools.emit.compile_cache import Entry, key_of, once
+from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.runtime.signature import Signature, of_kernel
-from tessera_tools.target import Target
+from tessera_tools.target import Target, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.api.launching import Launcher
@@ -82,6 +73,8 @@ class _Watch:
 
 
 def _layouts(module: Operation) -> list[Layout]:
+    from tessera_tools.ir.types import RankedTensorType
+
     found: list[Layout] = []
     for op in module.walk():
         for result in op.results:
@@ -154,6 +147,8 @@ class Kernel:
 
     @cached_property
     def _assembled(self) -> Compiled:
+        from tessera_tools.emit.driver import compile_text
+
         options = Options(self.target, "cubin", ptxas=self._ptxas)
         return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>")
 
@@ -167,6 +162,8 @@ class Kernel:
     @cached_property
     def sass(self) -> str:
         """The SASS, as nvdisasm prints it. Raises DiagnosticError."""
+        from tessera_tools.emit.driver import compile_text
+
         options = Options(self.target, "sass", ptxas=self._ptxas)
         return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>").text("sass")
 
@@ -181,6 +178,8 @@ class Kernel:
     def manifest(self) -> Manifest:
         """What a launcher must know; with registers once the cubin was made."""
         if "_assembled" in self.__dict__ and self._assembled.report is not None:
+            from tessera_tools.emit.kernels import with_resources
+
             kernels = with_resources(self._manifest.kernels, self._assembled.report)
             return Manifest(self._manifest.target, self._manifest.ptx_version, tuple(kernels))
         return self._manifest
@@ -198,6 +197,7 @@ def compile(
     lineinfo: bool = True,
     ptxas: str | None = None,
     name: str | None = None,
+    cache: bool = True,
 ) -> Kernel:
     """Compile a tile program for a GPU; no GPU is needed.
 
@@ -212,6 +212,7 @@ def compile(
     lineinfo: whether findings of the simulated GPU and SASS name the lines of the source.
     ptxas: the path of ptxas, if it is not the one on PATH.
     name: what messages call a source that is not a file.
+    cache: whether to use the compile cache. A module and `keep_ir` never do.
 
     Raises DiagnosticError, whose text has the position in the source: for a program that is not valid or not
     supported, an unknown target or entry. Raises FileNotFoundError for a path that does not exist.
@@ -228,12 +229,8 @@ def compile(
     read, label = _read(source, args, wanted, name)
     if isinstance(read, bytes) and kind_of(label, read) != "mlir":
         return _compile_text(read, label, wanted, entry, ptxas)
-    module = _module(read, label)
-    chosen = wanted or find_target(declared_target(module) or DEFAULT_GPU)
-    pointees = _pointees(module)
-    watch = _Watch(keep_ir)
     options = Options(
-        chosen,
+        wanted or find_target(DEFAULT_GPU),
         "ptx",
         lineinfo=lineinfo,
         ptxas=ptxas,
@@ -242,15 +239,34 @@ def compile(
         explains=True,
         keep_stages=True,
     )
+    watch = _Watch(keep_ir)
+    key = None
+    if cache and not keep_ir and isinstance(read, bytes):
+        key = key_of(read, label, options, wanted.name if wanted is not None else None, api=True)
     with collect() as remarks:
-        made = compile_module(module, options, observers=(watch,))
-    manifest = _manifest(chosen, made, kernels_of_module(module))
-    kernel = _kernel(manifest, chosen, made, entry, label)
-    kernel.remarks = remarks
-    kernel.seconds, kernel._ir, kernel.layouts = watch.seconds, watch.ir, watch.layouts
-    kernel.pointees = pointees.get(kernel.name, {})
-    kernel._ptxas = ptxas
+        found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch))
+    assert found.compiled.manifest is not None
+    kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
+    kernel.remarks, kernel._ir, kernel._ptxas = remarks, watch.ir, ptxas
+    kernel.seconds = dict(found.facts["seconds"])
+    kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
+    pointees = found.facts["pointees"].get(kernel.name, [])
+    kernel.pointees = {number: name for number, name in enumerate(pointees) if name is not None}
     return kernel
+
+
+def _compile_module(
+    read: bytes | Operation, label: str, target: Target | None, options: Options, watch: _Watch
+) -> Entry:
+    """IR to PTX, with what a `Kernel` says of it."""
+    from tessera_tools.emit.driver import compile_module, declared_target
+
+    module = _module(read, label)
+    chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
+    pointees = _pointees(module)
+    made = compile_module(module, replace(options, target=chosen), observers=(watch,))
+    layouts = [[one.op, one.type, one.layout, one.location] for one in watch.layouts]
+    return Entry(made, facts={"seconds": watch.seconds, "layouts": layouts, "pointees": pointees})
 
 
 def _read(
@@ -302,25 +318,22 @@ def _compile_text(
     data: bytes, label: str, target: Target | None, entry: str | None, ptxas: str | None
 ) -> Kernel:
     """LLVM IR or PTX to a kernel."""
+    from tessera_tools.emit.driver import compile_text, target_of_text
+
     kind = kind_of(label, data)
     if kind == "cubin":
         raise error(None, f"'{label}' is a cubin, which cannot be compiled further")
     text = data.decode("utf-8", "replace")
     chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
     made = compile_text(text, kind, Options(chosen, "ptx", ptxas=ptxas), name=label)
-    manifest = _manifest(chosen, made, kernels_of_ptx(made.text("ptx")))
-    kernel = _kernel(manifest, chosen, made, entry, label)
+    kernel = _kernel(chosen, made, entry, label)
     kernel._ptxas = ptxas
     return kernel
 
 
-def _manifest(target: Target, made: Compiled, kernels: Sequence[Any]) -> Manifest:
-    ptx = made.text("ptx")
-    version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), "0")
-    return Manifest(target.cpu, version, tuple(kernels), plans=made.plans)
-
-
-def _kernel(manifest: Manifest, target: Target, made: Compiled, entry: str | None, label: str) -> Kernel:
+def _kernel(target: Target, made: Compiled, entry: str | None, label: str) -> Kernel:
+    manifest = made.manifest
+    assert manifest is not None
     names = [kernel.name for kernel in manifest.kernels]
     if entry is None and len(names) != 1:
         listed = ", ".join(f"'{one}'" for one in names) or "none"
@@ -331,19 +344,20 @@ def _kernel(manifest: Manifest, target: Target, made: Compiled, entry: str | Non
     return Kernel(of_kernel(manifest.kernel(entry)), target, made, manifest, label)
 
 
-def _pointees(module: Operation) -> dict[str, dict[int, str]]:
-    """Kernel → index of the parameter → element type of the pointer, for entries of cuda_tile."""
-    found: dict[str, dict[int, str]] = {}
+def _pointees(module: Operation) -> dict[str, list[str | None]]:
+    """Kernel → for each parameter the element type of the pointer, if it is one, for entries of cuda_tile."""
+    from tessera_tools.emit.driver import stage_of
+
+    found: dict[str, list[str | None]] = {}
     if stage_of(module) != "cuda_tile":
         return found
     for op in module.walk():
         if op.name != "cuda_tile.entry":
             continue
-        types: dict[int, str] = {}
-        for number, argument in enumerate(op.regions[0].entry.arguments):
+        types: list[str | None] = []
+        for argument in op.regions[0].entry.arguments:
             pointer = getattr(argument.type, "element", None)
             pointee = getattr(pointer, "pointee", None)
-            if pointee is not None:
-                types[number] = str(pointee)
+            types.append(str(pointee) if pointee is not None else None)
         found[str(getattr(op.attributes["sym_name"], "value", ""))] = types
     return found

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.diagnostics import error
-from tessera_tools.ir.core import Operation
 from tessera_tools.target import Target, UnknownTargetError, lookup
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.core import Operation
 
 __all__ = ["DEFAULT_GPU", "find_target", "kind_of", "parse_input"]
 

@@ -41,6 +41,11 @@ REPEATED = {
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
     "block": ("X,Y,Z", "block size, if neither the PTX nor a manifest specifies it", None),
+    "cache": (
+        "WHEN",
+        "compile cache: on (default) or off; tessera-cache shows and clears it",
+        None,
+    ),
     "cluster": ("X,Y,Z", "cluster size, if the PTX does not specify it", None),
     "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
     "device": ("NAME", "sim (simulated GPU, default) or cuda (real GPU)", None),
@@ -100,6 +105,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 
 CHOICES = {
     "abi": ("tensormap", "plain"),
+    "cache": ("on", "off"),
     "color": ("auto", "always", "never"),
     "device": ("sim", "cuda"),
     "findings": ("errors", "warnings", "strict"),

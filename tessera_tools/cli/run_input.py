@@ -6,28 +6,18 @@ FILE ──kind──▶ compile to PTX (and a cubin for cuda) ──▶ Loaded(
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import read_input, write_reproducer
 from tessera_tools.diagnostics import DiagnosticError, InternalFault, Position, Sources, error
-from tessera_tools.emit.driver import (
-    Compiled,
-    Options,
-    compile_module,
-    compile_text,
-    declared_target,
-    remaining_pipeline,
-    stage_of,
-    target_of_text,
-)
+from tessera_tools.emit.compile_cache import Entry, key_of, once
+from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.kernels import kernels_of_module, kernels_of_ptx
-from tessera_tools.emit.manifest import Kernel, Manifest
-from tessera_tools.passes.reproducer import Reproducer
-from tessera_tools.target import Target
+from tessera_tools.emit.manifest import Manifest
+from tessera_tools.target import Target, lookup
 
 __all__ = ["Loaded", "load_input", "registers"]
 
@@ -62,12 +52,37 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         given = options["manifest"]
         manifest = _manifest(given) if given is not None else _manifest_beside(name, text)
         return Loaded(name, text, manifest, False, target)
-    shown = f"<ptx of {name}>"
-    until = "cubin" if cuda else "ptx"
-    if kind == "llvmir":
-        chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
-        made = compile_text(text, kind, Options(chosen, until))
-        return _compiled(made, shown, chosen, kernels_of_ptx(made.text("ptx")), cuda)
+    # Line information costs nothing at run time, and lets findings name the line of the source.
+    asked = Options(
+        target or find_target(DEFAULT_GPU),
+        "cubin" if cuda else "ptx",
+        lineinfo=kind == "mlir",
+        num_warps=int(options.get("num_warps") or 0),
+        plain_abi=options.get("abi") == "plain",
+    )
+    key = None
+    if options.get("cache") != "off":
+        key = key_of(data, name, asked, target.name if target is not None else None)
+    compiled = _compile_text if kind == "llvmir" else _compile_module
+    made = once(key, name, lambda: Entry(compiled(data, name, target, asked))).compiled
+    assert made.manifest is not None
+    return Loaded(
+        f"<ptx of {name}>", made.stages[asked.until], made.manifest, True, lookup(made.manifest.target)
+    )
+
+
+def _compile_text(data: bytes, name: str, target: Target | None, options: Options) -> Compiled:
+    """LLVM IR to PTX or a cubin."""
+    from tessera_tools.emit.driver import compile_text, target_of_text
+
+    text = data.decode("utf-8", "replace")
+    chosen = target or find_target(target_of_text(text, "llvmir") or DEFAULT_GPU)
+    return compile_text(text, "llvmir", replace(options, target=chosen))
+
+
+def _compile_module(data: bytes, name: str, target: Target | None, options: Options) -> Compiled:
+    """MLIR or bytecode to PTX or a cubin."""
+    from tessera_tools.emit.driver import compile_module, declared_target, remaining_pipeline, stage_of
     from tessera_tools.ir.printing import print_op
     from tessera_tools.ir.verifier import verify_or_raise
 
@@ -75,26 +90,15 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     if not is_bytecode(data):
         verify_or_raise(module)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
-    warps = int(options.get("num_warps") or 0)
-    plain = options.get("abi") == "plain"
-    # Line information costs nothing at run time, and lets findings name the line of the source.
-    pipeline = remaining_pipeline(chosen, stage_of(module), warps, plain).text()
-    source = text or print_op(module)
+    pipeline = remaining_pipeline(chosen, stage_of(module), options.num_warps, options.plain_abi).text()
+    source = print_op(module) if is_bytecode(data) else data.decode("utf-8", "replace")
     try:
-        made = compile_module(module, Options(chosen, until, lineinfo=True, num_warps=warps, plain_abi=plain))
+        return compile_module(module, replace(options, target=chosen))
     except InternalFault as failure:
+        from tessera_tools.passes.reproducer import Reproducer
+
         failure.diagnostics[-1].note(write_reproducer(None, source, Reproducer(pipeline)))
         raise
-    return _compiled(made, shown, chosen, kernels_of_module(module), cuda)
-
-
-def _compiled(made: Compiled, name: str, target: Target, kernels: list[Kernel], cuda: bool) -> Loaded:
-    if cuda:
-        cubin = made.stages["cubin"]
-        return Loaded(name, cubin, made.manifest, True, target)
-    ptx = made.text("ptx")
-    version = next((line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), "0")
-    return Loaded(name, ptx, Manifest(target.cpu, version, tuple(kernels), plans=made.plans), True, target)
 
 
 def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Target | None) -> Loaded:
@@ -122,6 +126,8 @@ def _manifest_beside(name: str, ptx: str) -> Manifest | None:
     """The manifest of the kernels in the PTX, if a file beside it is one."""
     if name == "<stdin>":
         return None
+    from tessera_tools.emit.kernels import kernels_of_ptx
+
     entries = {kernel.name for kernel in kernels_of_ptx(ptx)}
     for pattern in _BESIDE:
         path = pattern.format(stem=os.path.splitext(name)[0], folder=os.path.dirname(name) or ".")
@@ -142,6 +148,8 @@ def _manifest(path: str) -> Manifest:
 
 def registers(ptx: str, entry: str, target: Target) -> int:
     """Registers per thread that ptxas gives the kernel; 0 if there is no ptxas, or it refuses the PTX."""
+    from tessera_tools.emit.driver import compile_text
+
     try:
         made = compile_text(ptx, "ptx", Options(target, "cubin"))
     except ToolError:

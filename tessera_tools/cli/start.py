@@ -13,6 +13,13 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `as_process` has its own
 
 
+def cache() -> NoReturn:
+    """`tessera-cache`"""
+    from tessera_tools.cli.cache import main
+
+    main()
+
+
 def opt() -> NoReturn:
     """`tessera-opt`"""
     from tessera_tools.cli.opt import main

@@ -57,6 +57,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "cuda_tile bytecode version to write, 13.1 to 13.5 (default: 13.1)",
         None,
     ),
+    "cache": (
+        "WHEN",
+        "compile cache: on (default) or off; tessera-cache shows and clears it",
+        None,
+    ),
     "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
     "debug-pass": (
         "NAME:WORD",
@@ -107,6 +112,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 
 CHOICES = {
     "abi": ("tensormap", "plain"),
+    "cache": ("on", "off"),
     "color": ("auto", "always", "never"),
     "llvm-pipeline": ("tile", "llvm"),
     "mlir-timing-display": ("tree", "list"),

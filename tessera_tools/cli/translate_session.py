@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
 from tessera_tools.bytecode.version import is_bytecode
@@ -22,26 +22,17 @@ from tessera_tools.cli.common import (
 )
 from tessera_tools.cli.remarks import Remarks
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault, Sources, error, sink
-from tessera_tools.emit.driver import (
-    FORMATS,
-    Compiled,
-    Options,
-    compile_module,
-    compile_text,
-    declared_target,
-    remaining_pipeline,
-    stage_of,
-    target_of_text,
-)
+from tessera_tools.emit.compile_cache import Entry, key_of, once
+from tessera_tools.emit.compiled import FORMATS, Compiled, Options
 from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.worker import Worker
-from tessera_tools.ir.core import Operation
-from tessera_tools.passes.base import Pass
-from tessera_tools.passes.debug import PassTimes, read_debug_pass
-from tessera_tools.passes.pipeline import Pipeline
-from tessera_tools.passes.reproducer import Reproducer
 from tessera_tools.passes.timing import Timing
-from tessera_tools.target import Target, occupancy
+from tessera_tools.target import Target, lookup, occupancy
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.core import Operation
+    from tessera_tools.passes.base import Pass
+    from tessera_tools.passes.pipeline import Pipeline
 
 __all__ = ["Session"]
 
@@ -129,8 +120,6 @@ class Session:
     def _compile(self) -> Compiled:
         options = self._options()
         self._check_output()
-        if self.until != "llvmir" and self.worker is None:
-            self.worker = Worker.start(time_limit=options.llvm_timeout)
         name, data = self._read()
         if data.startswith(b"\x7fELF"):
             raise error(
@@ -138,10 +127,36 @@ class Session:
                 f"'{name}' is a cubin, which cannot be compiled further",
                 "expected bytecode, MLIR, LLVM IR or PTX",
             )
+        if not is_bytecode(data):
+            self.sources.add(name, data.decode("utf-8", "replace"))
+        key = self._key(name, data, options)
+        return once(
+            key, name, lambda: Entry(self._compile_anew(name, data, options)), on_stage=self._save
+        ).compiled
+
+    def _key(self, name: str, data: bytes, options: Options) -> str | None:
+        """The key in the compile cache; None if the cache is off, or what was asked for is on the way."""
+        given = self.options
+        watched = ("debug_pass", "mlir_print_ir_after_all", "mlir_print_ir_before_all", "mlir_timing")
+        if given["cache"] == "off" or given["print_pipeline"] or any(given[option] for option in watched):
+            return None
+        more = {one: given[one] for one in ("allow_unregistered_dialect", "implicit_index_constants")}
+        target = options.target.name if given["gpu_name"] is not None else None
+        return key_of(data, name, options, target, **more)
+
+    def _compile_anew(self, name: str, data: bytes, options: Options) -> Compiled:
+        if self.until != "llvmir" and self.worker is None:
+            self.worker = Worker.start(time_limit=options.llvm_timeout)
+        from tessera_tools.emit.driver import (
+            compile_module,
+            compile_text,
+            declared_target,
+            stage_of,
+            target_of_text,
+        )
+
         binary = is_bytecode(data)
         text = "" if binary else data.decode("utf-8", "replace")
-        if not binary:
-            self.sources.add(name, text)
         kind = kind_of(name, data)
         if kind != "mlir":
             self.doing = "compiling"
@@ -164,7 +179,13 @@ class Session:
             _text_of(module) if binary else text,
             self._pipeline(options.target, stage_of(module)),
         )
-        self._reproduce = lambda: write_reproducer(None, text, Reproducer(pipeline.text()))
+
+        def reproduce() -> str:
+            from tessera_tools.passes.reproducer import Reproducer
+
+            return write_reproducer(None, text, Reproducer(pipeline.text()))
+
+        self._reproduce = reproduce
         return compile_module(
             module,
             options,
@@ -228,10 +249,17 @@ class Session:
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
             plain_abi=given["abi"] == "plain",
-            off=read_debug_pass(given["debug_pass"]).off,
+            off=self._passes_off(),
             explains=given["remarks"] is not None,
             all_stages=given["save_temps"] is not None,
         )
+
+    def _passes_off(self) -> frozenset[str]:
+        if self.options["debug_pass"] is None:
+            return frozenset()
+        from tessera_tools.passes.debug import read_debug_pass
+
+        return read_debug_pass(self.options["debug_pass"]).off
 
     def _check_output(self) -> None:
         """Refuse an output that cannot be written before any work is done."""
@@ -257,6 +285,8 @@ class Session:
             )
 
     def _observers(self) -> tuple[Any, ...]:
+        from tessera_tools.passes.debug import PassTimes, read_debug_pass
+
         observers: list[Any] = [_Doing(self)]
         before, after = self.options["mlir_print_ir_before_all"], self.options["mlir_print_ir_after_all"]
         debug = read_debug_pass(self.options["debug_pass"])
@@ -276,10 +306,14 @@ class Session:
         return self._reproduce()
 
     def _pipeline(self, target: Target, stage: str) -> Pipeline:
+        from tessera_tools.emit.driver import remaining_pipeline
+
         plain = self.options["abi"] == "plain"
         return remaining_pipeline(target, stage, int(self.options["num_warps"] or 0), plain)
 
     def _print_pipeline(self, target: Target, module: Operation) -> None:
+        from tessera_tools.emit.driver import stage_of
+
         stage = stage_of(module)
         text = f"from {stage} to llvm for {target.cpu}:\n{self._pipeline(target, stage).pretty()}\n"
         steps = FORMATS[: FORMATS.index(self.until) + 1]
@@ -307,7 +341,7 @@ class Session:
         output = self.options["output"] or "-"
         data = compiled.stages[self.until]
         folder = self.options["save_temps"]
-        if folder is not None and compiled.manifest is not None:
+        if folder is not None and "cubin" in compiled.stages and compiled.manifest is not None:
             write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
         if output == "-" and folder is not None:
             return  # the file is in the folder
@@ -324,7 +358,7 @@ class Session:
             if compiled.report is None:
                 write_stderr("no resource usage: ptxas did not run\n")
             else:
-                write_stderr(_resources(compiled, find_target(self.options["gpu_name"] or DEFAULT_GPU)))
+                write_stderr(_resources(compiled))
         if self.options["mlir_timing"]:
             write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
 
@@ -356,11 +390,12 @@ def _text_of(module: Operation) -> str:
     return print_op(module)
 
 
-def _resources(compiled: Compiled, target: Target) -> str:
+def _resources(compiled: Compiled) -> str:
     """One line a kernel, in ptxas's words."""
-    assert compiled.report is not None
+    assert compiled.report is not None and compiled.manifest is not None
     lines: list[str] = []
-    kernels = {k.name: k for k in compiled.manifest.kernels} if compiled.manifest is not None else {}
+    target = lookup(compiled.manifest.target)
+    kernels = {kernel.name: kernel for kernel in compiled.manifest.kernels}
     for name, used in compiled.report.entries.items():
         kernel = kernels.get(name)
         dynamic = kernel.dynamic_shared if kernel is not None else 0

@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError, HasStart, Position, emit
 from tessera_tools.emit.call_sites import with_call_sites
+from tessera_tools.emit.compiled import FORMATS, Compiled, Options, Stage
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, ptx_text
 from tessera_tools.emit.manifest import Kernel, Manifest
@@ -31,8 +32,6 @@ from tessera_tools.target import Target, UnknownTargetError, lookup
 if TYPE_CHECKING:
     from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
     from tessera_tools.emit.llvmir.module import DebugLevel
-    from tessera_tools.emit.plan import Plan
-    from tessera_tools.emit.resources import Report
     from tessera_tools.emit.spills import SpillPlace
     from tessera_tools.passes.manager import Observer
     from tessera_tools.passes.timing import Timing
@@ -50,71 +49,10 @@ __all__ = [
     "target_of_text",
 ]
 
-FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
-"""The valid values of `until`, in order."""
-
 TARGET_ATTRIBUTE = "nv_tileaa.target_spec"
 """Attribute of the module: the target's name, written by the first conversion."""
 
 OnFailure = Callable[[DiagnosticError, Pass, Operation], "str | None"]
-
-Stage = str
-"""A name in STAGES or FORMATS."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to compile. Time limits are seconds."""
-
-    target: Target
-    until: Stage = "cubin"
-    level: int = 3
-    """The optimization level of LLVM and ptxas, 0 to 3."""
-    lineinfo: bool = False
-    debug_info: bool = False
-    """DWARF for debuggers; ptxas supports it at level 0 only."""
-    ptxas: str | None = None
-    """Path of ptxas; None to find it."""
-    ptxas_options: tuple[str, ...] = ()
-    ptxas_timeout: float = 300.0
-    nvdisasm: str | None = None
-    """Path of nvdisasm; None to find it."""
-    llvm_timeout: float = 120.0
-    llvm_pipeline: str = "tile"
-    verify_each: bool = True
-    num_warps: int = 0
-    """Warps of every kernel that has no `kernel_spec` yet, all in one group; if 0, they are chosen from its tiles."""
-    plain_abi: bool = False
-    """Kernels have only the declared parameters: no tensor maps follow them, so TMA is not used."""
-    off: frozenset[str] = frozenset()
-    """Passes to omit."""
-    keep_stages: bool = False
-    """Keep the text of every stage of the IR."""
-    explains: bool = False
-    """Passes emit remarks with the reasons for their decisions."""
-    all_stages: bool = False
-    """Also produce what `until` does not need: the MIR, and the text of every stage of the IR."""
-
-
-@dataclass
-class Compiled:
-    """The result of a compilation: texts by stage (a name in STAGES or FORMATS; the cubin is bytes) and reports."""
-
-    stages: dict[Stage, str | bytes] = field(default_factory=dict[Stage, "str | bytes"])
-    report: Report | None = None
-    """The report of ptxas, with resources by kernel; None if it did not run."""
-    manifest: Manifest | None = None
-    plans: tuple[Plan, ...] = ()
-    """Plans of the host functions."""
-    warnings: list[str] = field(default_factory=list[str])
-    ptxas_command: list[str] = field(default_factory=list[str])
-    ptxas_output: str = ""
-    """The report that ptxas prints, if its options request it."""
-
-    def text(self, stage: Stage) -> str:
-        """The text of a stage. Raises KeyError if it was not produced."""
-        found = self.stages[stage]
-        return found if isinstance(found, str) else found.decode()
 
 
 def stage_of(module: Operation) -> Stage:
@@ -295,6 +233,7 @@ class _Run:
             if self.reached("mir", reply.texts["mir"]):
                 return
         ptx = self.ptx(ir, version)
+        self.describe(ptx)
         if self.reached("ptx", ptx):
             return
         assert assembler is not None
@@ -398,9 +337,21 @@ class _Run:
             ptx_name=self.saved.get("ptx"),
         )
 
+    def describe(self, ptx: str) -> Manifest:
+        """Make the manifest. It has no registers before ptxas has run."""
+        from tessera_tools.emit.kernels import kernels_of_ptx
+
+        version = next(
+            (line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), ptx_text(80)
+        )
+        kernels = tuple(self.kernels or kernels_of_ptx(ptx))
+        manifest = Manifest(self.options.target.cpu, version, kernels, plans=self.result.plans)
+        self.result.manifest = manifest
+        return manifest
+
     def from_ptx(self, ptx: str, assembler: Ptxas) -> None:
         """PTX to the cubin with its manifest, and to SASS."""
-        from tessera_tools.emit.kernels import kernels_of_ptx, with_resources
+        from tessera_tools.emit.kernels import with_resources
         from tessera_tools.emit.resources import spill_warning
 
         options = self.options
@@ -415,11 +366,8 @@ class _Run:
             warning = spill_warning(name, used)
             if warning:
                 self.result.warnings.append(warning)
-        version = next(
-            (line.split()[1] for line in ptx.splitlines() if line.startswith(".version")), ptx_text(80)
-        )
-        kernels = with_resources(self.kernels or kernels_of_ptx(ptx), made.report)
-        self.result.manifest = Manifest(options.target.cpu, version, kernels, plans=self.result.plans)
+        manifest = self.result.manifest or self.describe(ptx)
+        self.result.manifest = replace(manifest, kernels=with_resources(manifest.kernels, made.report))
         if self.reached("cubin", made.cubin) or (options.until != "sass" and not options.all_stages):
             return
         from tessera_tools.emit.sass import Nvdisasm
@@ -504,7 +452,9 @@ def compile_text(
     try:
         if kind == "llvmir":
             run.from_llvm_ir(text, None)
-        elif not run.reached("ptx", text):
+        elif run.reached("ptx", text):
+            run.describe(text)
+        else:
             assembler = run.assembler()
             assert assembler is not None
             run.from_ptx(text, assembler)

@@ -17,7 +17,7 @@ from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import Diagnostic, HasStart, Position
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.resources import Message, Report, parse_report
-from tessera_tools.emit.tools import TemporaryFolder, find_tool, os_reason
+from tessera_tools.emit.tools import TemporaryFolder, find_tool, identity, os_reason
 from tessera_tools.process import OUTPUT_LIMIT, Finished, run, signal_name
 
 __all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
@@ -268,22 +268,16 @@ def _release_cache() -> str | None:
     return os.path.join(folder, "ptxas-releases") if folder is not None else None
 
 
-def _identity(path: str) -> str:
-    """The identity of a ptxas file: an update changes its time or size."""
-    status = os.stat(path)
-    return f"{status.st_mtime_ns} {status.st_size} {os.path.realpath(path)}"
-
-
 def _cached_release(path: str) -> tuple[int, int] | None:
     cache = _release_cache()
     if cache is None:
         return None
     try:
-        identity = _identity(path)
+        current = identity(path)
         with open(cache, encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
                 major, minor, known = line.rstrip("\n").split(" ", 2)
-                if known == identity:
+                if known == current:
                     return int(major), int(minor)
     except (OSError, ValueError):
         pass  # no cache, or not ours: run ptxas
@@ -296,7 +290,7 @@ def _remember_release(path: str, release: tuple[int, int]) -> None:
     if cache is None:
         return
     try:
-        line = f"{release[0]} {release[1]} {_identity(path)}\n"
+        line = f"{release[0]} {release[1]} {identity(path)}\n"
         # One short write in append mode: concurrent compilers cannot interleave their lines.
         descriptor = os.open(cache, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:

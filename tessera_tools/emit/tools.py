@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.process import forget, leave_nothing
 
-__all__ = ["TemporaryFolder", "find_tool", "os_reason"]
+__all__ = ["TemporaryFolder", "find_tool", "identity", "os_reason"]
 
 
 def find_tool(name: str, *, option: str | None, wheel: str) -> str:
@@ -36,6 +36,12 @@ def find_tool(name: str, *, option: str | None, wheel: str) -> str:
             f"pip install {wheel}, or give its path with --{name}=PATH or {variable}",
         )
     return on_path
+
+
+def identity(path: str) -> str:
+    """A program as it is now: one that was updated in place has another time or size. Raises OSError."""
+    status = os.stat(path)
+    return f"{status.st_mtime_ns} {status.st_size} {os.path.realpath(path)}"
 
 
 def _chosen(name: str, source: str, chosen: str) -> str:

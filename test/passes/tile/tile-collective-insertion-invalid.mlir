@@ -29,7 +29,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   // expected-error@+2 {{argument 0 of @f has sharding = "x", which means the contracted dimension of a product, but there is no such product}}
-  // expected-note@+1 {{say the dimension}}
+  // expected-note@+1 {{specify the dimension}}
   func.func @f(%A: memref<128x64xf16> {sharding = "x"}) {
     return
   }

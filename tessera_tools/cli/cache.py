@@ -1,0 +1,107 @@
+"""`tessera-cache`: what the compile cache holds, and removing it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from tessera_tools.cli.common import Result, as_process, in_process, print_table
+from tessera_tools.emit import compile_cache
+
+__all__ = ["main", "run"]
+
+EPILOG = """\
+\b
+Environment:
+  TESSERA_CACHE        folder of the caches (default: XDG_CACHE_HOME, then ~/.cache)
+  TESSERA_CACHE_LIMIT  size limit of the compile cache in MiB (default: 512); 0 turns it off
+
+\b
+Examples:
+  tessera-cache
+  tessera-cache list
+  tessera-cache clear
+"""
+
+
+def _command() -> click.Command:
+    return click.Command(
+        "tessera-cache",
+        params=[
+            click.Argument(["action"], type=click.Choice(("show", "list", "clear")), default="show"),
+            click.Option(["--version"], is_flag=True, help="Show the version and exit."),
+        ],
+        help="Show the compile cache of tessera-translate, tessera-run and the Python API: its folder and size (show, "
+        "the default) or its entries (list). Or remove all entries (clear).",
+        epilog=EPILOG,
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
+    )
+
+
+def execute(argv: list[str]) -> int:
+    """Run the command; its exit status."""
+    with _command().make_context("tessera-cache", argv) as context:
+        action, version = context.params["action"], context.params["version"]
+    if version:
+        from tessera_tools import __version__
+
+        sys.stdout.write(f"tessera-cache {__version__}\n")
+        return 0
+    folder = compile_cache.compile_folder()
+    if folder is None:
+        off = compile_cache.cache_limit() == 0
+        why = "TESSERA_CACHE_LIMIT is 0" if off else "there is no private folder for it; set TESSERA_CACHE"
+        sys.stdout.write(f"the compile cache is off: {why}\n")
+        return 0
+    if action == "clear":
+        count = compile_cache.clear()
+        sys.stdout.write(f"removed {_entries(count)} from {folder}\n")
+        return 0
+    found = compile_cache.entries()
+    total = sum(one.size for one in found)
+    limit = compile_cache.cache_limit()
+    sys.stdout.write(f"{folder}: {_entries(len(found))}, {_size(total)} of {_size(limit)}\n")
+    if action == "list" and found:
+        rows = [
+            [
+                one.key[:12],
+                one.until,
+                one.target,
+                _size(one.size),
+                time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.used)),
+                one.source,
+            ]
+            for one in found
+        ]
+        print_table("", ["entry", "stage", "target", "size", "last used", "input"], rows)
+    return 0
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
+def _size(count: int) -> str:
+    """A number of bytes for people: `1.5 MiB`."""
+    if count < 1024:
+        return f"{count} bytes"
+    size = float(count)
+    for unit in ("KiB", "MiB", "GiB"):
+        size /= 1024
+        if size < 1024 or unit == "GiB":
+            break
+    return f"{size:.1f} {unit}"
+
+
+def run(argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Result:
+    """Run `tessera-cache` in this process."""
+    return in_process(execute, argv, stdin, cwd)
+
+
+def main() -> NoReturn:
+    """The console script."""
+    as_process(execute)

@@ -1,0 +1,409 @@
+"""The compile cache: what was compiled once is read, not compiled again.
+
+input, options, tools ──key_of──▶ <cache>/compile/<key> ──once──▶ Entry(compiled, diagnostics, facts), read or made
+
+The key is a digest of everything that the result depends on: the input's bytes and name, the options, this package's
+files, LLVM, ptxas and nvdisasm.  An entry is one file, written whole; its digest tells a damaged one, which counts as
+absent.  The folder is the user's own (`tessera_tools.cache`), because a cubin from it is run.  When the entries exceed
+`TESSERA_CACHE_LIMIT` (MiB; 512 if unset, 0 turns the cache off), those that were not used for the longest time go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from tessera_tools.cache import cache_folder
+from tessera_tools.diagnostics import Diagnostic, Position, Remark, emit, record
+from tessera_tools.emit.compiled import Compiled, Options
+from tessera_tools.emit.errors import ToolError
+
+__all__ = [
+    "Entry",
+    "Listed",
+    "cache_limit",
+    "clear",
+    "compile_folder",
+    "entries",
+    "key_of",
+    "load",
+    "once",
+    "store",
+]
+
+FORMAT = 1
+"""Of an entry; raised when a reader of this one would misunderstand it."""
+MAGIC = b"TesseraCache"
+_DIGEST = 32
+_LENGTH = 8
+_LARGEST = 256 << 20
+"""Bytes of the largest entry that is kept or read."""
+_DEFAULT_LIMIT = 512
+"""MiB of all entries."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A compilation that can be had again."""
+
+    compiled: Compiled
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """What was emitted on the way: remarks and warnings, in order."""
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else the caller keeps, as JSON has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One entry as `tessera-cache` shows it."""
+
+    key: str
+    source: str
+    """The name of the input."""
+    target: str
+    until: str
+    size: int
+    """Bytes."""
+    used: float
+    """When it was last read or written, in seconds since the epoch."""
+
+
+# -- keys
+
+
+def key_of(data: bytes, name: str, options: Options, target: str | None, **more: Any) -> str | None:
+    """The key of a compilation: 64 hexadecimal digits; None if the cache is off or a tool cannot be found.
+
+    data, name: the input and its name, which messages and line information show.
+    target: the GPU as it was asked for; None where the input decides, whatever `options.target` holds until then.
+    more: further options of the caller, as JSON has them.
+    """
+    if compile_folder() is None:
+        return None
+    chosen = {one.name: getattr(options, one.name) for one in fields(options) if one.name != "target"}
+    chosen["off"] = sorted(options.off)
+    try:
+        tools = _tools(options)
+    except (ToolError, OSError):
+        return None  # the compilation says what is wrong
+    parts = {
+        "format": FORMAT,
+        "tool": _own_identity(),
+        "tools": tools,
+        "input": hashlib.sha256(data).hexdigest(),
+        "name": name,
+        # Line information has absolute paths.
+        "folder": os.getcwd() if options.lineinfo or options.debug_info else "",
+        "target": target,
+        "options": chosen,
+        "more": more,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _tools(options: Options) -> list[str]:
+    """ptxas decides the version of PTX, so that every stage from there on depends on it."""
+    from tessera_tools.emit.tools import find_tool, identity
+
+    found: list[str] = []
+    if options.until == "llvmir" and not options.all_stages:
+        return found
+    needs_ptxas = options.until in ("cubin", "sass") or options.ptxas is not None
+    for name, given, wheel, needed in (
+        ("ptxas", options.ptxas, "nvidia-cuda-nvcc", needs_ptxas),
+        ("nvdisasm", options.nvdisasm, "nvidia-cuda-nvdisasm", options.until == "sass"),
+    ):
+        try:
+            found.append(identity(find_tool(name, option=given, wheel=wheel)))
+        except ToolError:
+            if needed:
+                raise
+            found.append("")
+    return found
+
+
+def _own_identity() -> list[str]:
+    """This package, llvmlite and Python as they are now: changed files have other times or sizes."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    state = hashlib.sha256()
+    folders = [package]
+    while folders:
+        with os.scandir(folders.pop()) as found:
+            for one in sorted(found, key=lambda entry: entry.name):
+                if one.is_dir(follow_symlinks=False):
+                    if one.name != "__pycache__":
+                        folders.append(one.path)
+                elif one.name.endswith((".py", ".json", ".lark")):
+                    status = one.stat()
+                    state.update(f"{one.path} {status.st_mtime_ns} {status.st_size}\n".encode())
+    return [state.hexdigest(), _llvm_identity(), sys.version]
+
+
+def _llvm_identity() -> str:
+    for folder in sys.path:
+        path = os.path.join(folder, "llvmlite", "_version.py")
+        with suppress(OSError):
+            status = os.stat(path)
+            return f"{path} {status.st_mtime_ns} {status.st_size}"
+    return ""
+
+
+# -- the folder
+
+
+def cache_limit() -> int:
+    """Bytes that all entries may take together; 0 if the cache is off. Raises ToolError for what is no number."""
+    given = os.environ.get("TESSERA_CACHE_LIMIT", "").strip()
+    if given and not (given.isascii() and given.isdigit() and len(given) < 10):
+        raise ToolError(
+            f"TESSERA_CACHE_LIMIT is '{given}'; expected a number of MiB, as in TESSERA_CACHE_LIMIT=1024",
+            "0 turns the compile cache off",
+        )
+    return int(given or _DEFAULT_LIMIT) << 20
+
+
+def compile_folder() -> str | None:
+    """The folder of the entries, made if it is missing; None if the cache is off or there is no private folder."""
+    folder = cache_folder() if cache_limit() else None
+    if folder is None:
+        return None
+    path = os.path.join(folder, "compile")
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return None if os.path.islink(path) else path
+
+
+def load(key: str | None) -> Entry | None:
+    """The entry of `key`, which counts as used now; None if there is none, or it is damaged."""
+    folder = compile_folder() if key is not None else None
+    if key is None or folder is None:
+        return None
+    path = os.path.join(folder, key)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError:
+        return None
+    try:
+        found = _decoded(data)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ToolError):
+        with suppress(OSError):
+            os.unlink(path)
+        return None
+    with suppress(OSError):
+        os.utime(path)
+    return found
+
+
+def store(key: str | None, entry: Entry, *, source: str) -> None:
+    """Keep an entry. A full disk or a result that is too large is no error: the next run compiles again."""
+    from tessera_tools.emit.files import write_output
+
+    folder = compile_folder() if key is not None else None
+    if key is None or folder is None:
+        return
+    data = _encoded(entry, source)
+    limit = cache_limit()
+    if len(data) > min(_LARGEST, limit):
+        return
+    with suppress(ToolError, OSError):
+        write_output(os.path.join(folder, key), data)
+        _trim(folder, limit)
+
+
+def once(
+    key: str | None,
+    source: str,
+    make: Callable[[], Entry],
+    on_stage: Callable[[str, str | bytes], object] | None = None,
+) -> Entry:
+    """The entry of `key`, or what `make` returns, which is kept with what was emitted meanwhile.
+
+    An entry that was found emits its diagnostics again, and `on_stage` is called with each of its stages.
+    source: the name of the input, for `tessera-cache`.
+    """
+    found = load(key)
+    if found is not None:
+        for stage, data in found.compiled.stages.items():
+            if on_stage is not None:
+                on_stage(stage, data)
+        for diagnostic in found.diagnostics:
+            emit(diagnostic)
+        return found
+    with record() as emitted:
+        made = make()
+    made.diagnostics = emitted
+    store(key, made, source=source)
+    return made
+
+
+def entries() -> list[Listed]:
+    """What is in the cache, the last used first."""
+    folder = compile_folder()
+    found: list[Listed] = []
+    for path, status in _files(folder) if folder is not None else ():
+        try:
+            with open(path, "rb") as file:
+                head, _ = _head(file.read(len(MAGIC) + _DIGEST + _LENGTH + 4096), partial=True)
+            about = head["about"]
+            listed = Listed(
+                os.path.basename(path),
+                str(about["source"]),
+                str(about["target"]),
+                str(about["until"]),
+                status.st_size,
+                status.st_mtime,
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            listed = Listed(os.path.basename(path), "(damaged)", "", "", status.st_size, status.st_mtime)
+        found.append(listed)
+    return sorted(found, key=lambda one: -one.used)
+
+
+def clear() -> int:
+    """Remove all entries; how many there were."""
+    folder = compile_folder()
+    removed = 0
+    for path, _ in list(_files(folder)) if folder is not None else ():
+        with suppress(OSError):
+            os.unlink(path)
+            removed += 1
+    return removed
+
+
+def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """The entries' paths. Files under way, which begin with a dot, are not among them."""
+    try:
+        with os.scandir(folder) as found:
+            for one in found:
+                with suppress(OSError):  # another process may remove it
+                    if not one.name.startswith(".") and one.is_file(follow_symlinks=False):
+                        yield one.path, one.stat()
+    except OSError:
+        return
+
+
+def _trim(folder: str, limit: int) -> None:
+    """Remove the entries that were not used for the longest time until the rest fits."""
+    files = sorted(_files(folder), key=lambda one: one[1].st_mtime)
+    total = sum(status.st_size for _, status in files)
+    for path, status in files:
+        if total <= limit:
+            return
+        with suppress(OSError):
+            os.unlink(path)
+        total -= status.st_size
+
+
+# -- entries as bytes: magic, digest of the rest, length of the head, head (JSON), the stages one after the other
+
+
+def _encoded(entry: Entry, source: str) -> bytes:
+    made = entry.compiled
+    blobs: list[bytes] = []
+    stages: list[list[Any]] = []
+    for name, data in made.stages.items():
+        raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+        blobs.append(raw)
+        stages.append([name, "bytes" if isinstance(data, bytes) else "text", len(raw)])
+    manifest = made.manifest
+    head = {
+        "about": {
+            "source": source[-500:],
+            "target": manifest.target if manifest is not None else "",
+            "until": stages[-1][0] if stages else "",
+        },
+        "format": FORMAT,
+        "stages": stages,
+        "manifest": manifest.to_json() if manifest is not None else None,
+        "report": asdict(made.report) if made.report is not None else None,
+        "warnings": made.warnings,
+        "command": made.ptxas_command,
+        "output": made.ptxas_output,
+        "diagnostics": [_diagnostic_data(one) for one in entry.diagnostics],
+        "facts": dict(entry.facts),
+    }
+    text = json.dumps(head).encode("ascii")
+    rest = len(text).to_bytes(_LENGTH, "little") + text + b"".join(blobs)
+    return MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def _head(data: bytes, partial: bool = False) -> tuple[dict[str, Any], int]:
+    """The head, and where the stages begin. `partial`: only `about` is wanted, of an entry's first bytes."""
+    start = len(MAGIC) + _DIGEST + _LENGTH
+    if len(data) < start or not data.startswith(MAGIC):
+        raise ValueError("not an entry")
+    end = start + int.from_bytes(data[start - _LENGTH : start], "little")
+    if partial:
+        about, _ = json.JSONDecoder().raw_decode(data[start:].decode("latin-1"), len('{"about": '))
+        return {"about": about}, end
+    if end > len(data):
+        raise ValueError("cut off")
+    head = json.loads(data[start:end])
+    if head["format"] != FORMAT:
+        raise ValueError("another format")
+    return head, end
+
+
+def _decoded(data: bytes) -> Entry:
+    from tessera_tools.emit.manifest import Manifest
+
+    begin = len(MAGIC)
+    if (
+        len(data) > _LARGEST
+        or hashlib.sha256(data[begin + _DIGEST :]).digest() != data[begin : begin + _DIGEST]
+    ):
+        raise ValueError("damaged")
+    head, at = _head(data)
+    made = Compiled(warnings=list(head["warnings"]), ptxas_command=list(head["command"]))
+    made.ptxas_output = str(head["output"])
+    for name, kind, size in head["stages"]:
+        raw = data[at : at + size]
+        made.stages[name] = raw if kind == "bytes" else raw.decode("utf-8", "surrogatepass")
+        at += size
+    if head["manifest"] is not None:
+        made.manifest = Manifest.from_json(head["manifest"])
+        made.plans = made.manifest.plans
+    if head["report"] is not None:
+        made.report = _report(head["report"])
+    return Entry(made, [_diagnostic(one) for one in head["diagnostics"]], head["facts"])
+
+
+def _report(data: Mapping[str, Any]) -> Any:
+    from tessera_tools.emit.resources import Message, Report, Resources
+
+    def banks(found: Mapping[str, int]) -> dict[int, int]:
+        return {int(bank): size for bank, size in found.items()}
+
+    functions: dict[str, Resources] = {}
+    for name, used in data["functions"].items():
+        counts: dict[str, Any] = {**used, "constants": banks(used["constants"])}
+        functions[name] = Resources(**counts)
+    messages = [Message(**message) for message in data["messages"]]
+    return Report(functions, messages, data["global_bytes"], banks(data["constants"]))
+
+
+_REMARK_FIELDS = ("source", "rule", "category", "function", "kind")
+
+
+def _diagnostic_data(one: Diagnostic) -> list[Any]:
+    place = one.location.start() if one.location is not None else None
+    remark = [getattr(one, name) for name in _REMARK_FIELDS] if isinstance(one, Remark) else None
+    return [one.severity, place, one.message, [_diagnostic_data(note) for note in one.notes], remark]
+
+
+def _diagnostic(data: Sequence[Any]) -> Diagnostic:
+    severity, place, message, notes, remark = data
+    location = Position(*place) if place is not None else None
+    rest = [_diagnostic(note) for note in notes]
+    if remark is None:
+        return Diagnostic(severity, location, message, rest)
+    return Remark(severity, location, message, rest, **dict(zip(_REMARK_FIELDS, remark, strict=True)))

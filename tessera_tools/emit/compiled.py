@@ -1,0 +1,80 @@
+"""What the driver is asked for and what it returns: `Options` and `Compiled`.
+
+They stand apart from the driver so that a result of the cache needs none of its passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tessera_tools.target import Target
+
+if TYPE_CHECKING:
+    from tessera_tools.emit.manifest import Manifest
+    from tessera_tools.emit.plan import Plan
+    from tessera_tools.emit.resources import Report
+
+__all__ = ["FORMATS", "Compiled", "Options", "Stage"]
+
+FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
+"""The valid values of `until`, in order."""
+
+Stage = str
+"""A name in STAGES or FORMATS."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile. Time limits are seconds."""
+
+    target: Target
+    until: Stage = "cubin"
+    level: int = 3
+    """The optimization level of LLVM and ptxas, 0 to 3."""
+    lineinfo: bool = False
+    debug_info: bool = False
+    """DWARF for debuggers; ptxas supports it at level 0 only."""
+    ptxas: str | None = None
+    """Path of ptxas; None to find it."""
+    ptxas_options: tuple[str, ...] = ()
+    ptxas_timeout: float = 300.0
+    nvdisasm: str | None = None
+    """Path of nvdisasm; None to find it."""
+    llvm_timeout: float = 120.0
+    llvm_pipeline: str = "tile"
+    verify_each: bool = True
+    num_warps: int = 0
+    """Warps of every kernel that has no `kernel_spec` yet, all in one group; if 0, they are chosen from its tiles."""
+    plain_abi: bool = False
+    """Kernels have only the declared parameters: no tensor maps follow them, so TMA is not used."""
+    off: frozenset[str] = frozenset()
+    """Passes to omit."""
+    keep_stages: bool = False
+    """Keep the text of every stage of the IR."""
+    explains: bool = False
+    """Passes emit remarks with the reasons for their decisions."""
+    all_stages: bool = False
+    """Also produce what `until` does not need: the MIR, and the text of every stage of the IR."""
+
+
+@dataclass
+class Compiled:
+    """The result of a compilation: texts by stage (a name in STAGES or FORMATS; the cubin is bytes) and reports."""
+
+    stages: dict[Stage, str | bytes] = field(default_factory=dict[Stage, "str | bytes"])
+    report: Report | None = None
+    """The report of ptxas, with resources by kernel; None if it did not run."""
+    manifest: Manifest | None = None
+    """Of the PTX, with registers if ptxas ran; None if there is no PTX."""
+    plans: tuple[Plan, ...] = ()
+    """Plans of the host functions."""
+    warnings: list[str] = field(default_factory=list[str])
+    ptxas_command: list[str] = field(default_factory=list[str])
+    ptxas_output: str = ""
+    """The report that ptxas prints, if its options request it."""
+
+    def text(self, stage: Stage) -> str:
+        """The text of a stage. Raises KeyError if it was not produced."""
+        found = self.stages[stage]
+        return found if isinstance(found, str) else found.decode()
