@@ -48,10 +48,10 @@ FLAGS = {
     "run-reproducer": "run the pipeline stored in the input reproducer",
     "show-dialects": "list the registered dialects and exit",
 }
-"""Options that are true or false; bare they are true."""
+"""Options that are true or false; true without a value."""
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
-    # name: (metavar, help, value when bare or None if it must have one)
+    # name: (metavar, help, default value if given without one, or None if required)
     "o": ("FILE", "output file; '-' (default) is stdout", None),
     "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
     "crash-reproducer": ("FILE", "if a pass fails, write its input and the pipeline to FILE", None),
@@ -69,7 +69,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 }  # fmt: skip
 
 ALIASES = {"mlir-pass-pipeline-crash-reproducer": "crash-reproducer"}
-"""MLIR's own names of options that have a shorter one here."""
+"""MLIR's names of options that have a shorter name here."""
 
 CHOICES = {
     "color": ("auto", "always", "never"),
@@ -107,7 +107,7 @@ def _command() -> click.Command:
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
     for name, (value, text, alone) in VALUES.items():
-        # A value that may be left out must follow a `=`.
+        # An optional value must follow a `=`.
         metavar = value if alone is None else f"[={value}]"
         kind = click.Choice(CHOICES[name]) if name in CHOICES else None
         flag = f"-{name}" if len(name) == 1 else f"--{name}"
@@ -125,7 +125,7 @@ def _command() -> click.Command:
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command; its exit status. See `run`."""
+    """Run the command; returns the exit status. See `run`."""
     begin = time.perf_counter()
     bare: dict[str, str | None] = dict.fromkeys(FLAGS, "true")
     bare |= {name: value for name, (_, _, value) in VALUES.items()}

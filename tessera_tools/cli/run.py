@@ -1,4 +1,4 @@
-"""`tessera-run`: a kernel on the simulated GPU, or on a real one.
+"""`tessera-run`: runs a kernel on the simulated GPU, or on a real one.
 
     .mlir, .tileirbc, .ll ──emit/driver.py──▶ PTX ─┬─▶ runtime/ ──▶ buffers, findings, counters ──▶ status
     .ptx, .cubin with its manifest ────────────────┘
@@ -155,7 +155,7 @@ def _command() -> click.Command:
     for name, text in FLAGS.items():
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
     for name, (metavar, text, alone) in VALUES.items():
-        # A value that may be left out must follow a `=`.
+        # An optional value must follow a `=`.
         metavar = metavar if alone is None else f"[={metavar}]"
         kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
         if name == "time-limit":
@@ -176,7 +176,7 @@ def _command() -> click.Command:
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command line `argv`; the exit status."""
+    """Run the command line `argv`; returns the exit status."""
     bare: dict[str, str | None] = dict.fromkeys(FLAGS, "true")
     bare |= dict.fromkeys(REPEATED)
     bare |= {name: value for name, (_, _, value) in VALUES.items()}

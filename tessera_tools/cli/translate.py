@@ -1,8 +1,8 @@
-"""`tessera-translate`: from any stage to LLVM IR, NVPTX MIR, PTX, cubin or SASS; and bytecode to text and back.
+"""`tessera-translate`: translates any stage to LLVM IR, NVPTX MIR, PTX, cubin or SASS, and bytecode to text and back.
 
     .tileirbc, .mlir of any stage, .ll, .ptx ──emit/driver.py──▶ output, and with --save-temps every stage on the way
 
-LLVM's process is started before the input is read, so that it loads while the IR is parsed and lowered.
+LLVM's process starts before the input is read, and loads while the IR is parsed and lowered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OUTPUTS = {
         "cuda_tile bytecode, from cuda_tile text (or bytecode of another version)",
     ),
 }
-"""What can be made; exactly one of these is given."""
+"""Output formats; exactly one must be given."""
 
 FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
@@ -93,7 +93,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (default: 300)", None),
     "remarks": (
         "FORMAT[:FILE]",
-        "print why the compiler decides as it does, as text, json or yaml to FILE (default: stderr)",
+        "print remarks on the compiler's decisions as text, json or yaml to FILE (default: stderr)",
         None,
     ),
     "save-temps": ("DIR", "write every stage to DIR, from 1-cuda_tile.mlir to 7-sass.sass", "."),
@@ -132,11 +132,11 @@ Examples:
 
 
 MAX_SECONDS = 1e6
-"""The longest time limit, eleven days: waiting functions of the system take no infinity."""
+"""The longest time limit, eleven days: the system's wait functions do not accept infinity."""
 
 
 class _Seconds(click.FloatRange):
-    """A time limit; infinity and what is no number are none."""
+    """A time limit in seconds; must be finite."""
 
     name = "number of seconds"
 
@@ -161,7 +161,7 @@ def _command() -> click.Command:
         params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
     names = {"o": ["-o", "output"], "O": ["-O", "level"]}
     for name, (value, text, alone) in VALUES.items():
-        # A value that may be left out must follow a `=`.
+        # An optional value must follow a `=`.
         metavar = value if alone is None else f"[={value}]"
         kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
         if name.endswith("timeout"):
@@ -179,7 +179,7 @@ def _command() -> click.Command:
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command; its exit status. See `run`."""
+    """Run the command; returns the exit status. See `run`."""
     begin = time.perf_counter()
     bare: dict[str, str | None] = dict.fromkeys((*OUTPUTS, *FLAGS), "true")
     bare |= {name: value for name, (_, _, value) in VALUES.items()}

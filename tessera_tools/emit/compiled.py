@@ -1,6 +1,6 @@
-"""What the driver is asked for and what it returns: `Options` and `Compiled`.
+"""The driver's `Options` and its result, `Compiled`.
 
-They stand apart from the driver so that a result of the cache needs none of its passes.
+They are separate from the driver, so that a cached result does not import the passes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Compiled:
     report: Report | None = None
     """The report of ptxas, with resources by kernel; None if it did not run."""
     manifest: Manifest | None = None
-    """Of the PTX, with registers if ptxas ran; None if there is no PTX."""
+    """The manifest of the PTX, with registers if ptxas ran; None if there is no PTX."""
     plans: tuple[Plan, ...] = ()
     """Plans of the host functions."""
     warnings: list[str] = field(default_factory=list[str])

@@ -30,12 +30,12 @@ class AttributeScanner(TypeScanner):
     def __init__(self, source: Source, at: int, aliases: Aliases, allow_unregistered: bool) -> None:
         super().__init__(source, at, aliases, allow_unregistered)
         self.implied: Type | None = None
-        """The last shaped type that the op's format spelled: what `dense<…>` without a type is of (`memref.global`)."""
+        """The last shaped type in the op's text: the type of a `dense<…>` without one (`memref.global`)."""
 
     # -- attributes
 
     def attribute(self, type: Type | None = None) -> Attribute:
-        """Any attribute.  With `type`, a number takes that type and no `: type` follows."""
+        """Any attribute.  If `type` is given, a number has that type and no `: type` follows."""
         start = self.skip()
         char = self.text[start : start + 1]
         self.nest()
