@@ -143,8 +143,8 @@ def attempt(data: bytes) -> str:
         module = read_bytecode(data, "mutant.tileirbc")
     except DiagnosticError as failure:
         for diagnostic in failure.diagnostics:
-            told = [diagnostic, *diagnostic.notes]
-            assert any("byte" in d.message for d in told), f"no byte offset: {diagnostic.message}"
+            messages = [diagnostic, *diagnostic.notes]
+            assert any("byte" in d.message for d in messages), f"no byte offset: {diagnostic.message}"
             assert diagnostic.location is not None and diagnostic.location.start() is not None, (
                 diagnostic.message
             )

@@ -180,7 +180,7 @@ def _run_line(line: str, text: str, case: Case, folder: str) -> str | None:
                 continue
             done = run_command(argv, data, folder)
             if argv[0] != "FileCheck" and case.chunk is not None and not re.search("CHECK[A-Z0-9-]*:", text):
-                negated = False  # of a split file that must fail, a chunk of which nothing is said
+                negated = False  # a chunk without expected output, of a split file that must fail
             bad = (done.status == 0) if negated else (done.status != 0)
             if bad and failed is None:
                 failed = f"{argv[0]} ended with {done.status}: {_excerpt(done)}"
@@ -197,8 +197,8 @@ def _has_checks(text: str, argv: Sequence[str]) -> bool:
 
 
 def _excerpt(done: Outcome) -> str:
-    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
-    return " / ".join(part.strip() for part in said[:6])[:700]
+    output = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
+    return " / ".join(part.strip() for part in output[:6])[:700]
 
 
 def run_command(argv: Sequence[str], stdin: bytes, folder: str) -> Outcome:

@@ -408,8 +408,8 @@ def _check(unit: Unit, text: str) -> Finding:
         source.write_text(text, "utf-8")
         argv = [str(source), f"--check-prefix={prefix}"]
         done = COMMANDS["FileCheck"](argv, output.encode("utf-8", "surrogateescape"), folder)
-    said = (done.stdout + done.stderr).decode("utf-8", "replace")
-    return Finding(unit, FAILED, said.strip()[:400]) if done.exit_code else Finding(unit, PASSED)
+    output = (done.stdout + done.stderr).decode("utf-8", "replace")
+    return Finding(unit, FAILED, output.strip()[:400]) if done.exit_code else Finding(unit, PASSED)
 
 
 # -- the table

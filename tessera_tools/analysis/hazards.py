@@ -349,9 +349,9 @@ class Hazards:
             return self.loop(op, pending)
         if op.has_trait(RegionsRunTogether):
             return self.together(op, pending)
-        return self.branch(op, pending) if op.has_trait(OneRegionRuns) else self.anyhow(op, pending)
+        return self.branch(op, pending) if op.has_trait(OneRegionRuns) else self.unstructured(op, pending)
 
-    def anyhow(self, op: Operation, pending: Pending) -> Pending | None:
+    def unstructured(self, op: Operation, pending: Pending) -> Pending | None:
         """Handles an op without known control flow: its regions may run in any order, any number of times."""
         while True:
             after = pending

@@ -90,7 +90,7 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
         kernel_takes = kernel.signature.takes()
         raise error(
             None,
-            f"{len(given)} arguments given, which stand for {expanded} parameters if each array gives its pointer, "
+            f"{len(given)} arguments given, which are {expanded} parameters if each array is its pointer, "
             f"extents and strides; '{kernel.name}' has {len(wanted)} parameters",
             kernel_takes,
         )
@@ -118,7 +118,7 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
                 raise error(
                     None,
                     f"the array for '{parameter.name}' has {len(view.shape)} dimensions, and '{extent.name}' "
-                    f"({extent.type}) stands where one of their extents or strides is expected",
+                    f"({extent.type}) was given, but one of their extents or strides is expected",
                     kernel.signature.takes(),
                 )
             found.append((extent, number))

@@ -131,7 +131,7 @@ class Session:
             self.sources.add(name, data.decode("utf-8", "replace"))
         key = self._key(name, data, options)
         return once(
-            key, name, lambda: Entry(self._compile_anew(name, data, options)), on_stage=self._save
+            key, name, lambda: Entry(self._compile_ir(name, data, options)), on_stage=self._save
         ).compiled
 
     def _key(self, name: str, data: bytes, options: Options) -> str | None:
@@ -144,7 +144,7 @@ class Session:
         target = options.target.name if given["gpu_name"] is not None else None
         return key_of(data, name, options, target, **more)
 
-    def _compile_anew(self, name: str, data: bytes, options: Options) -> Compiled:
+    def _compile_ir(self, name: str, data: bytes, options: Options) -> Compiled:
         if self.until != "llvmir" and self.worker is None:
             self.worker = Worker.start(time_limit=options.llvm_timeout)
         from tessera_tools.emit.driver import (

@@ -31,7 +31,7 @@ def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> s
     files = {match[2]: int(match[1]) for line in lines if (match := _FILE.match(line))}
     known = len(files)
     version = next((line.split()[1] for line in lines if line.startswith(".version")), "0.0")
-    tells = tuple(map(int, version.split("."))) >= _FIRST_VERSION
+    supported = tuple(map(int, version.split("."))) >= _FIRST_VERSION
     names: dict[str, int] = {}
     found: list[str] = []
     for line in lines:
@@ -40,7 +40,7 @@ def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> s
             found += _without_comment(line)
             continue
         file, number, column, chain = match.groups()
-        frames = inlined.get(f"{number}:{column} {chain}") if chain and tells else None
+        frames = inlined.get(f"{number}:{column} {chain}") if chain and supported else None
         plain = f"\t.loc\t{file} {number} {column}"
         if frames is None:
             found.append(plain)

@@ -84,7 +84,7 @@ def explain_spills(
     name."""
     remarks: list[Remark] = []
 
-    def tell(kernel: str, location: HasStart | None, message: str) -> None:
+    def add_remark(kernel: str, location: HasStart | None, message: str) -> None:
         remark = Remark("remark", location or locations.get(kernel), message)
         remark.source, remark.rule, remark.category = "ptxas", "spills", "resources"
         remark.function, remark.kind = kernel, "missed"
@@ -93,7 +93,7 @@ def explain_spills(
     for kernel, used in report.entries.items():
         if not used.spills:
             continue
-        tell(
+        add_remark(
             kernel,
             None,
             f"kernel '{kernel}' spills {used.spill_stores} bytes and reloads {used.spill_loads} bytes per thread, at "
@@ -103,5 +103,5 @@ def explain_spills(
             if place.kernel == kernel:
                 where = "in the loop" if place.in_loop else "outside loops"
                 text = f"{place.stores} spill stores and {place.loads} reloads of '{kernel}' {where}"
-                tell(kernel, place.loop, text)
+                add_remark(kernel, place.loop, text)
     return remarks

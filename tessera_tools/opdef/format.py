@@ -267,7 +267,9 @@ class Format:
                 for f in self.definition.operands
             )
             if field.name not in covered and not inferred and not related:
-                raise FormatError(f"{self.definition.name}: nothing gives the type of result '{field.name}'")
+                raise FormatError(
+                    f"{self.definition.name}: the type of result '{field.name}' cannot be inferred"
+                )
 
     def _check_lists(self, directives: list[Directive]) -> None:
         """Refuse two lists in a row of which no reader can tell where the first ends."""

@@ -305,7 +305,7 @@ class Op(Operation, metaclass=_OpMeta):
         given = dict(zip((f.name for f in definition.parameters), args, strict=False))
         if len(args) > len(definition.parameters):
             raise TypeError(
-                f"{self.name}: {len(args)} positional parameters, takes {len(definition.parameters)}"
+                f"{self.name}: {len(args)} positional parameters, expected at most {len(definition.parameters)}"
             )
         for key, value in kwargs.items():
             key = key.rstrip("_")

@@ -348,7 +348,7 @@ class Builder(Scopes):
         if len(definition.results) != 1:
             raise self.error_at(
                 name.start,
-                f"'{name.text}' gives {len(definition.results)} results; expected an op with one in the place of an "
+                f"'{name.text}' has {len(definition.results)} results; expected an op with one in place of an "
                 "operand",
             )
         if len(definition.operands) != len(operands):

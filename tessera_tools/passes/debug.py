@@ -64,12 +64,12 @@ class PassTimes:
         self._begin.append(time.perf_counter())
 
     def after(self, pass_: Pass, op: Operation) -> None:
-        self._tell(pass_, "")
+        self._print_time(pass_, "")
 
     def failed(self, pass_: Pass, op: Operation) -> None:
-        self._tell(pass_, " (failed)")
+        self._print_time(pass_, " (failed)")
 
-    def _tell(self, pass_: Pass, suffix: str) -> None:
+    def _print_time(self, pass_: Pass, suffix: str) -> None:
         took = time.perf_counter() - self._begin.pop()
         if pass_.name in self._names:
             self._write(f"{1000 * took:10.3f} ms  {pass_.name}{suffix}\n")

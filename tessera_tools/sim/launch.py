@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Launch", "Result"]
 
-_PATIENCE = 200_000
-"""Warp instructions after which the next cluster may start concurrently."""
+_CLUSTER_LIMIT = 200_000
+"""The number of warp instructions after which the next cluster may start concurrently."""
 
 
 @dataclass(slots=True)
@@ -311,7 +311,9 @@ class Launch:
         since = 0
         while True:
             stuck = active and all(cluster.stuck for cluster in active)
-            if more and (not active or stuck or (self.executed - since > _PATIENCE and len(active) < 64)):
+            if more and (
+                not active or stuck or (self.executed - since > _CLUSTER_LIMIT and len(active) < 64)
+            ):
                 index = next(waiting, None)
                 if index is None:
                     more = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.sim.asynchronous import Engine
 from tessera_tools.sim.frame import Frame
-from tessera_tools.sim.gang import Gang, gang_of, muster
+from tessera_tools.sim.gang import Gang, form_gang, gang_of
 from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Wait, Warp
 from tessera_tools.sim.watched import Shared
@@ -131,7 +131,7 @@ class Cluster:
                 else:
                     patient = self.random.random() < 0.25
                     quantum = _UNTIL_BLOCKED if patient else int(self.random.integers(1, 65))
-                    gang = muster(warp, split.pc) if self.random.random() < _TOGETHER else None
+                    gang = form_gang(warp, split.pc) if self.random.random() < _TOGETHER else None
                     part = self._part(gang, warp.index) if gang is not None else None
                     if part is not None:
                         self.run_gang(part, split.pc, quantum)
@@ -152,7 +152,7 @@ class Cluster:
         able = [(split.pc, warp) for warp in cta.warps if warp.splits and (split := warp.pick()) is not None]
         pc, first_warp = min(able, key=lambda one: (one[0], len(one[1].splits) == 1))
         stop = min((other for other, _ in able if other > pc), default=_NEVER)
-        gang = muster(first_warp, pc)
+        gang = form_gang(first_warp, pc)
         if gang is not None:
             self.run_gang(gang, pc, _UNTIL_BLOCKED, stop)
         else:

@@ -65,7 +65,7 @@ class MBarrier:
     arrivals: list[str] = field(default_factory=list[str])
     """The threads that have arrived in this phase, for the deadlock report."""
     announced: int = 0
-    brought: int = 0
+    transferred: int = 0
     """Bytes that expect_tx has added in this phase, and bytes that complete_tx has subtracted."""
     announcer: tuple[int, tuple[int, int, int], tuple[int, int, int]] | None = None
     """Instruction, CTA and thread of the last expect_tx of this phase."""
@@ -124,7 +124,7 @@ class MBarrier:
     def complete(self, amount: int, seen: Array | None) -> None:
         """complete_tx: decrease the pending byte count of the phase."""
         self.tx -= amount
-        self.brought += amount
+        self.transferred += amount
         self._see(seen)
         self.advance()
 
@@ -140,7 +140,7 @@ class MBarrier:
             self.released, self.seen = self.seen, None
             self.polled = 0
             self.arrivals = []
-            self.announced = self.brought = 0
+            self.announced = self.transferred = 0
             self.announcer = None
             self.cta.cluster.launch.progress += 1
 
@@ -164,7 +164,7 @@ def _of_deadlock(cluster: Cluster) -> None:
         cluster.launch.report(
             "mbarrier",
             f"expect_tx announced {barrier.announced} bytes for phase {barrier.phase} of {barrier.place}, and copies "
-            f"brought {barrier.brought}: the phase cannot end",
+            f"transferred {barrier.transferred}: the phase cannot end",
             pc,
             cta,
             thread,

@@ -104,7 +104,7 @@ class State:
     """Registers that other instructions have accessed since the last wgmma.fence."""
     issued: int = 0
 
-    def flying(self) -> Iterable[Operation]:
+    def in_flight(self) -> Iterable[Operation]:
         for group in self.groups:
             yield from group
         yield from self.open
@@ -187,7 +187,7 @@ def complete(group: Warpgroup, number: int) -> None:
 
 def write_back(warp: Warp, state: State, operation: Operation) -> None:
     """Write the result of a complete operation to a warp, unless a later one still uses the same registers."""
-    others = list(state.flying())
+    others = list(state.in_flight())
     registers = warp.registers[32]
     if not others and not operation.a_slots and state.held.issuperset(operation.d_slots):
         free = list(operation.d_slots)
@@ -242,14 +242,14 @@ def watch(program: Program, function: Function, code: list[Any], together: list[
         if used and inst.opcode != "wgmma":
             code[pc] = _watching(code[pc], used)
             if together[pc] is not None:
-                together[pc] = _watching_together(together[pc], used)
+                together[pc] = _watching_gang(together[pc], used)
 
 
 def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
     def run(warp: Warp, mask: Mask) -> Any:
         state = warp.state.get("wgmma")
         if state is not None:
-            for operation in state.flying():
+            for operation in state.in_flight():
                 if operation.d_registers & used or operation.a_registers & used:
                     which = "accumulates in" if operation.d_registers & used else "reads"
                     warp.report(
@@ -265,7 +265,7 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
     return run
 
 
-def _watching_together(execute: Together, used: frozenset[Register]) -> Together:
+def _watching_gang(execute: Together, used: frozenset[Register]) -> Together:
     """Like `_watching`, for several warps, unless one of them has a wgmma in flight."""
 
     def run(gang: Any, mask: Any) -> Any:

@@ -239,7 +239,7 @@ def test_a_rule_computes_what_its_pattern_does(rule: Rule) -> None:
     [
         ("addi(x, 0)", "expected OP"),
         ("x -> x", "the pattern is no op"),
-        ("addi(x, 0) -> y", "'y' stands for nothing"),
+        ("addi(x, 0) -> y", "'y' is undefined"),
         ("addi(x, 0 -> x", "not a rule"),
         ("addi(x, x + 1) -> x", "is no term of a rule"),
     ],

@@ -79,7 +79,7 @@ def test_a_result_whose_type_nothing_gives_is_refused() -> None:
         r = output()
         assembly = "$a attr-dict `:` type($a)"
 
-    with pytest.raises(FormatError, match="unit.untyped: nothing gives the type of result 'r'"):
+    with pytest.raises(FormatError, match="unit.untyped: the type of result 'r' cannot be inferred"):
         _ = Untyped.definition.format
 
 

@@ -224,7 +224,7 @@ def parse_rule(dialect: str, line: str) -> Rule:
         _names(pattern)
     )
     if unknown:
-        raise ValueError(f"'{line}': '{unknown.pop()}' stands for nothing")
+        raise ValueError(f"'{line}': '{unknown.pop()}' is undefined")
     return Rule(line, pattern, tuple(results), condition.strip())
 
 

@@ -166,7 +166,7 @@ class CaseLikeDefault(RewritePattern):
         count = len(op.case_numbers)
         kept = [i for i in range(count) if (op.successors[i + 1], op.branch_operands(i + 1)) != default]
         if len(kept) == count:
-            return "no case goes where the default goes"
+            return "no case has the destination of the default"
         with_cases(op, kept, rewriter)
         return True
 

@@ -280,7 +280,7 @@ class IfThenIf(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         first = op.prev_op
         if not isinstance(first, If):
-            return "no if stands before it"
+            return "there is no if before it"
         if op.condition is first.condition:
             then, other = op.thenRegion, op.elseRegion
         elif negated(op.condition) is first.condition or negated(first.condition) is op.condition:
@@ -390,7 +390,7 @@ class IfLeavesBothWays(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         if not leaves(op.thenRegion) or not leaves(op.elseRegion):
-            return "a region goes on"
+            return "a region continues"
         made = new_if(rewriter, op, op.condition, [])
         move(op.thenRegion, made.thenRegion, rewriter)
         put_region(op, op.elseRegion, rewriter)

@@ -88,7 +88,9 @@ def _flatten(state: Any, node: Any, literals: list[Any]) -> tuple[int, ...]:
         literals.append(children[0])
         return ()
     if kind == "hex":
-        raise state.error(children[0], "a hex string stands for all elements, not inside brackets")
+        raise state.error(
+            children[0], "a hex string must contain all elements; it is not allowed inside brackets"
+        )
     shapes = [_flatten(state, child, literals) for child in children]
     if any(shape != shapes[0] for shape in shapes):
         raise state.error(

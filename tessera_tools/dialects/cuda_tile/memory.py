@@ -217,7 +217,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
             raise wrong_keyword(state, pointers, "memory_scope", SCOPES)
         compare = "cmp" in state.definition.fields
         if compare and mode is not None:
-            raise state.error(mode[0], "'cuda_tile.atomic_cas_tko' takes no mode")
+            raise state.error(mode[0], "'cuda_tile.atomic_cas_tko' has no mode")
         if not compare:
             if mode is None:
                 raise state.error(values[0], f"expected one of the modes {', '.join(_MODES)}")

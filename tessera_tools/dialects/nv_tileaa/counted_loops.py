@@ -92,7 +92,7 @@ def _count_of(op: Loop) -> _Count | str:
     last = body.last_op
     breaks = [end for end in exits if isinstance(end, Break)]
     if len(exits) != 2 or len(breaks) != 1 or not isinstance(last, Continue) or is_left_early(op):
-        return "it is left, or goes on, in several places"
+        return "it has several breaks or continues"
     branch = breaks[0].parent_op
     if not isinstance(branch, If) or branch.parent is not body or branch.results or not _is_lone(branch):
         return "a branch does more than to leave it"

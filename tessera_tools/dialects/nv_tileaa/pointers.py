@@ -153,7 +153,7 @@ def _shape(type: Type) -> tuple[int, ...] | None:
 def check_shapes(op: Op, pointers: Type, others: Type) -> None:
     """Raise unless there is an element for each pointer."""
     if _shape(pointers) != _shape(others):
-        raise op.error(f"takes operands of one shape, got {pointers} and {others}")
+        raise op.error(f"expects operands of one shape, got {pointers} and {others}")
 
 
 def _check_axis(op: Any, pointers: Type) -> None:

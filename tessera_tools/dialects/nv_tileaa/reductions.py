@@ -84,12 +84,14 @@ class _Combining(Op):
         found = [argument.type for argument in block.arguments]
         expected = [element for element in elements for _ in range(2)]
         if found != expected:
-            raise self.error(f"expects a region that takes {types_text(expected)}, got {types_text(found)}")
+            raise self.error(
+                f"expects a region with arguments {types_text(expected)}, got {types_text(found)}"
+            )
         last = block.last_op
         if not isinstance(last, Yield):
             raise self.error("expects a region that ends with 'nv_tileaa.yield'")
         if last.operand_types != elements:
-            raise last.error(f"gives {types_text(last.operand_types)}; expected {types_text(elements)}")
+            raise last.error(f"yields {types_text(last.operand_types)}; expected {types_text(elements)}")
         for inner in block:
             if inner.regions or has_tiles(inner):
                 raise inner.error(

@@ -214,7 +214,9 @@ class _OnMBarrier(Op):
     def verify_op(self) -> None:
         type = self.mbarrier.type
         if type.element is not I64 or type.tile != (1,):
-            raise self.error(f"takes {type}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>")
+            raise self.error(
+                f"has an operand of type {type}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>"
+            )
 
 
 class MBarrierInit(
@@ -381,7 +383,7 @@ class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", r
 def _verify_kept(op: Any, tile: Any) -> None:
     buffer = op.buffer.type
     if tile.element is not buffer.element:
-        raise op.error(f"keeps {tile} in {buffer}: the element types must match")
+        raise op.error(f"spills {tile} to {buffer}: the element types must match")
 
 
 class LoadGlobal(
@@ -477,8 +479,8 @@ class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
     def verify_op(self) -> None:
         source, res = self.source.type, self.res.type
         if source.element is not res.element:
-            raise self.error(f"takes {res} from {source}: the element types must match")
-        _verify_part(self, "takes", source.shape, res.shape)
+            raise self.error(f"extracts {res} from {source}: the element types must match")
+        _verify_part(self, "extracts", source.shape, res.shape)
 
 
 class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):

@@ -209,7 +209,7 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
         given = [] if end is None else end.operand_types
         if list(types) != given:
             raise self.error(
-                f"gives ({', '.join(map(str, types))}), but its region yields ({', '.join(map(str, given))})"
+                f"returns ({', '.join(map(str, types))}), but its region yields ({', '.join(map(str, given))})"
             )
 
 
@@ -351,7 +351,7 @@ def _verify_once(op: Op, token: Value, by: tuple[type[Op], ...], found: str) -> 
     users = [user for user in token.users if isinstance(user, by)]
     if len(users) != 1:
         raise op.error(
-            f"gives a stage that {found}" if not users else "gives a token that is used more than once"
+            f"yields a stage that {found}" if not users else "yields a token that is used more than once"
         )
 
 

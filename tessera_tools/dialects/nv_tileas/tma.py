@@ -79,7 +79,7 @@ class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,))
     def verify_op(self) -> None:
         box, desc = tuple(self.box.values), self.res.type
         if box != desc.shape or desc.element is not self.view.type.element or len(box) != self.view.type.rank:
-            raise self.error(f"describes boxes {list(box)} of {self.view.type}, but gives {desc}")
+            raise self.error(f"describes boxes {list(box)} of {self.view.type}, but returns {desc}")
         if any(not 1 <= n <= MOST_EXTENT for n in box):
             raise self.error(
                 f"has a box of {list(box)}; TMA copies 1 to {MOST_EXTENT} elements along an axis"
@@ -205,7 +205,7 @@ class View(Op, name="nv_tileas.view", traits=(PURE,)):
     def verify_op(self) -> None:
         old, new = self.buffer.type, self.res.type
         if (new.stages, prod(new.tile), new.element) != (1, prod(old.tile), old.element):
-            raise self.error(f"gives {new} for one stage of {old}")
+            raise self.error(f"returns {new} for one stage of {old}")
 
 
 class AsyncDot(
@@ -236,7 +236,7 @@ class AsyncDot(
         c = self.c.type
         a, b = (t.tile if isinstance(t, SmemType) else t.shape for t in (self.a.type, self.b.type))
         if any(isinstance(t, SmemType) and t.stages != 1 for t in (self.a.type, self.b.type)):
-            raise self.error("takes buffers of one stage; nv_tileas.view gives one")
+            raise self.error("requires buffers of one stage; select one with nv_tileas.view")
         if len(a) != 2 or len(b) != 2 or c.shape != (a[0], b[1]) or a[1] != b[0]:
             raise self.error(f"multiplies {list(a)} by {list(b)} into {list(c.shape)}")
         named = (self.atom.a, self.atom.b, self.atom.accumulator)
@@ -271,7 +271,7 @@ class AsyncDotWait(Op, name="nv_tileas.async.dot_wait", traits=(MemoryEffects(wa
     def verify_op(self) -> None:
         if [v.type for v in self.operands] != self.result_types:
             given, expected = (", ".join(map(str, t)) for t in (self.result_types, self.operand_types))
-            raise self.error(f"gives ({given}) for sums of type ({expected})")
+            raise self.error(f"returns ({given}) for accumulators of type ({expected})")
 
 
 class AsyncDotResult(Op, name="nv_tileas.async.dot_result", traits=(MemoryEffects(wait(Completion.WGMMA)),)):

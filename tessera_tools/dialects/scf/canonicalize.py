@@ -72,7 +72,7 @@ class EmptyLoop(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         last = op.body.entry.last_op
         if last is not op.body.entry.first_op or not isinstance(last, Yield) or op.results:
-            return "the body has operations, or the loop gives values"
+            return "the body has operations, or the loop returns values"
         rewriter.erase_op(op)
         return True
 

@@ -78,7 +78,7 @@ class EmptyIf(RewritePattern):
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         if op.results or not is_pure(op):
-            return "it gives a value or has an effect"
+            return "it returns a value or has an effect"
         rewriter.erase_op(op)
         return True
 
@@ -165,7 +165,7 @@ class NestedIf(RewritePattern):
         taken: list[int] = []
         for i, value in enumerate(last.operands):
             if not isinstance(value, OpResult) or value.op is not inner:
-                return "it gives another value"
+                return "it yields another value"
             taken.append(value.index)
             without = inner.otherwise.entry.last_op.operand(value.index)
             if without is not op.otherwise.entry.last_op.operand(i):
@@ -195,7 +195,7 @@ class SuccessiveIfs(RewritePattern):
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
         first = op.prev_op
         if not isinstance(first, If):
-            return "no if stands before it"
+            return "there is no if before it"
         if first.condition is op.condition:
             sides = [(first.then, op.then), (first.otherwise, op.otherwise)]
         elif negated(op.condition) is first.condition or negated(first.condition) is op.condition:

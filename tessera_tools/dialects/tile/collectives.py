@@ -185,14 +185,14 @@ class Launch(Op, name="tile.launch", traits=(MAKES,)):
         inputs = kernel.signature.inputs
         if len(inputs) != len(values):
             raise self.error(
-                f"gives @{self.callee.root} {len(self.operands)} operands and {len(self.results)} results; "
+                f"passes @{self.callee.root} {len(self.operands)} operands and {len(self.results)} results; "
                 f"it has {len(inputs)} arguments"
             )
         extents: dict[str, int] = {}
         for number, (value, type) in enumerate(zip(values, inputs, strict=True)):
             given: Any = value.type
             if not isinstance(type, MemRefType) or not _fits(given, type):
-                raise self.error(f"gives @{self.callee.root} {given} as argument {number}, which is {type}")
+                raise self.error(f"passes @{self.callee.root} {given} as argument {number}, which is {type}")
             names = dimension_names(kernel, number)
             if names is None:
                 continue

@@ -111,7 +111,7 @@ class Product(Op):
         ):
             raise self.error(f"multiplies {a.element} into {res.element}")
         if self.acc is not None and self.acc.type is not res:
-            raise self.error(f"adds to {self.acc.type}, but gives {res}")
+            raise self.error(f"adds to {self.acc.type}, but returns {res}")
         if space_of(a) != REGISTERS and space_of(b) != REGISTERS:
             k, other = a.shape[0 if self.transposes_a else 1], b.shape[1 if self.transposes_b else 0]
             if DYNAMIC not in (k, other) and k != other:
@@ -264,7 +264,7 @@ class ByRow(Op):
 def check_rows(op: Any, fragment: MemRefType, rows: MemRefType) -> None:
     """One number for each row of a fragment."""
     if fragment.rank != 2 or rows is not rows_of(fragment):
-        raise op.error(f"takes {rows} for {fragment}; expected one element for each row of the fragment")
+        raise op.error(f"has {rows} for {fragment}; expected one element for each row of the fragment")
 
 
 class ExpSubtract(ByRow, name="tile.exp_subtract", traits=(MAKES,)):
@@ -334,7 +334,7 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
         fragments = [t for t in types if FRAGMENT.accepts(t)]
         if not fragments or any(t.shape != self.res.type.shape for t in fragments):
             raise self.error(
-                f"gives {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
+                f"returns {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
             )
         elements = [t.element if FRAGMENT.accepts(t) else t for t in types]
         block = Block(elements, [self.location] * len(elements))

@@ -157,12 +157,12 @@ class ComputeTensorSlice(Op, name="tile.compute_tensor_slice", traits=(PURE,)):
         source, res = self.source.type, self.res.type
         if not 2 <= source.rank <= 4 or res.rank != 2 or source.element is not res.element:
             raise self.error(
-                f"takes rows of {source} as {res}; expected a tensor of rank 2 to 4, and a matrix of it"
+                f"slices {source} to {res}; expected a tensor of rank 2 to 4, and a matrix of it"
             )
         if res.shape[0] == DYNAMIC:
-            raise self.error(f"gives {res}; the number of rows must be static")
+            raise self.error(f"returns {res}; the number of rows must be static")
         if res.shape[1] not in (DYNAMIC, source.shape[-1]) and source.shape[-1] != DYNAMIC:
-            raise self.error(f"gives {res}, whose columns are not those of {source}")
+            raise self.error(f"returns {res}, whose columns differ from those of {source}")
 
 
 class _Indexed(MemoryAccess, Op):

@@ -177,7 +177,7 @@ class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
     def verify_op(self) -> None:
         kind = self.base.type
         if self.result_types != ([kind] if isinstance(kind, RankedTensorType) else []):
-            raise self.error("gives a tensor of the type of 'base', and nothing for a memref")
+            raise self.error("expected one result of the type of 'base' for a tensor, and none for a memref")
         _verify_scattered(self, self.value_to_store.type)
 
 
@@ -355,7 +355,9 @@ class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
         _verify_transfer(self)
         kind = self.base.type
         if self.result_types != ([kind] if isinstance(kind, RankedTensorType) else []):
-            raise self.error("gives a tensor of the destination's type, and nothing for a memref")
+            raise self.error(
+                "expected one result of the destination's type for a tensor, and none for a memref"
+            )
 
 
 # -- masks

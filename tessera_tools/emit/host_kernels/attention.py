@@ -24,9 +24,9 @@ def attention(op: Any) -> HostKernel:
     q, v, res = op.q.type, op.v.type, op.res.type
     element, rank = str(q.element), q.rank
     if element not in ("f16", "bf16") or str(res.element) not in ("f16", "bf16", "f32"):
-        raise op.error(f"takes {q} to {res} on the host; f16 and bf16, into f16, bf16 or f32, are supported")
+        raise op.error(f"has {q} and {res} on the host; f16 and bf16, into f16, bf16 or f32, are supported")
     if alignment(values) < 4:
-        raise op.error(f"takes {q} and {v} to {res}; rows must be multiples of 4 bytes")
+        raise op.error(f"has {q}, {v} and {res}; rows must be multiples of 4 bytes")
     depth, width = _extent(op, q), _extent(op, v)
     scale = op.scale.value if op.scale is not None else 1 / math.sqrt(q.shape[-1])
     fragment = _fragment(width)
@@ -197,7 +197,7 @@ def iota(op: Any) -> HostKernel:
 def _extent(op: Any, type: Any) -> int:
     """The number of columns of a tensor's tiles."""
     if type.shape[-1] > _MOST_DEPTH:
-        raise op.error(f"takes {type} on the host; a depth of up to {_MOST_DEPTH} is supported")
+        raise op.error(f"has {type} on the host; a depth of up to {_MOST_DEPTH} is supported")
     return max(16, 1 << (type.shape[-1] - 1).bit_length())
 
 

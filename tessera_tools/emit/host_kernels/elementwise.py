@@ -164,7 +164,7 @@ def _constant(op: Any, value: Value) -> str:
     """A constant as the text of the kernel; raises an error if the value is not constant."""
     maker: Any = value.defining_op
     if not isinstance(maker, arith.Constant):
-        raise op.error("takes a non-constant number in a host function")
+        raise op.error("uses a non-constant number in a host function")
     return f"arith.constant {maker.value}"
 
 

@@ -71,7 +71,7 @@ def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
         least = "not known to be aligned" if known == 1 else f"known only to be a multiple of {known} bytes"
         yield Finding(
             "unaligned-base",
-            f"the base address is {least}; copies of {COPY_BYTES} bytes at a time need {COPY_BYTES}",
+            f"the base address is {least}; copies of {COPY_BYTES} bytes require {COPY_BYTES}",
             f"assume div_by<{COPY_BYTES}> of the pointer, if that holds",
         )
     dynamic = iter(op.dynamicStrides)
@@ -184,7 +184,7 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
         yield Finding(
             "f32-mma",
             "tensor cores do not support f32 operands: this product uses scalar multiply-adds",
-            "convert both operands to tf32 (ftof), if 10 bits of mantissa are enough",
+            "convert both operands to tf32 (ftof) if 10 bits of mantissa are sufficient",
         )
     if source in _FP8 and not (
         target.has(Feature.MMA_SYNC_FP8) or target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)
@@ -214,7 +214,7 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
         yield Finding(
             "narrow-mma",
             f"{rows} rows do not fill the 64 of {target.name}'s widest instructions",
-            "exchange the operands, so that the larger extent is the rows",
+            "swap the operands, so that the rows have the larger extent",
         )
 
 
@@ -283,7 +283,7 @@ def arithmetic(op: Any, scope: Scope) -> Iterator[Finding]:
         modes = "rounding<full> or rounding<approx>" if isinstance(op, DivF) else "rounding<approx>"
         yield Finding(
             "exact-rounding",
-            "an exactly rounded result takes a subroutine for each element",
+            "an exactly rounded result requires a subroutine for each element",
             f"{modes} is faster",
         )
     if isinstance(op, DivI | RemI) and op.result.type.shape:

@@ -177,7 +177,7 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
         low.define(old, new)
     if len(function.body.blocks) != 1:
         raise function.error(
-            "has unstructured control flow; convert-tileas-to-llvm takes structured control flow only"
+            "has unstructured control flow; convert-tileas-to-llvm supports only structured control flow"
         )
     low.block(function.body.entry)
     if low.reachable:

@@ -313,8 +313,8 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
     if plan.elements != vector or op.atom.bits not in (32, 64, 128):
         raise op.error(
-            f"copies {op.atom.bits} bits at a time, but the buffer's layout keeps {plan.bits} together, and cp.async "
-            "moves 32, 64 or 128; choose another atom"
+            f"copies {op.atom.bits} bits at a time, but the buffer's layout has {plan.bits} contiguous bits, and "
+            "cp.async moves 32, 64 or 128; choose another atom"
         )
     access = _Access(low, op, layout, tile, op.indices)
     when = low.scalar(op.when) if op.when is not None else None

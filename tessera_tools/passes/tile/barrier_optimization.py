@@ -77,7 +77,7 @@ def needed(function: Any) -> Any:
     _check(function)
     kept = _kept(function)
     for early in (False, True):
-        found = _anew(function, early)
+        found = _rebuilt(function, early)
         if _cost(found) <= _cost(kept):
             return found
     return kept
@@ -123,7 +123,7 @@ def _kept(function: Operation) -> Any:
     return copy
 
 
-def _anew(function: Operation, early: bool) -> Any:
+def _rebuilt(function: Operation, early: bool) -> Any:
     """A copy with new barriers and waits; `early`: waits before barriers that are needed anyway."""
     copy = function.clone()
     _plain_waits(copy)

@@ -326,7 +326,7 @@ def cast(low: Lowering, op: tile.Cast) -> None:
 def _agreed(low: Lowering, op: Any, number: Value) -> None:
     """Raises an error for a divergent scalar."""
     if number in low.divergent:
-        raise op.error("takes a thread-dependent number; it must be the same in all threads of a block")
+        raise op.error("uses a thread-dependent number; it must be the same in all threads of a block")
 
 
 def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:

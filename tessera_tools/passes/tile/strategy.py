@@ -96,7 +96,7 @@ def _compute(r: Resources) -> list[Choice]:
         )
     plain: list[ProductUse] = [p for p in r.products if not p.instruction]
     if plain:
-        why = f"no tensor core of {r.target.name} takes {plain[0].operands} operands without rounding them"
+        why = f"no tensor core of {r.target.name} supports {plain[0].operands} operands without rounding them"
         found.append(Choice(f"fused multiply-adds for {number(len(plain), 'product')}", why))
     if r.reductions:
         where = "shuffles within warps" if r.products else "shuffles, and shared memory between warps"

@@ -34,8 +34,8 @@ Handler = Callable[[Any, "Lowering"], None]
 HANDLERS: Registry[Handler] = Registry("handler")
 """Op name → the function that lowers it."""
 
-_OLDER = "it is of an older spelling and stands where none is read"
-_AT_TOP = "it stands at the top of a module only"
+_OLDER = "it is an older spelling in a position where none is supported"
+_AT_TOP = "it is only allowed at the top level of a module"
 REFUSALS: dict[str, str] = {
     **dict.fromkeys(("cuda_tile.module", "cuda_tile.entry", "cuda_tile.global"), _AT_TOP),
     **dict.fromkeys(

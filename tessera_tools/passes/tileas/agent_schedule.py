@@ -144,7 +144,7 @@ class AgentLoop(ScheduledLoop):
         return any(
             self._size(v.type)
             for value in op.operands
-            for n, _ in self._makers(value, set())
+            for n, _ in self._definitions(value, set())
             for v in self.ops[n].results
         )
 
@@ -285,11 +285,11 @@ class AgentLoop(ScheduledLoop):
             if not self.costs[number].cycles:
                 continue
             for value in op.operands:
-                for source, distance in self._makers(value, set()):
+                for source, distance in self._definitions(value, set()):
                     factor = op in self.products and value is op.operands[0] and self.products[op].a is None
                     yield Dependence(source, number, int(factor), distance)
 
-    def _makers(self, value: Value, seen: set[Value]) -> Iterator[tuple[int, int]]:
+    def _definitions(self, value: Value, seen: set[Value]) -> Iterator[tuple[int, int]]:
         found = self._origin(value)
         if found is None or value in seen or not isinstance(value.type, RankedTensorType):
             return
@@ -299,8 +299,8 @@ class AgentLoop(ScheduledLoop):
             yield source, distance
             return
         for inner in self.ops[source].operands:
-            for maker, further in self._makers(inner, seen):
-                yield maker, distance + further
+            for definition, further in self._definitions(inner, seen):
+                yield definition, distance + further
 
     def _size(self, type: Any) -> int:
         if not isinstance(type, RankedTensorType):

@@ -164,7 +164,7 @@ class Assignment:
         for value in tiles:
             self.set_type(value)
         for op in ops:
-            self.settle(op)
+            self.convert(op)
         return self.conversions
 
     def choose(self, ops: list[Operation], tiles: list[Value]) -> None:
@@ -246,17 +246,17 @@ class Assignment:
 
     # -- conversions
 
-    def settle(self, op: Operation) -> None:
+    def convert(self, op: Operation) -> None:
         """Insert the conversions that an op's operands or results need."""
         for group in ties(op):
             self.agree(op, group)
         made = copies(op)
         if made and not all(_moves_nothing(c) for c in made):
-            self.settle_copies(op, made)
+            self.convert_copies(op, made)
             for group in ties(op):
                 self.agree(op, group)
         if op.name in DEMANDS:
-            self.settle_demands(op, DEMANDS[op.name](op, self.unit(op).warps))
+            self.convert_demands(op, DEMANDS[op.name](op, self.unit(op).warps))
         if isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
             narrow_atom(op)
         if op.name == "arith.constant" and is_tile(op.results[0]):
@@ -264,7 +264,7 @@ class Assignment:
             assert isinstance(value, DenseElementsAttr)
             op.attributes["value"] = DenseElementsAttr(op.results[0].type, value.data)
 
-    def settle_demands(self, op: Operation, demands: list[tuple[Value, LinearLayout]]) -> None:
+    def convert_demands(self, op: Operation, demands: list[tuple[Value, LinearLayout]]) -> None:
         """Convert the demanded operands: if a value is several operands, one use for each demand, in order."""
         uses = list(op.op_operands)
         for value, layout in demands:
@@ -284,7 +284,7 @@ class Assignment:
             if use.value in group:
                 self.convert_use(use, wanted)
 
-    def settle_copies(self, op: Operation, made: list[Copy]) -> None:
+    def convert_copies(self, op: Operation, made: list[Copy]) -> None:
         """Convert the operands of a copying op, or its results, whichever is cheaper."""
         inputs = self.input_layouts(made)
         price = sum(

@@ -74,14 +74,14 @@ class MaterializeSchedule(Pass):
                 kernel.run()
             except Refusal as refusal:
                 if any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
-                    self.tell(context, function, refusal)
+                    self.explain_refusal(context, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                self.tell(context, function, refusal)
+                self.explain_refusal(context, function, refusal)
             context.count("agents")
             kernel.explain(context)
 
-    def tell(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
         """A remark with the reason why an op does not become asynchronous."""
         context.remark(
             refusal.op.location,

@@ -124,11 +124,11 @@ class Schedules:
             [pair for pair in self.order if pair[0] in ops],
         )
         inside = [product for product in self.split_products if product.dot in ops]
-        under_way = {p.dot.res for p in inside if p.chained}
+        in_flight = {p.dot.res for p in inside if p.chained}
 
         def finish(value: Value, made: Value, builder: Builder) -> Value:
             """Insert waits for accumulators that leave the loop."""
-            if value not in under_way:
+            if value not in in_flight:
                 return made
             return builder.insert(nv_tileas.AsyncDotResult(made, location=loop.location)).res
 
@@ -138,7 +138,7 @@ class Schedules:
             return
         for number, value in enumerate(end.operands):
             result = loop.results[number]
-            if value in under_way:
+            if value in in_flight:
                 uses = list(result.uses)
                 builder = Builder.after(loop)
                 waited = finish(value, result, builder)

@@ -354,7 +354,7 @@ def _read_load(dot: nv_tileas.Dot, load: nv_tileas.TiledLoad, facts: Facts, orde
     """Raises Refusal if TMA cannot copy the tile of a load to shared memory, where the consumer reads it."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    axes = _brought(load, type, facts)
+    axes = _tma_axes(load, type, facts)
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
@@ -366,7 +366,7 @@ def _read_load(dot: nv_tileas.Dot, load: nv_tileas.TiledLoad, facts: Facts, orde
     return made
 
 
-def _brought(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
+def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
     """The axes of a load's view in the order of its tensor map.  Raises Refusal if TMA in a producer cannot execute the
     load."""
     if load.padding.value not in ("undef", "zero"):
@@ -392,7 +392,7 @@ def _box_load(
     """Raises Refusal if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    axes = _brought(load, type, facts)
+    axes = _tma_axes(load, type, facts)
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)

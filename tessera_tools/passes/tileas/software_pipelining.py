@@ -163,7 +163,7 @@ class _Pipeliner:
         source = self.end.operands[value.index - 1]  # type: ignore[attr-defined]
         return None if source is value else source
 
-    def _behind(self, stage: int, value: Value) -> int:
+    def _instances_since(self, stage: int, value: Value) -> int:
         """The number of instances between the definition of a value and a user in `stage`."""
         if self._is_carried(value):
             source: Any = self._made(value)
@@ -171,15 +171,15 @@ class _Pipeliner:
         return stage - (self.stage[value.op] if isinstance(value, OpResult) else 0)
 
     def _distance(self, op: Operation, value: Value) -> int:
-        return self._behind(self.stage[op], value)
+        return self._instances_since(self.stage[op], value)
 
-    def _key(self, value: Value, behind: int) -> Value:
+    def _key(self, value: Value, distance: int) -> Value:
         """The value that the loop carries for a use: the carried value itself if it has its initial value when the
         kernel begins, otherwise the value that the previous iteration yields."""
         if not self._is_carried(value):
             return value
         source: Any = self._made(value)
-        return value if self.stages - self.stage[source.op] - behind == 0 else source
+        return value if self.stages - self.stage[source.op] - distance == 0 else source
 
     def _kernel_order(self) -> list[Operation]:
         """The ops by slot, each after those of its instance that it uses."""
@@ -237,10 +237,10 @@ class _Pipeliner:
     def _carry(self, stage: int, value: Value) -> None:
         if self._is_carried(value) and self._made(value) is None:
             return
-        behind = self._behind(stage, value)
-        if behind:
-            key = self._key(value, behind)
-            self.depths[key] = max(self.depths.get(key, 0), behind)
+        distance = self._instances_since(stage, value)
+        if distance:
+            key = self._key(value, distance)
+            self.depths[key] = max(self.depths.get(key, 0), distance)
 
     def _guarded(self, builder: Builder, order: list[Operation], found: Pipelined) -> list[Value]:
         """The code for loops that may have too few iterations for the prologue: the original loop runs in that case."""
@@ -284,12 +284,12 @@ class _Pipeliner:
 
             ops = [op for op in order if self.stage[op] <= n]
             found.prologue.append(self._instance(ops, env, before, builder))
-        keys = [(key, behind) for key, depth in self.depths.items() for behind in range(1, depth + 1)]
+        keys = [(key, distance) for key, depth in self.depths.items() for distance in range(1, depth + 1)]
         for number, value in enumerate(self.end.operands):
             extra = self._result_key(number, value)
             if extra is not None and extra not in keys:
                 keys.append(extra)
-        inits = [self._initial(key, behind, made) for key, behind in keys]
+        inits = [self._initial(key, distance, made) for key, distance in keys]
         kernel = scf.For(
             self._moved(loop.lower, ahead, builder), loop.upper, loop.step, inits,
             results=[v.type for v in inits], location=loop.location,
@@ -303,51 +303,51 @@ class _Pipeliner:
         inside = Builder.at_end(block, loop.location)
 
         def carried(value: Value, stage: int) -> Value:
-            behind = self._behind(stage, value)
-            if behind:
-                return arguments[self._key(value, behind), behind]
+            distance = self._instances_since(stage, value)
+            if distance:
+                return arguments[self._key(value, distance), distance]
             return env_k[self._made(value) if self._is_carried(value) else value]  # type: ignore[index]
 
         found.kernel = self._instance(order, env_k, carried, inside)
         following = []
-        for key, behind in keys:
-            if behind > 1:
-                following.append(arguments[key, behind - 1])
+        for key, distance in keys:
+            if distance > 1:
+                following.append(arguments[key, distance - 1])
             else:
                 source: Any = self._made(key) if self._is_carried(key) else key
                 following.append(env_k[source])
         inside.insert(scf.Yield(following))
         left = dict(zip(keys, kernel.results, strict=True))
-        behind_last: list[dict[Value, Value]] = []
+        after_last: list[dict[Value, Value]] = []
         for e in range(ahead):
             env_e: dict[Value, Value] = {}
-            behind_last.append(env_e)
+            after_last.append(env_e)
 
             def after(value: Value, stage: int, e: int = e) -> Value:
-                behind = self._behind(stage, value)
-                if behind > e:
-                    return left[self._key(value, behind), behind - e]
+                distance = self._instances_since(stage, value)
+                if distance > e:
+                    return left[self._key(value, distance), distance - e]
                 source: Any = self._made(value) if self._is_carried(value) else value
-                return behind_last[e - behind][source]
+                return after_last[e - distance][source]
 
             ops = [op for op in order if self.stage[op] > e]
             found.epilogue.append(self._instance(ops, env_e, after, builder))
-        return [self._result(number, left, behind_last) for number in range(len(self.end.operands))]
+        return [self._result(number, left, after_last) for number in range(len(self.end.operands))]
 
     def _prologue_value(self, value: Value, stage: int, n: int, made: list[dict[Value, Value]]) -> Value:
         if self._is_carried(value) and n == stage:
             return self.loop.inits[value.index - 1]  # type: ignore[attr-defined]
         source: Any = self._made(value) if self._is_carried(value) else value
-        return made[n - self._behind(stage, value)][source]
+        return made[n - self._instances_since(stage, value)][source]
 
-    def _initial(self, key: Value, behind: int, made: list[dict[Value, Value]]) -> Value:
+    def _initial(self, key: Value, distance: int, made: list[dict[Value, Value]]) -> Value:
         """The initial value of a carried value of the kernel."""
         if self._is_carried(key):
-            iteration = self.stages - self.stage[self._made(key).op] - behind  # type: ignore[union-attr]
+            iteration = self.stages - self.stage[self._made(key).op] - distance  # type: ignore[union-attr]
             if iteration <= 0:
                 return self.loop.inits[key.index - 1]  # type: ignore[attr-defined]
-            return made[self.stages - 1 - behind][self._made(key)]  # type: ignore[index]
-        return made[self.stages - 1 - behind][key]
+            return made[self.stages - 1 - distance][self._made(key)]  # type: ignore[index]
+        return made[self.stages - 1 - distance][key]
 
     def _result_key(self, number: int, value: Value) -> tuple[Value, int] | None:
         """The value that the kernel must carry for a result that its last instance computes."""
@@ -356,13 +356,13 @@ class _Pipeliner:
         return (value, 1) if self.stages > 1 else (self.loop.iter_args[number], 1)
 
     def _result(
-        self, number: int, left: Mapping[tuple[Value, int], Value], behind_last: list[dict[Value, Value]]
+        self, number: int, left: Mapping[tuple[Value, int], Value], after_last: list[dict[Value, Value]]
     ) -> Value:
         value: Any = self.end.operands[number]
         if self._is_carried(value):
             return self.loop.inits[number]
         key = self._result_key(number, value)
-        return left[key] if key is not None else behind_last[self.stage[value.op] - 1][value]
+        return left[key] if key is not None else after_last[self.stage[value.op] - 1][value]
 
     def _instance(
         self, ops: Sequence[Operation], env: dict[Value, Value], find: Any, builder: Builder

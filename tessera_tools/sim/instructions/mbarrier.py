@@ -91,7 +91,7 @@ def arrive(ctx: Context) -> Execute:
         raise ctx.error("needs an address" + (" and a count" if expects or no_complete else ""))
     sink = target is None or (isinstance(target, Name) and target.name == "_")
     if space == "shared::cluster" and not sink:
-        raise ctx.error("gives no state for .shared::cluster; write to '_'")
+        raise ctx.error("returns no state for .shared::cluster; write to '_'")
     address = ctx.address(operands[0])
     amount = ctx.read(operands[1], TYPES["u32"]) if len(operands) == 2 else None
     destination = ctx.write(target, TYPES["b64"]) if target is not None and not sink else None
@@ -108,7 +108,7 @@ def arrive(ctx: Context) -> Execute:
             if barrier is None:
                 continue
             if destination is not None and barrier.cta is not warp.cta:
-                warp.report("mbarrier", f"arrive at {barrier.place}, of another CTA, gives no state", group)
+                warp.report("mbarrier", f"arrive at {barrier.place}, of another CTA, returns no state", group)
             value = int(amounts[first]) if amounts is not None else 1
             count = 1 if expects else value
             if 0 < count * group.count <= barrier.pending and not drop and not no_complete:

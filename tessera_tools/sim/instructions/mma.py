@@ -273,7 +273,7 @@ def mma(ctx: Context) -> Execute:
         return _quad_pairs(ctx, operands, layouts, (b, c, d))
     _check(ctx, shape, layouts, (a, b, c, d), kind)
     if rounding != "rn" and a != "f64":
-        raise ctx.error(f"has .{rounding}, which only .f64 takes")
+        raise ctx.error(f"has .{rounding}, which only .f64 supports")
     if saturate and d != "s32":
         raise ctx.error("has .satfinite, which only integers take")
     a_type, b_type = ELEMENTS[a], ELEMENTS[b]

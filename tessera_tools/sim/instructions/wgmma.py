@@ -429,7 +429,7 @@ def _ready(
             mask,
         )
     state.touched -= used
-    for other in state.flying():
+    for other in state.in_flight():
         if other.a_registers & d or other.d_registers & a:
             warp.report("in-flight", f"registers of A of a wgmma overlap D of the one at PTX line {other.line}, or "
                         "the other way round, before a wgmma.wait_group", mask)  # fmt: skip
@@ -447,7 +447,7 @@ def _is_ready(state: State, d: frozenset[Register], a: frozenset[Register], shap
         and not state.touched & (d | a)
         and not any(
             other.a_registers & d or other.d_registers & a or (other.shape != shape and other.d_registers & d)
-            for other in state.flying()
+            for other in state.in_flight()
         )
     )
 

@@ -58,7 +58,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // expected-error @below {{has unstructured control flow; convert-tileas-to-llvm takes structured control flow only}}
+  // expected-error @below {{has unstructured control flow; convert-tileas-to-llvm supports only structured control flow}}
   func.func @kernel() attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
     cf.br ^next
   ^next:

@@ -1006,7 +1006,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %v = arith.index_cast %t : index to i32
   %w = arith.sitofp %v : i32 to f32
-  // expected-error @below {{'tile.scale_tensor' op takes a thread-dependent number; it must be the same in all threads of a block}}
+  // expected-error @below {{'tile.scale_tensor' op uses a thread-dependent number; it must be the same in all threads of a block}}
   tile.scale_tensor %p, %w : memref<4x8xf32, 5>, f32
   return
 }
