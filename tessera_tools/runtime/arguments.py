@@ -200,7 +200,7 @@ def _file(name: str, rest: str, text: str) -> BufferSpec:
     if not parts:
         if not path.endswith(".npy"):
             raise _bad(
-                text, f"'{path}' is not a .npy file, so its type is not known", f"expected @{path}:TYPE:SHAPE"
+                text, f"'{path}' is not a .npy file, so its type is unknown", f"expected @{path}:TYPE:SHAPE"
             )
         return BufferSpec(name, "npy", text, path=path)
     type = _type(text, parts[0])

@@ -1,4 +1,4 @@
-"""The conversion of matrix products: cuda_tile's three ops are one nv_tileaa.dot with attributes and scales."""
+"""The conversion of matrix products: cuda_tile's three ops become one nv_tileaa.dot with attributes and scales."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tessera_tools.ir.types import F32, TF32, element_type
 from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
 _PRECISION = {F32: "ieee", TF32: "tf32"}
-"""How the inputs of a dot are read; for other types there is no choice."""
+"""The input precision of a dot, for types with a choice."""
 
 
 @handles(ct.MmaF)
 def _mmaf(op: ct.MmaF, to: Lowering) -> None:
-    # fast_acc allows fewer bits in the sum, and asks for nothing.
+    # fast_acc allows a less precise accumulator, but does not require it.
     word = _PRECISION.get(element_type(op.lhs.type))
     precision = StringAttr(word) if word is not None else None
     to.replace(op, to.emit(aa.Dot(to[op.lhs], to[op.rhs], to[op.acc], input_precision=precision)).res)
