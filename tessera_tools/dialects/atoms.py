@@ -1,4 +1,4 @@
-"""Atoms: the hardware primitives that copies and products are made of, and what each needs.
+"""Atoms: the hardware primitives of copies and products, and their requirements.
 
     copies     ldg  stg  lds  sts  cp_async  ldmatrix  ldmatrix_trans  stmatrix  stmatrix_trans  tma_load  tma_store
     products   fma  mma  wgmma
@@ -7,7 +7,7 @@
 sizes and types that the hardware has, the layouts of what it moves or multiplies, and the ops whose lowering emits it.
 The attributes that name atoms are `#cute.copy_atom`,
 `#cute.mma_atom` (cute.py), `#cute_nvgpu.mma_atom` and `#cute_nvgpu.atom_copy_field_tma…` (cute_nvgpu.py); a primitive
-that is not here is refused where it is read.
+that is not in the table is rejected when it is parsed.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class MmaAtom(Attribute):
 
     @property
     def shape(self) -> str:
-        """The primitive and its shape, as it is spelled: sm80_m16n8k16."""
+        """The text of the primitive and its shape: sm80_m16n8k16."""
         if self.primitive == FMA:
             return FMA
         m, n, k = self.mnk
@@ -307,7 +307,7 @@ class MmaAtom(Attribute):
         return f"sm{self.since}_{word}m{m}n{n}k{k}"
 
     def rows(self) -> list[Product]:
-        """What the table has for the atom; empty if it is no instruction."""
+        """The table entries of the atom; empty if it is not an instruction."""
         m, n, k = self.mnk
         a, b = (signless(t) for t in (self.a, self.b))
         return [
@@ -322,22 +322,22 @@ class MmaAtom(Attribute):
 
     @property
     def row(self) -> ProductPrimitive:
-        """What the table says of the primitive."""
+        """The table entry of the primitive."""
         return PRODUCT_PRIMITIVES[self.primitive]
 
     @property
     def is_fma(self) -> bool:
-        """True if no tensor core takes part."""
+        """True if the atom does not use tensor cores."""
         return self.primitive == FMA
 
     @property
     def is_async(self) -> bool:
-        """True if the product goes on while its warps do something else."""
+        """True if the product runs asynchronously to its warps."""
         return self.primitive == WGMMA
 
 
 def signless(type: Type) -> Type:
-    """The type in tiles of an atom's element: integers say their signedness in atoms only."""
+    """The type in tiles of an atom's element: only atoms specify the signedness of integers."""
     return IntegerType(type.width) if isinstance(type, IntegerType) else type
 
 

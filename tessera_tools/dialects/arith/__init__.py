@@ -92,7 +92,7 @@ DIALECT = Dialect(
 
 
 def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported when it is asked for."""
+    """`canonicalizers`, imported on first use."""
     if name == "canonicalizers":
         from tessera_tools.dialects.arith.canonicalize import canonicalizers
 

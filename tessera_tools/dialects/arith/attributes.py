@@ -53,7 +53,7 @@ class FlagsAttr(EnumAttr):
 
 
 class FastMathFlagsAttr(FlagsAttr, name="arith.fastmath"):
-    """What may be assumed of floating-point arithmetic: `#arith.fastmath<nnan,contract>`."""
+    """Assumptions about floating-point arithmetic: `#arith.fastmath<nnan,contract>`."""
 
     cases = ("none", "reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "fast")
     everything = "fast"

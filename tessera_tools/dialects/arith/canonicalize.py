@@ -30,7 +30,7 @@ class CompareConvertedWithConstant(RewritePattern):
             return "no converted integer beside a constant"
         number, integer = constant.value, source.in_.type
         width, is_signed = width_of(integer), isinstance(source, casts.SIToFP)
-        # Rounding keeps the order, and moves no integer across a number that is smaller than those that are rounded.
+        # Rounding is monotonic, and does not move an integer across a number smaller than those that are rounded.
         digits = FORMATS[format_of(op.lhs.type)].fraction + 1
         if width - is_signed > digits and not abs(number) < 2.0**digits:
             return "the conversion may round"

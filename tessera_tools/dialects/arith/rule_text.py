@@ -10,15 +10,15 @@ A rule is `PATTERN -> RESULT [if CONDITION]`, in the syntax of Python's expressi
     c, c0, c1         a constant operand; in a condition the bits of a scalar or splat
     0, -1, 1.0, inf   this constant, of the type that its place has; also smin, smax (the extreme signed integers),
                       nan, and poison
-    z := andi(x, y)   gives the value of a nested op a name
-    cmpi[slt](x, y)   a comparison with a predicate; another name than a predicate's stands for any, and a result
+    z := andi(x, y)   names the value of a nested op
+    cmpi[slt](x, y)   a comparison with a predicate; another name than a predicate's matches any, and a result
                       may write inverse(p) or swapped(p)
     muli[nuw](x, y)   in a pattern: the op must have the flags; in a result: the flags to keep, where all ops of the
                       pattern have them and the constants of the result combine without that overflow
     (x, None)         the results of an op with several; None for one that must have no use
 
-In a result, an op on constants alone is computed; an op of the class of the pattern's root keeps its fast-math flags
-and rounding mode. A cast has the type of the result that it gives.
+In a result, an op on constants only is folded; an op of the class of the pattern's root keeps its fast-math flags
+and rounding mode. A cast has the type of the result.
 
 A condition sees the names of the pattern, `out` (the type of the result), `w` (the width of its elements), the words
 of fast-math flags (whether all ops of the pattern that have such flags have this one), and the functions in `HELPERS`.

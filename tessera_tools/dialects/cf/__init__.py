@@ -1,6 +1,6 @@
 """The `cf` dialect: branches between blocks.
 
-A branch passes operands to the arguments of the block it goes to: `branch_operands(i)` are those for successor i, and
+A branch passes operands to the arguments of its target block: `branch_operands(i)` are those for successor i, and
 `set_branch_operands(i, values)` replaces them.
 """
 
@@ -14,7 +14,7 @@ DIALECT = Dialect("cf", "branches", ops_of(ops), is_complete=True)
 
 
 def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported when it is asked for."""
+    """`canonicalizers`, imported on first use."""
     if name == "canonicalizers":
         from tessera_tools.dialects.cf.canonicalize import canonicalizers
 

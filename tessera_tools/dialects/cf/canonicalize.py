@@ -49,7 +49,7 @@ class SameDestination(RewritePattern):
 
 
 def passes_on(block: Block) -> Branch | None:
-    """The branch that is all a block holds; None if it holds more, or goes to itself."""
+    """The branch that is the only op of a block; None if there are others, or if it branches to itself."""
     only = block.first_op
     if isinstance(only, Branch) and only is block.last_op and only.dest is not block:
         used_elsewhere = any(user is not only for argument in block.arguments for user in argument.users)
@@ -58,7 +58,7 @@ def passes_on(block: Block) -> Branch | None:
 
 
 class ThroughEmptyBlock(RewritePattern):
-    """A branch to a block that only branches goes on at once, to the end of a chain of such blocks."""
+    """Redirects a branch to a block that only branches to the end of the chain of such blocks."""
 
     # br a(x), a(y): br b(y)  =  br b(x)
 
@@ -73,7 +73,7 @@ class ThroughEmptyBlock(RewritePattern):
                 values = [stands_for.get(v, v) for v in onward.operands]
                 target = onward.dest
                 if target in met:
-                    break  # the blocks go round in a circle, which no branch leads out of
+                    break  # the blocks form an endless cycle
                 met.add(target)
             if onward is not None or target is block:
                 continue
@@ -85,7 +85,7 @@ class ThroughEmptyBlock(RewritePattern):
 
 
 class MergeWithOnlyPredecessor(RewritePattern):
-    """A block with one way in becomes part of the block it comes from."""
+    """Merges a block with its only predecessor."""
 
     op_class: ClassVar = Branch
 
@@ -156,7 +156,7 @@ def with_cases(op: Any, kept: list[int], rewriter: Rewriter) -> None:
 
 
 class CaseLikeDefault(RewritePattern):
-    """A case that goes where the default goes, with the same values, is none."""
+    """Removes a case with the destination and operands of the default."""
 
     # switch x, [default: a(v), 1: a(v), 2: b] = switch x, [default: a(v), 2: b]
     op_class: ClassVar = Switch
@@ -172,7 +172,7 @@ class CaseLikeDefault(RewritePattern):
 
 
 class SwitchBehindSwitch(RewritePattern):
-    """In a block that one case of a switch reaches, the flag is known; behind the default it is none of the cases."""
+    """In a block that one case of a switch reaches, the flag is known; after the default it is none of the cases."""
 
     # switch x, [default: a, 1: b] … b: switch x, [default: d, 1: e] = br e
     # switch x, [default: a, 1: b] … a: switch x, [default: d, 1: e, 2: g] = switch x, [default: d, 2: g]
@@ -231,7 +231,7 @@ class AssertTrue(RewritePattern):
 
 
 canonicalizers = (
-    # Merging goes first: a chain of n blocks is then n merges, not each block's way through all that follow.
+    # Merging is first: a chain of n blocks then needs n merges, without following the rest of the chain for each block.
     ConstantCondition, SameDestination, MergeWithOnlyPredecessor, ThroughEmptyBlock, ConditionIsKnownBehind,
     SwitchOnConstant, CaseLikeDefault, SwitchBehindSwitch, BranchToUnreachable, AssertTrue,
 )  # fmt: skip

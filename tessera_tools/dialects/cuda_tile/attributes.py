@@ -21,7 +21,7 @@ from tessera_tools.opdef import AttrKind, EnumAttr, enum, integer_enum
 
 
 class RoundingAttr(EnumAttr, name="cuda_tile.rounding"):
-    """How a result that does not fit is rounded."""
+    """The rounding mode of a result."""
 
     cases = ("nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full", "nearest_int_to_zero",
              "nearest_away")  # fmt: skip
@@ -40,7 +40,7 @@ class OverflowAttr(EnumAttr, name="cuda_tile.overflow"):
 
 
 class ComparisonPredicateAttr(EnumAttr, name="cuda_tile.comparison_predicate"):
-    """The comparison that `cmpi` and `cmpf` make."""
+    """The predicate of `cmpi` and `cmpf`."""
 
     cases = ("equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal")
 
@@ -70,7 +70,7 @@ SIGNEDNESS = spelled(SignednessAttr, "signedness", "signed", "unsigned")
 
 
 class PaddingValueAttr(EnumAttr, name="cuda_tile.padding_value"):
-    """What a load through a view gives outside the tensor."""
+    """The value of elements out of bounds in a load through a view."""
 
     cases = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 
@@ -83,7 +83,8 @@ class PaddingValueAttr(EnumAttr, name="cuda_tile.padding_value"):
 
 
 class PtrAttr(EnumAttr, name="cuda_tile.ptr_attr"):
-    """What a pointer points to: `multicast` memory stands on every GPU of a team, and multimem ops reach all."""
+    """The memory of a pointer: `multicast` memory is replicated on every GPU of a team, and multimem ops access all
+    copies."""
 
     cases = ("none", "unicast", "multicast")
 

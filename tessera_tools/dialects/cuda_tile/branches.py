@@ -3,7 +3,7 @@
 A region of an `if` ends in `yield`, or leaves for good: in `return`, `break` or `continue`, after which nothing that
 follows the `if` in its block runs.
 
-    if known               ─▶ one region in its place (and what follows goes if that region leaves)
+    if known               ─▶ replaced by one region (and the following ops are erased if that region exits)
     values from outside    ─▶ select
     two ifs, one condition ─▶ one if          if in if ─▶ one if of both conditions
 """
@@ -43,7 +43,7 @@ def truth(value: Value) -> bool | None:
 
 
 def negated(value: Value) -> Value | None:
-    """x, where the value is `xori x, true`."""
+    """x, if the value is `xori x, true`."""
     op = value.defining_op
     return op.lhs if isinstance(op, XOrI) and truth(op.rhs) is True else None
 
@@ -76,7 +76,7 @@ def leaves(region: Region) -> bool:
 
 
 def yielded(region: Region) -> list[Value] | None:
-    """What the region's `yield` gives; None where it leaves or is absent."""
+    """The values of the region's `yield`; None if it exits or is absent."""
     last = region.entry.last_op if region.blocks else None
     return list(last.operands) if isinstance(last, Yield) else None
 
@@ -94,7 +94,7 @@ def erase_from(op: Operation, rewriter: Rewriter) -> None:
 
 
 def put_region(op: Operation, region: Region, rewriter: Rewriter) -> None:
-    """Put the block of `region` in the place of `op`; what follows it goes where the region leaves."""
+    """Replace `op` by the block of `region`; the following ops are erased if the region exits."""
     block = region.entry
     last = block.last_op
     rewriter.inline_block_before(block, op)
@@ -120,7 +120,7 @@ def new_if(rewriter: Rewriter, like: Operation, condition: Value, types: list[Ty
 
 
 def set_yield(region: Region, values: list[Value], rewriter: Rewriter) -> None:
-    """Make the region's `yield` give other values; nothing where it leaves."""
+    """Replace the values of the region's `yield`; nothing if it exits."""
     last = region.entry.last_op
     if isinstance(last, Yield):
         with rewriter.modify(last):
@@ -213,7 +213,7 @@ class IfYieldsCondition(RewritePattern):
 
 
 class IfToSelect(RewritePattern):
-    """A value from outside needs no `if`; where one region leaves, what follows sees the other's values only."""
+    """A value from outside needs no `if`; if one region exits, later ops only see the other's values."""
 
     # (if c {x} else {y}) = select(c, x, y) for x and y defined outside;  (if c {x} else {return}) = x
     op_class: ClassVar = If
@@ -233,7 +233,7 @@ class IfToSelect(RewritePattern):
             return home is op.thenRegion or home is op.elseRegion
 
         def stays(a: Value, b: Value) -> bool:
-            # Select takes no sub-byte elements.
+            # Select does not support sub-byte elements.
             return inside(a) or inside(b) or (a is not b and element_type(a.type) is F4E2M1FN)
 
         kept = [i for i, (a, b) in enumerate(zip(left, right, strict=True)) if stays(a, b)]
@@ -337,7 +337,7 @@ def _append(target: Region, source: Region, rewriter: Rewriter) -> None:
 
 
 class IfInIf(RewritePattern):
-    """An `if` that holds nothing but another is one of both conditions."""
+    """Merges an `if` that contains only another one."""
 
     # if a { if b {x} } = if (a and b) {x}
     op_class: ClassVar = If
@@ -383,7 +383,7 @@ class IfInIf(RewritePattern):
 
 
 class IfLeavesBothWays(RewritePattern):
-    """Where both regions leave, the else region takes the place of what follows, which never runs."""
+    """If both regions exit, the else region replaces the following ops, which never run."""
 
     # if c {…; return} else {b; return}; rest = if c {…; return}; b; return
     op_class: ClassVar = If

@@ -24,7 +24,7 @@ custom_elements: INTEGER -> number
 class Elements(CustomDirective, name="Elements"):
     """`<i32: 1> : tile<i32>`, and (as it was spelled before) `dense<1> : !cuda_tile.tile<i32>`.
 
-    The argument is the attribute; a result, where the op has one, gets the type.
+    The argument is the attribute; a result, if any, gets the type.
     """
 
     grammar = (

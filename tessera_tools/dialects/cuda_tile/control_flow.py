@@ -7,7 +7,7 @@ The region of each binds its values in the op's own syntax:
     if %cond -> (tile<f32>) { … yield … } else { … yield … }
     reduce %x dim=1 identities=[0.0 : f32] : tile<4x8xf32> -> tile<4xf32> (%a: tile<f32>, %b: tile<f32>) { … yield … }
 
-A terminator without operands may be left out where its kind is the usual one: `continue` in loops, `yield` in `if`.
+A terminator without operands may be omitted if it is the default one: `continue` in loops, `yield` in `if`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _enclosing_loop(op: Any, loops: tuple[type[Operation], ...]) -> Any:
 
 
 class _Structured(Op):
-    """An op whose blocks end in `implicit` where nothing is written."""
+    """An op whose blocks end in `implicit` by default."""
 
     implicit: ClassVar[type[Op] | None] = None
 
@@ -247,7 +247,7 @@ class For(LoopLike, _Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, REC
 
     @property
     def induction(self) -> list[BlockArgument]:
-        """The value that counts."""
+        """The induction variable."""
         return self.body.entry.arguments[:1]
 
     @property
@@ -395,7 +395,7 @@ class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SIN
 
 
 class Aggregate(CustomDirective, name="Aggregate"):
-    """`%x dim=1 identities=[…] : types -> types`, then on a line of its own `(%a: type, …) { … }`."""
+    """`%x dim=1 identities=[…] : types -> types`, then on a separate line `(%a: type, …) { … }`."""
 
     grammar = """
     custom: [values] attr_dict "dim" "=" INTEGER [custom_reverse] "identities" "=" ATTRIBUTE custom_body
@@ -464,7 +464,7 @@ class _Aggregate(_Structured):
 
     @classmethod
     def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
-        """Nothing stands for a body that is not written (called by the parser)."""
+        """An omitted body has no default (called by the parser)."""
         for body in regions:
             if len(body.blocks) == 1 and not body.entry.arguments and body.entry.first_op is None:
                 body.blocks[0].erase()

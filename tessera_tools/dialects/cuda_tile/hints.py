@@ -1,4 +1,4 @@
-"""Whether optimization hints say something that a compiler can follow.
+"""Checks of optimization hints.
 
     entry @k(…) optimization_hints=<sm_90 = {num_cta_in_cga = 7}>  ──▶  warning: expected power-of-two ≤ 16 for …
 
@@ -46,7 +46,7 @@ _ALLOWED = {
 
 
 def problems(op: Operation) -> Iterator[str]:
-    """What is wrong with the hints of one operation, in the reference's words; nothing for an op without hints."""
+    """The errors in the hints of one operation, with the reference's messages; empty for an op without hints."""
     hints = op.attributes.get("optimization_hints")
     if not isinstance(hints, OptimizationHintsAttr):
         return

@@ -145,7 +145,7 @@ def _check_pointee(op: Any, pointers: Any, element: Type, noun: str) -> None:
 
 
 class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEffects(read("source")),)):
-    """Gathers elements from a tile of pointers; where the mask is false, the padding value (or anything)."""
+    """Gathers elements from a tile of pointers; if the mask is false, the padding value (or an unspecified one)."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
     memory_scope = attribute(MEMORY_SCOPE, optional=True)
@@ -175,7 +175,7 @@ class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEff
 class StorePtrTko(
     OrderedAccess, name="cuda_tile.store_ptr_tko", traits=(MemoryEffects(write("destination")),)
 ):
-    """Scatters elements to a tile of pointers, where the mask is true."""
+    """Scatters elements to a tile of pointers, if the mask is true."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
     memory_scope = attribute(MEMORY_SCOPE, optional=True)
@@ -302,7 +302,7 @@ class AtomicRmwTko(Op, name="cuda_tile.atomic_rmw_tko", traits=(READ_WRITE,)):
 
 
 class AtomicCasTko(Op, name="cuda_tile.atomic_cas_tko", traits=(READ_WRITE,)):
-    """Writes `val` where `cmp` stands, in one step for each element; the result is what was there before."""
+    """Atomically writes `val` to each element equal to `cmp`; the result is the previous value."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
     memory_scope = attribute(MEMORY_SCOPE)

@@ -67,7 +67,8 @@ def short_text(type: Type) -> str:
 
 
 class PointerType(CudaTileType, name="cuda_tile.ptr"):
-    """`ptr<f32>`: the address of one element in global memory; `ptr<f32, <multicast>>` says of which kind."""
+    """`ptr<f32>`: the address of one element in global memory; `ptr<f32, <multicast>>` also specifies the kind of
+    memory."""
 
     pointee: Type
     kind: PtrAttr | None = None
@@ -174,12 +175,12 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
 
     @property
     def dynamic_extents(self) -> int:
-        """How many extents are known only at run time."""
+        """The number of dynamic extents."""
         return self.shape.count(DYNAMIC)
 
     @property
     def dynamic_strides(self) -> int:
-        """How many strides are known only at run time."""
+        """The number of dynamic strides."""
         return self.strides.count(DYNAMIC)
 
     @classmethod
@@ -210,7 +211,7 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
 
 
 class TileViewType(CudaTileType):
-    """The base of views that cut a tensor view into tiles; loads and stores go through one."""
+    """The base of views that partition a tensor view into tiles, for loads and stores."""
 
     @property
     def resource(self) -> Resource:
@@ -218,12 +219,12 @@ class TileViewType(CudaTileType):
 
     @property
     def index_rank(self) -> int:
-        """How many indices choose a tile."""
+        """The number of indices of a tile."""
         raise AssertionError
 
     @property
     def tile_type(self) -> TileType:
-        """What a load gives and a store takes."""
+        """The type of a loaded or stored tile."""
         raise AssertionError
 
 
@@ -231,7 +232,7 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
     """`partition_view<tile=(128x64), tensor_view<…>>`: a grid of tiles that touch and do not overlap.
 
     `dim_map[i]` is the dimension of the tensor view that tile dimension i runs along (identity if empty);
-    `padding` is what a load gives outside the tensor (unspecified if None).
+    `padding` is the value of elements out of bounds in a load (unspecified if None).
     """
 
     tile: tuple[int, ...]
@@ -277,7 +278,7 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
 
 
 class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
-    """`strided_view<tile=(8x16), traversal_strides=[4,3], tensor_view<…>>`: tiles that stand `traversal_strides`
+    """`strided_view<tile=(8x16), traversal_strides=[4,3], tensor_view<…>>`: tiles at distances `traversal_strides`
     elements apart, and so may overlap or leave gaps."""
 
     tile: tuple[int, ...]
@@ -509,7 +510,7 @@ class LegacyTensorViewType(ShapedType, CudaTileType, name="cuda_tile.legacy_tens
 
 
 class LegacyPartitionViewType(ShapedType, CudaTileType, name="cuda_tile.legacy_partition_view"):
-    """`partition_view<128x64xf16>` of the older spelling: the tile's shape and element type alone."""
+    """`partition_view<128x64xf16>` of the older spelling: only the tile's shape and element type."""
 
     def short_text(self) -> str:
         return f"partition_view<{self.dims_text()}{self.element}>"

@@ -149,7 +149,7 @@ class Alloca(LLVMOp, name="llvm.alloca", traits=(ALLOCATE,)):
 
 
 class _Access(LLVMOp):
-    """What loads and stores share."""
+    """Common parts of loads and stores."""
 
     def metadata_text(self, e: Emitter) -> str:
         """The access's metadata, each with a comma before it."""
@@ -171,7 +171,7 @@ class _Access(LLVMOp):
         return isinstance(ordering, IntegerAttr) and ordering.value != 0
 
     def effects(self) -> MemoryEffects | None:
-        """A volatile access, and an atomic one that is monotonic or stronger, also keeps its place (LLVM's Language
+        """A volatile access, and an atomic one that is monotonic or stronger, is also ordered (LLVM's Language
         Reference, "Volatile Memory Accesses", "Atomic Memory Ordering Constraints")."""
         effects = super().effects()
         ordering = self.attributes.get("ordering")

@@ -28,7 +28,7 @@ _TYPES: dict[str, Callable[[Type], bool]] = {
 
 
 def _rule(name: str, value: str = "", type: str = "", *, result: bool = True) -> ParameterRule:
-    """The rule of one attribute: what it holds, the type that it needs, whether a result may have it."""
+    """The rule of one attribute: its value, the type that it requires, whether a result may have it."""
 
     def rule(use: ParameterUse, found: Any) -> str | None:
         if use.is_result and not result:

@@ -19,7 +19,7 @@ from tessera_tools.ir.builtin_attributes import FALSE, TRUE, StringAttr, quote
 
 
 class Parameter:
-    """How one parameter is read from a scanner and written."""
+    """Parsing and printing of one parameter."""
 
     __slots__ = ("read", "write")
 

@@ -166,7 +166,7 @@ class StructType(LLVMType, name="llvm.struct"):
 
 
 class IdentifiedStructs:
-    """The identified structs of one file: a name stands for one body."""
+    """The identified structs of one file: each name has one body."""
 
     def __init__(self) -> None:
         self.enclosing: list[str] = []
@@ -176,7 +176,7 @@ class IdentifiedStructs:
 
 
 def _bodies_in_brief(type: Type, *, outermost: bool = False) -> str:
-    """The text of a type in which a name stands for an identified struct: its body may be spelled at any depth."""
+    """The text of a type with names in place of identified structs, whose body may be written at any depth."""
     if isinstance(type, StructType):
         if type.label is not None and not outermost:
             return quote(type.label)
@@ -238,7 +238,7 @@ class TargetExtensionType(LLVMType, name="llvm.target"):
 
     @property
     def is_loadable(self) -> bool:
-        """True if a value of the type can stand in memory."""
+        """True if a value of the type can be stored in memory."""
         return self.label.startswith("spirv.") or self.label == "aarch64.svcount"
 
     @property
@@ -293,7 +293,7 @@ def parse_inner(s: Any) -> Any:
 
 
 def is_loadable(type: Type) -> bool:
-    """True if a value of the type can stand in memory."""
+    """True if a value of the type can be stored in memory."""
     if isinstance(type, VoidType | FunctionType | TokenType | LabelType | MetadataType):
         return False
     if isinstance(type, StructType) and type.opaque:

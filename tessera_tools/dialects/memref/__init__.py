@@ -1,6 +1,6 @@
 """The `memref` dialect: buffers, views of them, and accesses.
 
-Offsets, sizes and strides are mixed lists: a static integer, or the next of the dynamic operands where the static list
+Offsets, sizes and strides are mixed lists: a static integer, or the next of the dynamic operands if the static list
 holds the marker for "dynamic" (the least 64-bit integer, as upstream).  `IndexLists` writes them.
 """
 
@@ -35,7 +35,7 @@ DIALECT = Dialect("memref", "buffers", ops_of(buffers, views, globals, reshapes)
 
 
 def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported when it is asked for."""
+    """`canonicalizers`, imported on first use."""
     if name == "canonicalizers":
         from tessera_tools.dialects.memref.canonicalize import canonicalizers
 

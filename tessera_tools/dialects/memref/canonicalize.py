@@ -1,9 +1,10 @@
-"""Canonicalization patterns of `memref`: what is known of a buffer is in its type, and casts that forget it go.
+"""Canonicalization patterns of `memref`: static information is moved to the type of a buffer, and casts that remove it
+are erased.
 
     this module          allocations, casts, copies, extents, views by offsets, sizes and strides
     reshape_patterns.py  dimensions split and joined
 
-A pattern that learns more of a type makes the op with that type, and casts the result to the type that its users have.
+A pattern that refines a type creates the op with that type, and casts the result to the original type.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def items(op: Any, field: str) -> list[int | Value]:
 
 
 class AllocationOfKnownExtents(RewritePattern):
-    """A constant extent of an allocation stands in its type."""
+    """Folds a constant extent of an allocation into its type."""
 
     # alloc(4) : memref<?xf32> = cast(alloc() : memref<4xf32>)
     op_class: ClassVar = None
@@ -102,7 +103,7 @@ class AllocationThatNothingReads(RewritePattern):
 
 
 class UseOfCast(RewritePattern):
-    """An op that needs to know no type takes the buffer ahead of a cast that forgets what is known."""
+    """An op that does not need a specific type uses the source of a cast that removes static information."""
 
     # load(cast(x)) = load(x), if x has the more static type; store, dealloc, dim and copy likewise
     op_class: ClassVar = None
@@ -121,7 +122,7 @@ class UseOfCast(RewritePattern):
 
 
 class CastOfCast(RewritePattern):
-    """A cast that forgets, and one that goes on from there, are one."""
+    """Merges two casts if the first one removes static information."""
 
     # cast(cast(x)) = cast(x), if the first one forgets
     op_class: ClassVar = Cast
@@ -138,7 +139,7 @@ class CastOfCast(RewritePattern):
 
 
 class SpaceCastOfSpaceCast(RewritePattern):
-    """Of two casts of the memory space the second one counts; one to the same space is none."""
+    """Merges two casts of the memory space; erases one to the same space."""
 
     # space_cast(space_cast(x)) = space_cast(x)
     op_class: ClassVar = MemorySpaceCast
@@ -186,7 +187,7 @@ class CopyOfNothing(RewritePattern):
 
 
 class ExtentOfMadeBuffer(RewritePattern):
-    """The extent of a buffer is the one that it was made with."""
+    """The extent of a buffer is the one with which it was created."""
 
     # dim(alloc(n), 0) = n;  dim(subview(x)[o][n][s], 0) = n
     op_class: ClassVar = Dim
@@ -239,7 +240,8 @@ FIELDS = ("offsets", "sizes", "strides")
 
 
 class SubViewOfKnown(RewritePattern):
-    """Constant offsets, sizes and strides of a view stand in its lists, and what a cast ahead of it forgot is known."""
+    """Folds constant offsets, sizes and strides of a view into its lists, and uses the static type of a cast's
+    source."""
 
     # subview(x)[c0][c1][c2] = cast(subview(x)[0][1][2]);  subview(cast(x)) = cast(subview(x))
     op_class: ClassVar = SubView
@@ -269,7 +271,7 @@ class SubViewOfKnown(RewritePattern):
         if old.shape == new.shape and strided(old) == strided(new):
             type = old
         made = with_source(op, source, known, type)
-        # Numbers that lie outside of the buffer are left where nobody sees them.
+        # Numbers out of bounds are left as operands.
         if checked(made) is None:
             return "the numbers lie outside of the buffer"
         replace_cast(op, rewriter.insert(made), rewriter)
@@ -306,7 +308,7 @@ class SubViewOfAll(RewritePattern):
 
 
 class ReinterpretSource(RewritePattern):
-    """Only the memory of what is reinterpreted counts."""
+    """Only the memory of the source of a reinterpretation is relevant."""
 
     # reinterpret_cast(cast(x)) = reinterpret_cast(x); so for reinterpret_cast, a view from the start, a base buffer
     op_class: ClassVar = ReinterpretCast
@@ -328,7 +330,7 @@ class ReinterpretSource(RewritePattern):
 
 
 class ReinterpretOfKnown(RewritePattern):
-    """Constant numbers of a reinterpretation stand in its lists; one that changes nothing goes."""
+    """Folds constant numbers of a reinterpretation into its lists; erases an identity."""
 
     # reinterpret_cast(x) to offset(x), sizes(x), strides(x) = x
     op_class: ClassVar = ReinterpretCast
@@ -382,7 +384,7 @@ class ReinterpretOfKnown(RewritePattern):
 class MetadataOfKnown(RewritePattern):
     """Numbers of a buffer that its type has are constants."""
 
-    # extract_strided_metadata(x : memref<3x?xf32, strided<[4, ?]>>) gives 3 and 4
+    # extract_strided_metadata(x : memref<3x?xf32, strided<[4, ?]>>) returns 3 and 4
     op_class: ClassVar = ExtractStridedMetadata
 
     def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
@@ -414,7 +416,7 @@ class MetadataOfCast(RewritePattern):
 
 
 class ViewOfKnown(RewritePattern):
-    """A view of bytes takes them ahead of a cast, has its constant extents in its type, and may be the bytes."""
+    """A view of bytes uses the source of a cast, has its constant extents in its type, and may be an identity."""
 
     # view(cast(x)) = view(x);  view(x)[0] of the type of x = x;  view(x)[n][4] = cast(view(x)[n][])
     op_class: ClassVar = View

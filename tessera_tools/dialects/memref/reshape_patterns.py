@@ -107,7 +107,7 @@ def checked(op: Any) -> Any:
 
 
 def replace_if_castable(op: Any, made: Any, rewriter: Rewriter) -> bool | str:
-    """Replace an op by one whose type can be cast to its own; or let go of the new one."""
+    """Replace an op by one whose type can be cast to its own; otherwise discard the new one."""
     if made is None:
         return "the types do not fit"
     old, new = op.results[0].type, made.results[0].type
@@ -231,7 +231,7 @@ class CollapseOfCast(RewritePattern):
 
 
 class ExpandOfKnown(RewritePattern):
-    """Constant extents of an expansion stand in its shape, and what a cast ahead of it forgot is known."""
+    """Folds constant extents of an expansion into its shape, and uses the static type of a cast's source."""
 
     # expand(cast(x)) to [c, 4] = cast(expand(x) to [2, 4])
     op_class: ClassVar = ExpandShape

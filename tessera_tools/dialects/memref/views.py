@@ -95,7 +95,7 @@ class SubView(_Offsets, name="memref.subview"):
             )
 
     def _verify_bounds(self, offsets: list[int], sizes: list[int], strides: list[int]) -> None:
-        """Check that what is known of the view lies inside the buffer."""
+        """Check that the static part of the view is inside the buffer."""
         for noun, numbers in (("offsets", offsets), ("sizes", sizes)):
             negative = [n for n in numbers if n < 0 and n != DYNAMIC_INDEX]
             if negative:

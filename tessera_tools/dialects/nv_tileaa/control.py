@@ -88,7 +88,7 @@ class Break(
 
 
 def enclosing_loop(op: Operation) -> Loop:
-    """The loop that a `break` or `continue` belongs to; between them stand only `if`s."""
+    """The loop of a `break` or `continue`; there are only `if`s in between."""
     parent = op.parent_op
     while isinstance(parent, If):
         parent = parent.parent_op
@@ -210,7 +210,7 @@ class If(HasFlow, Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMOR
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
+        """The yields may be omitted."""
         end_with(Yield, [r for i, r in enumerate(regions) if i == 0 or r.blocks], location)
 
     @property
@@ -225,7 +225,7 @@ class If(HasFlow, Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMOR
         return not self.otherwise.blocks or bool(self.yields)
 
     def flow(self) -> Flow:
-        """A result is what one of the regions yields; one that leaves gives none."""
+        """A result is a value yielded by one of the regions; one that exits early yields none."""
         passed = [end.operands for end in self.yields]
         return [(result, [values[i] for values in passed]) for i, result in enumerate(self.results)]
 

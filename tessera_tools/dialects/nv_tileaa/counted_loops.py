@@ -8,7 +8,7 @@
       nv_tileaa.continue %j, %b
     }
 
-So a `while` of the source is pipelined like a `for`.  What else goes on or leaves keeps its loop.
+A `while` of the source is then pipelined like a `for`.  Other loops are not changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tessera_tools.ir.types import bit_width
 
 @dataclass
 class _Count:
-    """What a loop counts: its carried value `at` from its initial value to below `upper`, by `step`."""
+    """The counter of a loop: its carried value `at`, from its initial value to below `upper`, by `step`."""
 
     at: int
     upper: Value
@@ -41,7 +41,7 @@ class _Count:
 
 
 class CountedLoop(RewritePattern):
-    """A loop that asks first of all whether its counter is below a bound, and adds to it last, is an `scf.for`."""
+    """Converts a loop that first compares its counter with a bound, and increments it last, to an `scf.for`."""
 
     op_class: ClassVar = Loop
 
@@ -87,7 +87,7 @@ class CountedLoop(RewritePattern):
 
 
 def _count_of(op: Loop) -> _Count | str:
-    """What the loop counts; or why it is no counted loop."""
+    """The counter of the loop, or why it is not a counted loop."""
     body, exits = op.body.entry, op.ends()
     last = body.last_op
     breaks = [end for end in exits if isinstance(end, Break)]
@@ -125,7 +125,7 @@ def _count_of(op: Loop) -> _Count | str:
 
 
 def _is_lone(branch: If) -> bool:
-    """True if nothing but a terminator stands in each region, and one region goes on."""
+    """True if each region has only a terminator, and one region continues."""
     blocks = [region.entry for region in branch.regions if region.blocks]
     return all(block.first_op is block.last_op for block in blocks) and (
         len(blocks) == 1 or any(isinstance(block.last_op, Yield) for block in blocks)

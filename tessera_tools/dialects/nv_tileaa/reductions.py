@@ -51,7 +51,7 @@ class _Combining(Op):
 
     @property
     def yielded(self) -> list[Value]:
-        """What the region gives, one value for each operand."""
+        """The yielded values of the region, one for each operand."""
         last = self.body.entry.last_op
         return last.operands if last is not None else []
 
@@ -105,7 +105,7 @@ class _Combining(Op):
 
 
 def has_tiles(op: Operation) -> bool:
-    """True if an op takes or gives a tile."""
+    """True if an op has a tile as operand or result."""
     return any(isinstance(type, RankedTensorType) for type in (*op.operand_types, *op.result_types))
 
 
@@ -115,7 +115,7 @@ def plain(type: Type) -> Type:
 
 
 def reduced(type: RankedTensorType, axis: int) -> Type:
-    """What is left of a tile's type without an axis: a scalar where that was the only one."""
+    """A tile's type without one axis; a scalar if that is the only one."""
     shape = (*type.shape[:axis], *type.shape[axis + 1 :])
     return RankedTensorType(shape, type.element) if shape else type.element
 

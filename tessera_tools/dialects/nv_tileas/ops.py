@@ -156,7 +156,7 @@ class AsyncTiledCopy(
     """Start copying a tile from element offsets of a view to one stage of a buffer.
 
     Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is
-    committed to has been waited for.  It comes after the accesses that `token` stands for.
+    committed to has been waited for.  It is ordered after the accesses of `token`.
     """
 
     view = operand(VIEW)

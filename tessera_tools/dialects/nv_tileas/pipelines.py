@@ -9,8 +9,8 @@
     }
 
 An iterator is a stage's number and the parity of the round; both sides begin at the first stage.  `producers` and
-`consumers` are the arrivals that complete a phase of the full and the empty barriers: one for the thread that says
-which bytes TMA brings, one for each warp that reads.
+`consumers` are the arrivals that complete a phase of the full and the empty barriers: one for the thread that
+announces the bytes of TMA, one for each reading warp.
 
 The effects of the ops are on the two phases of the pipeline: an acquire waits for `EMPTY`, a commit arrives at `FULL`,
 a wait waits for `FULL`, a release arrives at `EMPTY`.
@@ -139,7 +139,7 @@ class CreatePipeline(
     name="nv_tileas.async.pipeline.create_pipeline",
     traits=(MemoryEffects(write("res", Resource.BARRIER)),),
 ):
-    """A pipeline of `stages`, whose barriers complete a phase after so many arrivals of producers and consumers."""
+    """A pipeline of `stages`, with the numbers of arrivals of producers and consumers that complete a phase."""
 
     stages = attribute(I32_ATTR)
     producers = attribute(I32_ATTR)
@@ -189,7 +189,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
 
 
 class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
-    """The base of ops that run their region once, and give what it yields."""
+    """The base of ops that run their region once, and return what it yields."""
 
     def flow(self) -> Flow:
         """A result is what the region yields."""
@@ -200,7 +200,7 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
+        """The yields may be omitted."""
         end_with(Yield, regions, location)
 
     def verify_yield(self, types: Sequence[Type]) -> None:
@@ -381,7 +381,7 @@ class AgentSwitch(
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
+        """The yields may be omitted."""
         end_with(Yield, regions, location)
 
     def unit(self, number: int) -> ExecutionUnit:
@@ -413,7 +413,7 @@ class AgentSwitch(
 
 
 def agent_of(op: Operation) -> Region | None:
-    """The region of the innermost agent_switch that an op stands in; None outside of agents."""
+    """The region of the innermost enclosing agent_switch of an op; None outside of agents."""
     inner: Operation = op
     while (outer := inner.parent_op) is not None:
         if isinstance(outer, AgentSwitch):

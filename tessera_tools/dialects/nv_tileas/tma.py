@@ -44,7 +44,7 @@ MOST_EXTENT = 256
 
 
 class TmaDescType(ShapedType, name="nv_tileas.tma_desc"):
-    """`!nv_tileas.tma_desc<128x64xf16>`: a tensor in global memory, of which boxes of that shape are copied."""
+    """`!nv_tileas.tma_desc<128x64xf16>`: a tensor in global memory, copied in boxes of that shape."""
 
     def verify(self) -> None:
         super().verify()
@@ -90,7 +90,7 @@ class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,))
 
 class _BoxCopy(Op):
     def verify_copy(self, desc: TmaDescType, buffer: SmemType, indices: int) -> None:
-        """An error unless whole boxes make the buffer's tile."""
+        """Raises an error unless the buffer's tile consists of whole boxes."""
         if indices != desc.rank:
             raise self.error(f"expected {desc.rank} indices for {desc}, got {indices}")
         tile = buffer.tile
@@ -148,8 +148,8 @@ class TiledTmaStore(
     ),
 ):
     """Starts to copy the boxes of a stage of a buffer to global memory, by one thread of the unit, and commits them as
-    one group; elements outside the tensor are skipped.  It comes after the accesses that `token` stands for, and
-    `out_token` stands for it too."""
+    one group; elements outside the tensor are skipped.  It is ordered after the accesses of `token`, and
+    `out_token` includes it."""
 
     desc = operand(DESC)
     indices = variadic_operand(exactly(I32))
@@ -188,7 +188,7 @@ class AsyncStoreWait(
 
 
 class FenceProxy(Op, name="nv_tileas.fence_proxy", traits=(IN_ORDER,)):
-    """What a thread has written to shared memory is seen by TMA and wgmma after it (PTX ISA, "fence.proxy")."""
+    """Makes a thread's earlier writes to shared memory visible to TMA and wgmma (PTX ISA, "fence.proxy")."""
 
     assembly = "attr-dict"
 
@@ -220,7 +220,7 @@ class AsyncDot(
         ),
     ),
 ):
-    """a · b + c by wgmma, in flight until an async.dot_wait gives the sum; b, and a unless it is a tensor, lie in
+    """a · b + c by wgmma, in flight until an async.dot_wait returns the sum; b, and a unless it is a tensor, are in
     shared memory, in one of the hardware's swizzles."""
 
     a = operand(FACTOR)

@@ -142,7 +142,7 @@ class MBarrierArrive(
     what = "arrive"
 
     def _is_plain(self) -> bool:
-        """True if the form without scope serves, which sm_80 has too."""
+        """True if the form without scope is sufficient, which sm_80 also supports."""
         plain = self.count is None and self.scope is CTA and not flag(self, "relaxed")
         return plain and space(self.operand(0)) != 7
 

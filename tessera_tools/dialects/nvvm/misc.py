@@ -219,6 +219,6 @@ class InlinePtx(NVVMOp, name="nvvm.inline_ptx", traits=(READ_WRITE,)):
                     raise self.error(
                         "changes an operand that another block uses; pass the value through a result"
                     )
-        # What follows sees the operands' new values.
+        # Later ops see the operands' new values.
         for value, name in zip(both, inline_ptx_values(self, e, text, outputs, inputs, both), strict=True):
             e.names[value] = name

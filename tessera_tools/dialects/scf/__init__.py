@@ -1,6 +1,6 @@
 """The `scf` dialect: structured control flow.
 
-Loops (`LoopLike`) give their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+Loops (`LoopLike`) provide their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
 `inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).
 """
 
@@ -23,7 +23,7 @@ DIALECT = Dialect("scf", "structured control flow", ops_of(ops, parallel))
 
 
 def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported when it is asked for."""
+    """`canonicalizers`, imported on first use."""
     if name == "canonicalizers":
         from tessera_tools.dialects.scf.canonicalize import canonicalizers
 

@@ -24,7 +24,7 @@ from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
 def trip_count(op: Any) -> int | None:
-    """How often a loop runs, if that is known: also where the upper bound is the lower one and a constant."""
+    """The trip count of a loop, if known; also if the upper bound is the lower one plus a constant."""
     if op.trip_count is not None:
         return op.trip_count
     # From x to x + c, which does not wrap: c steps of 1.
@@ -42,7 +42,7 @@ def trip_count(op: Any) -> int | None:
 
 
 class LoopOfNoIteration(RewritePattern):
-    """A loop that never runs gives its initial values."""
+    """A loop that never runs is replaced by its initial values."""
 
     op_class: ClassVar = For
 
@@ -65,7 +65,7 @@ class LoopOfOneIteration(RewritePattern):
 
 
 class EmptyLoop(RewritePattern):
-    """A loop whose body has no operations, and that gives nothing, goes."""
+    """Erases a loop without operations in its body and without results."""
 
     op_class: ClassVar = For
 

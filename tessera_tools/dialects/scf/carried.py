@@ -1,11 +1,11 @@
-"""Patterns for the values that `scf` ops pass into their regions and give as results.
+"""Patterns for the values that `scf` ops pass into their regions and return as results.
 
     %r:2 = scf.for … iter_args(%a = %x, %b = %y) {      places:  0: init %x, yielded %a ─▶ %a, %r#0
       scf.yield %a, %v                                            1: init %y, yielded %v ─▶ %b, %r#1
     }
 
 A value that can only be one value from outside is that value; of two that are always equal, one is enough; a place
-whose values nobody reads goes.
+whose values are never read is removed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class EqualCarriedValues(RewritePattern):
 
 @dataclass(eq=False)
 class Place:
-    """A position at which an op takes and gives values."""
+    """A position of a value that an op takes and returns."""
 
     targets: list[Value]
     feeds: list[tuple[Operation, int]] = field(default_factory=list)
@@ -128,7 +128,7 @@ def places_of(op: Any) -> list[Place]:
 
 
 class PlacesThatNothingReads(RewritePattern):
-    """A place whose values nobody reads, but to pass them on to such places, is not needed."""
+    """Removes a place whose values are never read, except to forward them to such places."""
 
     # r:2 = if c {… yield a, b} else {… yield d, e}; use(r#1)  =  r = if c {… yield b} else {… yield e}; use(r)
     op_class: ClassVar = HasFlow
@@ -169,7 +169,7 @@ class PlacesThatNothingReads(RewritePattern):
 
 
 def with_fewer(op: Any, dropped: set[int], kept: Sequence[OpResult], rewriter: Rewriter) -> Any:
-    """The op with fewer operands and results: the regions move to it, and the uses of the results that it keeps."""
+    """The op with fewer operands and results: the regions and the uses of the remaining results are moved to it."""
     made = type(op).create(
         [value for i, value in enumerate(op.operands) if i not in dropped],
         [result.type for result in kept],

@@ -18,7 +18,7 @@ from tessera_tools.ir.types import ShapedType
 
 
 def inline(op: Operation, region: Region, rewriter: Rewriter, arguments: list[Value]) -> bool:
-    """Put the only block of `region` in the place of `op`; its yield gives the results."""
+    """Replace `op` by the only block of `region`; the yielded values replace the results."""
     block = region.block
     last = block.last_op
     if not isinstance(last, Yield):
@@ -31,12 +31,12 @@ def inline(op: Operation, region: Region, rewriter: Rewriter, arguments: list[Va
 
 
 def is_empty(region: Region) -> bool:
-    """True if a region has nothing but its yield, or no block."""
+    """True if a region has only its yield, or no block."""
     return not region.blocks or region.entry.first_op is region.entry.last_op
 
 
 def negated(value: Value) -> Value | None:
-    """x, where the value is not x; else None."""
+    """x, if the value is the negation of x; otherwise None."""
     negation = defined_by(value, XOrI)
     return negation.lhs if negation is not None and splat_of(constant_of(negation.rhs)) == 1 else None
 

@@ -1,8 +1,8 @@
 """Loops and conditionals of `scf`.
 
-Loops (`LoopLike`) give their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+Loops (`LoopLike`) provide their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
 `inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).  Which values pass from
-where to where through loops and conditionals, `flow()` says (`tessera_tools.ir.flow`).
+through loops and conditionals is described by `flow()` (`tessera_tools.ir.flow`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RESULT_TYPES = """custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> se
 
 
 def output_types(node: Any) -> list[Type]:
-    """The types of RESULT_TYPES' rule; none where it is absent."""
+    """The types of RESULT_TYPES' rule; empty if it is absent."""
     if node is None:
         return []
     form, children = node
@@ -56,7 +56,7 @@ def output_types(node: Any) -> list[Type]:
 
 
 def write_outputs(p: Any, types: Sequence[Type], *, parentheses: bool) -> None:
-    """Write ` -> (i32)`; one type may stand without parentheses."""
+    """Write ` -> (i32)`; a single type needs no parentheses."""
     if types:
         text = ", ".join(p.type(t) for t in types)
         p.write(f" -> ({text})" if parentheses or len(types) > 1 else f" -> {text}")
@@ -76,15 +76,15 @@ _YIELDING = ("scf.execute_region", "scf.for", "scf.if", "scf.index_switch", "scf
 
 
 class Yield(Op, name="scf.yield", traits=(RETURN_LIKE, PURE, HasParent(*_YIELDING))):
-    """Ends a region of an scf op with the values that it gives."""
+    """Ends a region of an scf op with the values that it yields."""
 
     results_ = variadic_operand()
     assembly = "attr-dict ($results^ `:` type($results))?"
 
 
 class Condition(Op, name="scf.condition", traits=(TERMINATOR, PURE, HasParent("scf.while"))):
-    """Ends the first region of `scf.while`: goes on while an i1 is true; the values go to the second region or become
-    the results."""
+    """Ends the first region of `scf.while`: continues while an i1 is true; the values are passed to the second region
+    or become the results."""
 
     condition = operand(exactly(I1))
     args = variadic_operand()
@@ -182,7 +182,7 @@ class For(LoopLike, HasFlow, Op, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE
 
     @property
     def trip_count(self) -> int | None:
-        """How often the body runs, if bounds and step are constants; 0 if the bounds are the same value."""
+        """The trip count, if bounds and step are constants; 0 if the bounds are the same value."""
         if self.lower is self.upper:
             return 0
         numbers = [constant_value(v) for v in (self.lower, self.upper, self.step)]
@@ -196,7 +196,7 @@ class For(LoopLike, HasFlow, Op, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The body's yield may be left out."""
+        """The body's yield may be omitted."""
         end_with(Yield, regions, location)
 
     def verify_op(self) -> None:
@@ -300,7 +300,8 @@ class WhileSyntax(CustomDirective, name="While"):
 
 
 class While(LoopLike, HasFlow, Op, name="scf.while", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
-    """Runs `before`, which ends in a condition, and while that holds `after`, whose values go to `before` again."""
+    """Runs `before`, which ends in a condition, and while that is true `after`, whose values are passed to `before`
+    again."""
 
     inits = variadic_operand()
     results_ = variadic_result()
@@ -320,7 +321,8 @@ class While(LoopLike, HasFlow, Op, name="scf.while", traits=(RECURSIVE_MEMORY_EF
         return last.operands if last is not None else []
 
     def flow(self) -> Flow:
-        """The first region takes initial and yielded values; the second one and the results take the condition's."""
+        """The first region gets the initial and yielded values; the second one and the results get the condition's
+        operands."""
         condition = ending(self, self.before, Condition)
         into_before = [list(pair) for pair in zip(self.inits, self.yielded, strict=True)]
         passed = [[value] for value in condition.args]
@@ -332,7 +334,7 @@ class While(LoopLike, HasFlow, Op, name="scf.while", traits=(RECURSIVE_MEMORY_EF
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The second region's yield may be left out."""
+        """The second region's yield may be omitted."""
         end_with(Yield, regions[1:], location)
 
     def verify_op(self) -> None:
@@ -382,7 +384,7 @@ class If(HasFlow, Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFE
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
+        """The yields may be omitted."""
         end_with(Yield, [r for i, r in enumerate(regions) if i == 0 or r.blocks], location)
 
     def flow(self) -> Flow:
@@ -424,7 +426,7 @@ custom_inline: "no_inline" -> present | -> absent
 
 
 class ExecuteRegion(HasFlow, Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFECTS,)):
-    """Runs a region of any blocks once; its yields give the results."""
+    """Runs a region with any number of blocks once; the results are the yielded values."""
 
     no_inline = attribute(UNIT_ATTR, optional=True)
     results_ = variadic_result()
@@ -432,7 +434,7 @@ class ExecuteRegion(HasFlow, Op, name="scf.execute_region", traits=(RECURSIVE_ME
     assembly = "custom<ExecuteRegion>($results, $no_inline) attr-dict"
 
     def flow(self) -> Flow:
-        """A result is what one of the yields gives."""
+        """A result is a value of one of the yields."""
         ends = [block.last_op for block in self.body.blocks if isinstance(block.last_op, Yield)]
         return [(r, [end.operands[i] for end in ends]) for i, r in enumerate(self.results)]
 
@@ -473,7 +475,7 @@ custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
         for number, inner in zip(op.cases.values, op.case_regions, strict=True):
             p.newline()
             p.write(f"case {number} ")
-            # Upstream's reader gives the default region a yield that is missing, but not these.
+            # Upstream's parser adds a missing yield to the default region, but not to these.
             p.region(inner, arguments=False)
         p.newline()
         p.write("default ")
@@ -494,7 +496,7 @@ class IndexSwitch(
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be left out."""
+        """The yields may be omitted."""
         end_with(Yield, regions, location)
 
     def flow(self) -> Flow:

@@ -142,7 +142,7 @@ class Parallel(LoopLike, Op, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIV
 
     @classmethod
     def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The reduction may be left out where nothing is reduced."""
+        """The reduction may be omitted if nothing is reduced."""
         end_with(Reduce, regions, location)
 
     def verify_op(self) -> None:

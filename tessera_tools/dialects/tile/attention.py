@@ -2,9 +2,10 @@
 
 %O = tile.flash_attention %Q, %K, %V {causal} : (memref<2x8x512x64xf16>, …) -> memref<2x8x512x64xf16>
 
-Over a part of the keys it gives three results: the sum of the values by their weights exp(score - maximum), the maximum
-of each row's scores, and the sum of its weights.  Parts with one maximum may be added (`tile.attention_rescale` gives
-them one), and are attention when the one sum is divided by the other (`tile.attention_divide`).
+For a part of the keys it returns three results: the sum of the values by their weights exp(score - maximum), the
+maximum of each row's scores, and the sum of its weights.  Parts with the same maximum can be added
+(`tile.attention_rescale` gives them one), and are attention when the one sum is divided by the other
+(`tile.attention_divide`).
 """
 
 from __future__ import annotations

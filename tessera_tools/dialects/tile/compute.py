@@ -60,7 +60,7 @@ PRECISIONS = ("mixed", "full")
 class Product(Op):
     """The base of matrix products: A (MxK) by B (KxN, or NxK with `transpose_b`) and, if given, plus C.
 
-    Operands lie in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
+    Operands are in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
     divide it: (M/m) · (N/n) threads hold fragments of m by n elements.  A result of M by N elements is the tile itself,
     whose number of threads is not yet determined.
     """
@@ -136,7 +136,7 @@ class Mma(Product, name="tile.mma", traits=(MAKES,)):
 
 
 class Wgmma(Product, name="tile.wgmma", traits=(MAKES,)):
-    """A matrix product by Hopper's warpgroup instruction, `intrinsic`: 128 threads make 64 rows at a time.
+    """A matrix product by Hopper's warpgroup instruction, `intrinsic`: 128 threads compute 64 rows at a time.
 
     A tile of fewer rows uses one instruction, whose other rows are ignored.
     """
@@ -171,7 +171,7 @@ def check_intrinsic(op: Any, start: str) -> None:
 
 
 class RowReduction(Op):
-    """The base of reductions: one number for each row of the tile, in every thread that holds elements of that row."""
+    """The base of reductions: one value per row of the tile, in every thread with elements of that row."""
 
     source = operand(FRAGMENT)
     res = result(FRAGMENT)
@@ -203,7 +203,7 @@ class Reduce(RowReduction, name="tile.reduce", traits=(MAKES,)):
 
 
 class WarpReduce(RowReduction, name="tile.warp_reduce", traits=(MAKES,)):
-    """A reduction of each row by shuffles within the warp; rows that several warps hold need shared memory, too."""
+    """A reduction of each row by shuffles within the warp; rows in several warps also need shared memory."""
 
     kind = attribute(enum(ReductionKindAttr))
     assembly = "$kind $source attr-dict `:` type($source) `->` type($res)"
@@ -321,7 +321,7 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
     assembly = "$function `(` $operands `)` attr-dict `:` functional-type($operands, $res)"
 
     def made(self, operands: Sequence[Value], type: Any) -> Operation:
-        """The op that the function names, on other operands: elements or tiles.  An error where there is none."""
+        """The named op on other operands: elements or tiles.  Raises an error if there is none."""
         dialect, _, word = self.function.value.partition(".")
         found = find_op(self.function.value) if dialect in ("arith", "math") and word != "constant" else None
         if found is None:

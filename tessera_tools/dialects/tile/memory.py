@@ -56,7 +56,7 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
     """A buffer in shared memory, for the whole block.
 
     `swizzle` is `none` or `xor`, on rows of `swizzle_size` bytes (32, 64 or 128; default 128): 16-byte piece c of
-    row r lies where piece c xor (r mod 8) would.  `size` (bytes) and `alignment` must agree with the type.
+    row r is at the position of piece c xor (r mod 8).  `size` (bytes) and `alignment` must agree with the type.
     """
 
     swizzle = attribute(STRING_ATTR, optional=True)
@@ -167,7 +167,7 @@ class ComputeTensorSlice(Op, name="tile.compute_tensor_slice", traits=(PURE,)):
 
 class _Indexed(MemoryAccess, Op):
     """The base of accesses to single elements (or vectors of neighbors) by indices.  Indices outside the buffer are
-    undefined: nothing is checked."""
+    undefined: bounds are not checked."""
 
     @classmethod
     def check(cls, op: Any, buffer: MemRefType) -> None:
@@ -234,7 +234,7 @@ class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(STO
 
 class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("value"), write("dest")),)):
     """Stores the fragments of all threads to a matrix in global memory; rows and columns beyond it are not written.
-    Fragments of rank 1, which have one number a row, go to a vector."""
+    Fragments of rank 1, with one value per row, are stored to a vector."""
 
     value = operand(FRAGMENT)
     dest = operand(GLOBAL_BUFFER)
@@ -254,7 +254,7 @@ class LoadGlobalTile(
 ):
     """Loads a matrix in global memory into the fragments of all threads; elements beyond it become zero.
 
-    A vector becomes one number a row in fragments of rank 1, and every row of the tile in fragments of rank 2.
+    A vector becomes one value per row in fragments of rank 1, and every row of the tile in fragments of rank 2.
     """
 
     source = operand(GLOBAL_BUFFER)

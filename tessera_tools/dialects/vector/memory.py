@@ -68,7 +68,7 @@ class _Memory(Op):
 
 
 def _verify_rows(op: Op, buffer: MemRefType) -> None:
-    """Check that neighbors in the last dimension lie side by side."""
+    """Check that the last dimension is contiguous."""
     layout = strided(buffer)
     if buffer.shape and (layout is None or layout.strides[-1] != 1):
         raise op.error("most minor memref dim must have unit stride")
@@ -113,7 +113,7 @@ class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", re
 class MaskedLoad(
     _Memory, name="vector.maskedload", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)
 ):
-    """Consecutive elements where a mask is set, else those of another vector."""
+    """Consecutive elements if a mask is set, otherwise those of another vector."""
 
     base = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
@@ -130,7 +130,7 @@ class MaskedLoad(
 class MaskedStore(
     _Memory, name="vector.maskedstore", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)
 ):
-    """Writes the elements where a mask is set."""
+    """Writes the elements for which a mask is set."""
 
     base = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
@@ -144,7 +144,7 @@ class MaskedStore(
 
 
 class Gather(Op, name="vector.gather", traits=(READ,)):
-    """Elements at the offsets of an index vector, where a mask is set, else those of another vector."""
+    """Elements at the offsets of an index vector if a mask is set, otherwise those of another vector."""
 
     base = operand(SHAPED)
     offsets = variadic_operand(ANY_INDEX)
@@ -160,7 +160,7 @@ class Gather(Op, name="vector.gather", traits=(READ,)):
 
 
 class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
-    """Writes the elements where a mask is set to the offsets of an index vector; gives a tensor that is written so."""
+    """Writes the elements for which a mask is set to the offsets of an index vector; returns the updated tensor."""
 
     base = operand(SHAPED)
     offsets = variadic_operand(ANY_INDEX)
@@ -199,18 +199,18 @@ def _verify_scattered(op: Any, vector: VectorType) -> None:
 
 
 def _transferred(shaped: Any, vector: Any) -> int:
-    """How many dimensions a transfer moves along: those of the vector, but for those of elements that are vectors."""
+    """The number of dimensions of a transfer: those of the vector, without those of elements that are vectors."""
     return len(vector.shape) - len(getattr(shaped.element, "shape", ()))
 
 
 def minor_identity(shaped: Any, vector: Any) -> AffineMapAttr:
-    """The map that a transfer has when none is written: the vector lies along the last dimensions."""
+    """The default map of a transfer: the vector is along the last dimensions."""
     rank, count = len(shaped.shape), _transferred(shaped, vector)
     return AffineMapAttr(AffineMap(rank, 0, tuple(dim(rank - count + i) for i in range(count))))
 
 
 def _transfer_defaults(state: Any, shaped: Any, vector: Any) -> None:
-    """Fill in `permutation_map` and `in_bounds` where the text has none."""
+    """Set `permutation_map` and `in_bounds` to their defaults if the text has none."""
     if isinstance(vector, VectorType) and hasattr(shaped, "shape"):
         if len(shaped.shape) >= _transferred(shaped, vector):
             state.attributes.setdefault("permutation_map", minor_identity(shaped, vector))
@@ -287,7 +287,7 @@ def _mask_type(state: Any, vector: Any) -> Type:
 
 
 class TransferRead(Op, name="vector.transfer_read", traits=(READ,)):
-    """A vector from a buffer or tensor; elements outside, or masked out, are the padding value."""
+    """A vector from a buffer or tensor; elements out of bounds or masked off are the padding value."""
 
     base = operand(SHAPED)
     indices = variadic_operand(ANY_INDEX)
@@ -335,7 +335,7 @@ custom_mask: "," VALUE -> present | -> absent
 
 
 class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
-    """Writes a vector to a buffer, or gives a tensor with it; elements outside, or masked out, are left alone."""
+    """Writes a vector to a buffer, or returns a tensor with it; elements out of bounds or masked off are unchanged."""
 
     value_to_store = operand(ANY_VECTOR)
     base = operand(SHAPED)
