@@ -1,4 +1,4 @@
-"""Remarks on what is left to move when a kernel is lowered: each layout conversion with its cost.
+"""Remarks on the layout conversions of a lowered kernel, with their cost.
 
 %1 = nv_tileas.convert_layout %0   remark: layout conversion of 64x64xf32: 32 registers through 16384 bytes of shared …
 """
@@ -30,7 +30,7 @@ def explain_conversions(function: Operation, target: Target, context: PassContex
 
 
 def conversion_cost(op: nv_tileas.ConvertLayout, target: Target) -> str:
-    """What a conversion takes; "" if it only renames registers."""
+    """The cost of a conversion, as text; "" if it only renames registers."""
     plan = conversion_plan(op, target)
     type = op.res.type
     assert isinstance(type, RankedTensorType)

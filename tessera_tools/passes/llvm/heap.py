@@ -1,6 +1,6 @@
-"""Memory of a tile block's own: malloc and free by its first thread, as device code calls them in CUDA C++.
+"""Heap memory of a tile block: malloc and free by its first thread, as in device code of CUDA C++.
 
-heap_alloc   thread 0: malloc, trap where there is none left; its address through shared memory; aligned by every thread
+heap_alloc   thread 0: malloc, trap on failure; the address is shared through shared memory; every thread aligns it
 heap_free    thread 0: free
 """
 
@@ -17,12 +17,12 @@ from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
 
 MALLOC_ALIGNMENT = 16
-"""Bytes that malloc aligns to (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations")."""
+"""The alignment of malloc, in bytes (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations")."""
 
 
 @lowers("nv_tileaa.heap_alloc")
 def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
-    """More than 16 bytes of alignment are had by asking for as many bytes more."""
+    """For an alignment of more than 16 bytes, that many more bytes are allocated."""
     e = low.e
     alignment = op.alignment.value
     slack = alignment if alignment > MALLOC_ALIGNMENT else 0
@@ -53,7 +53,7 @@ def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
 
 @lowers("nv_tileaa.heap_free")
 def heap_free(low: Lowering, op: nv_tileaa.HeapFree) -> None:
-    """What malloc gave, not what was made of it by alignment."""
+    """Free the pointer that malloc returned, not the aligned one."""
     e = low.e
     address = low.heap[op.source]
 

@@ -46,11 +46,12 @@ REFUSALS: dict[str, str] = {
     ),
     "nv_tileaa.func": "a nested function; kernels cannot contain functions",
 }
-"""Op name → why an op of nv_tileaa or nv_tileas has no lowering here.  A test holds that each has one or the other."""
+"""Op name → why an op of nv_tileaa or nv_tileas has no lowering here.  A test checks that each op has one or the
+other."""
 
 
 class Lowering:
-    """One kernel on its way to llvm: the emitter, and what each source value has become."""
+    """The lowering of one kernel to llvm: the emitter, and the lowered values."""
 
     def __init__(self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols) -> None:
         self.e = emitter
@@ -60,27 +61,27 @@ class Lowering:
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
         self.heap: dict[Value, Value] = {}
-        """What malloc gave for each result of a heap_alloc, as an integer."""
+        """The pointer that malloc returned for each heap_alloc, as an integer."""
         self.facts = Facts()
         self.loops: dict[Operation, tuple[Block, Block]] = {}
-        """Where `continue` and `break` of each loop go to."""
+        """The destinations of `continue` and `break` of each loop."""
         self.reached: set[Block] = set()
-        """Blocks that a branch leads to."""
+        """Blocks with a predecessor."""
         self.tensor_maps: list[TensorMap] = []
-        """What the launcher makes for the hidden parameters after the declared ones."""
+        """The ops for which the launcher creates hidden parameters, after the declared ones."""
         self.hidden: list[Value] = []
         self.reachable = True
-        """Whether anything leads to the current point; what follows a branch that always leaves is not lowered."""
+        """The current position is reachable; code after a branch that always exits is not lowered."""
 
     @property
     def unit(self) -> ExecutionUnit:
-        """Who runs the code that is being lowered."""
+        """The execution unit of the current code."""
         return self.e.unit
 
     # -- values
 
     def define(self, value: Value, lowered: Any) -> None:
-        """What a source value has become."""
+        """Set the lowered form of a source value."""
         self.values[value] = lowered
 
     def scalar(self, value: Value) -> Value:
@@ -122,7 +123,7 @@ class Lowering:
     # -- one value as many (control flow)
 
     def types_of(self, value: Value) -> list[Type]:
-        """The llvm types that a source value takes as block arguments: one a register for a tile, none for a token."""
+        """The llvm types of a source value as block arguments: one per register for a tile, none for a token."""
         type = value.type
         if isinstance(type, RankedTensorType):
             return [converted(type.element)] * layout_of(type).in_size("register")
@@ -142,7 +143,7 @@ class Lowering:
         return lowered.elements(self.e) if isinstance(lowered, Tile) else [lowered]
 
     def define_flat(self, value: Value, flat: list[Value]) -> None:
-        """Define a source value from its llvm values; takes its share from the front of `flat`."""
+        """Define a source value from its llvm values, which are removed from the front of `flat`."""
         if isinstance(value.type, RankedTensorType):
             count = len(self.types_of(value))
             self.define(value, Tile(value.type, flat[:count]))
@@ -157,11 +158,11 @@ class Lowering:
             self.define(value, flat.pop(0))
 
     def flatten_all(self, values: Iterable[Value]) -> list[Value]:
-        """The llvm values of several source values, one after the other."""
+        """The concatenated llvm values of several source values."""
         return [v for value in values for v in self.flatten(value)]
 
     def define_all(self, values: Iterable[Value], flat: Sequence[Value]) -> None:
-        """Define several source values from what `flatten_all` gives."""
+        """Define several source values from the result of `flatten_all`."""
         left = list(flat)
         for value in values:
             self.define_flat(value, left)
@@ -169,7 +170,7 @@ class Lowering:
     # -- operations
 
     def block(self, block: Block) -> None:
-        """Lower the operations of a block, its terminator excepted, as far as they are reached."""
+        """Lower the reachable operations of a block, except its terminator."""
         for op in block:
             if self.reachable and not op.has_trait(Terminator):
                 self.op(op)

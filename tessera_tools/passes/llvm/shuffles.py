@@ -1,6 +1,6 @@
 """Values from other lanes of the warp: shfl.sync moves words of 32 bits (PTX ISA, "shfl.sync").
 
-Wider values go in several words.  Narrower ones of one type that take the same way share words.
+Wider values use several words.  Narrower ones of the same type share words.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tessera_tools.ir.types import I32, I64, IntegerType, VectorType, bit_width
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 
 BY_XOR, BY_INDEX = "bfly", "idx"
-"""How the operand of a shuffle says which lane: by its difference from the own one, or by its number."""
+"""How the operand of a shuffle selects the lane: by a xor or difference, or by its number."""
 
 
 def exchange(e: Emitter, values: Sequence[Value], kind: str, lane: Int) -> list[Value]:
-    """What another lane gives for each of the values; all lanes of the warp take part."""
+    """Each of the values from another lane; all lanes of the warp take part."""
     received: list[Value | None] = [None] * len(values)
     by_type: dict[Type, list[int]] = {}
     for i, value in enumerate(values):
