@@ -2,7 +2,7 @@
 
 input, options, tools ──key_of──▶ <cache>/compile/<key> ──once──▶ Entry(compiled, diagnostics, facts), read or made
 
-The key is a digest of everything that the result depends on: the input's bytes and name, the options, this package's
+The key is a digest of all inputs of the result: the input's bytes and name, the options, this package's
 files, LLVM, ptxas and nvdisasm.  An entry is one file, written whole; its digest tells a damaged one, which counts as
 absent.  The folder is the user's own (`tessera_tools.cache`), because a cubin from it is run.  When the entries exceed
 `TESSERA_CACHE_LIMIT` (MiB; 512 if unset, 0 turns the cache off), those that were not used for the longest time go.

@@ -372,7 +372,7 @@ def _refusal(stage: str, text: str) -> ToolError:
             column=int(located[2]),
             details=text,
         )
-    verb = {"verify": "finds its IR broken", "parse": "does not read its IR"}.get(stage, f"failed in {stage}")
+    verb = {"verify": "rejects its IR", "parse": "cannot parse its IR"}.get(stage, f"failed in {stage}")
     return ToolError(f"LLVM {verb}: {_first_line(text)}", details=text)
 
 

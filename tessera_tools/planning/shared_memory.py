@@ -81,7 +81,7 @@ class Scratch:
 
     bytes: int
     what: str
-    """What they are for, in an error that lists what does not fit: `a conversion of tile 64x64xf16`."""
+    """Their purpose, in an error that lists buffers that do not fit: `a conversion of tile 64x64xf16`."""
 
 
 _SCRATCH: Registry[Callable[[Any, Target], Scratch | None]] = Registry("use of scratch")
@@ -539,7 +539,7 @@ def _access_plan(
 ) -> VectorAccess | MatrixAccess:
     for word in primitives:
         access = COPIES[word].access
-        assert access is not None, f"the table of atoms does not say how {word} accesses shared memory"
+        assert access is not None, f"the table of atoms has no shared-memory access for {word}"
         plan = access(registers, memory, bits, width)
         if not isinstance(plan, Refused):
             return plan

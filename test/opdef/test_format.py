@@ -51,7 +51,7 @@ ALL = "$a $maybe `,` $rest"
     [
         (f"{ALL} $nothing", "names '\\$nothing', which is not declared"),
         ("$a", "does not name operand '\\$maybe'"),
-        (f"{ALL} $r", "result '\\$r' can stand only in type"),
+        (f"{ALL} $r", "result '\\$r' is only allowed in type"),
         (f"{ALL} (`x` $number^", "a group is not closed"),
         (f"{ALL} (`x` $number)?", "an optional group needs an anchor"),
         (f"{ALL} unknown-word", "unknown directive 'unknown-word'"),
