@@ -75,7 +75,7 @@ class Finished:
 
 def signal_name(number: int) -> str:
     """`SIGSEGV` for 11; `signal 99` for a number without a name."""
-    import signal  # only on the way to an error
+    import signal  # only needed for an error
 
     try:
         return signal.Signals(number).name

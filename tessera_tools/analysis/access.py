@@ -13,15 +13,20 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects.nv_tileaa import AddPtr, MakeMemRef
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType, bit_width
 
 WIDEST_ACCESS = 128
 """The widest load or store of a thread, in bits (PTX ISA, ld and st)."""
 
 
-def contiguous_axis(view: MakeMemRef) -> int | None:
-    """Returns the axis along which elements are adjacent in memory: the last axis whose stride is the constant 1."""
+def contiguous_axis(view: Operation | None) -> int | None:
+    """Returns the axis along which elements are adjacent in memory: the last axis whose stride is the constant 1.
+
+    None if there is none, or if the view is not the result of a make_memref.
+    """
+    if not isinstance(view, MakeMemRef):
+        return None
     strides = view.strides()
     return next((axis for axis in reversed(range(len(strides))) if strides[axis] == 1), None)
 

@@ -22,11 +22,9 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.forward import Forward
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR, Fact, power_of_two
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.traits import SameOperandsAndResultShape
-from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type
+from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type, width_of
 
 
 class Run(NamedTuple):
@@ -282,7 +280,7 @@ def _keep(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 def _compare(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
     """a < b is constant in a block that starts at a multiple of its span, if b is such a multiple too."""
-    predicate = CMPI_PREDICATES[op.predicate.value]
+    predicate = op.predicate_name
     if _number(axes.facts.fact(op.results[0])) is not None:
         return tuple(Run(n, 0, 1) for n in _shape(op.results[0]))
     half = 1 << width_of(op.operands[0].type) >> 1

@@ -13,12 +13,10 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type
+from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type, width_of
 
 ZERO_DIVISOR = 1 << 62
 """The divisor of zero, and the limit of divisors."""
@@ -369,7 +367,7 @@ def _compare(op: Any, x: Facts) -> Fact | None:
     """True (-1 as an i1) or false if the bounds decide it; unsigned numbers are compared if they are non-negative as
     signed ones."""
     a, b = x
-    predicate = CMPI_PREDICATES[op.predicate.value]
+    predicate = op.predicate_name
     if predicate.startswith("u") and (a.lower < 0 or b.lower < 0):
         return None
     below, above, apart = a.upper < b.lower, a.lower > b.upper, a.upper < b.lower or a.lower > b.upper

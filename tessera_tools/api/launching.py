@@ -108,8 +108,8 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
             if not view.is_contiguous:
                 raise error(
                     None,
-                    f"the array for '{parameter.name}' has the strides {view.strides}; the kernel has no stride parameters, "
-                    "so it must be contiguous",
+                    f"the array for '{parameter.name}' has the strides {view.strides}; the kernel has no "
+                    "stride parameters, so it must be contiguous",
                     "pass numpy.ascontiguousarray(a)",
                 )
             continue

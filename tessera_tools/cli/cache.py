@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from typing import NoReturn
 
 import click
 
-from tessera_tools.cli.common import Result, as_process, in_process, print_table
+from tessera_tools.cli.command_line import entry_points
+from tessera_tools.cli.common import print_table
 from tessera_tools.emit import compile_cache
 
 __all__ = ["main", "run"]
@@ -97,11 +96,4 @@ def _size(count: int) -> str:
     return f"{size:.1f} {unit}"
 
 
-def run(argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Result:
-    """Run `tessera-cache` in this process."""
-    return in_process(execute, argv, stdin, cwd)
-
-
-def main() -> NoReturn:
-    """The console script."""
-    as_process(execute)
+run, main = entry_points(execute)

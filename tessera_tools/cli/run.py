@@ -8,13 +8,10 @@ The exit status is 0 for success, 1 for an error, 2 for a wrong answer (`--expec
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
-
 import click
 
-from tessera_tools.cli.common import Result, as_process, in_process, normalize, with_deep_stack
+from tessera_tools.cli.command_line import SHARED_KINDS, SHARED_VALUES, CommandLine, entry_points, shared
+from tessera_tools.cli.common import with_deep_stack
 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 
@@ -40,14 +37,9 @@ REPEATED = {
 }
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
+    **shared(SHARED_VALUES, "abi", "cache", "color"),
     "block": ("X,Y,Z", "block size, if neither the PTX nor a manifest specifies it", None),
-    "cache": (
-        "WHEN",
-        "compile cache: on (default) or off; tessera-cache shows and clears it",
-        None,
-    ),
     "cluster": ("X,Y,Z", "cluster size, if the PTX does not specify it", None),
-    "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
     "device": ("NAME", "sim (simulated GPU, default) or cuda (real GPU)", None),
     "entry": ("NAME", "the kernel to run, if the input has several", None),
     "findings": (
@@ -65,12 +57,6 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "max-instructions": ("N", "stop after N warp instructions (default: 100000000)", None),
     "modes": ("WHICH", "complete asynchronous operations late (default), early, or run both", None),
-    "abi": (
-        "KIND",
-        "tensormap (kernels may take tensor maps after their declared parameters, described by the manifest) or "
-        "plain (only the declared parameters; no TMA)",
-        None,
-    ),
     "num-warps": (
         "N",
         "warps per kernel, if compiling: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",
@@ -95,6 +81,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "seed": ("N", "seed of random arguments and of the first schedule (default: 0)", None),
     "shared": ("BYTES", "size of dynamic shared memory, if no manifest specifies it", None),
+    "timing": (
+        "FILE",
+        "estimate how long the launch takes on the GPU, and why; with FILE, write the estimate as JSON (`-`: stdout)",
+        "",
+    ),
     "time-limit": ("SECONDS", "time limit of a simulated launch (default: none)", None),
     "transport": (
         "NAME",
@@ -103,24 +94,18 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
 }
 
-CHOICES = {
-    "abi": ("tensormap", "plain"),
-    "cache": ("on", "off"),
-    "color": ("auto", "always", "never"),
+KINDS = SHARED_KINDS | {
     "device": ("sim", "cuda"),
     "findings": ("errors", "warnings", "strict"),
+    "max-instructions": click.IntRange(1, 1 << 62),
     "modes": ("late", "early", "both"),
-    "num-warps": ("1", "2", "4", "8", "16", "32"),
+    "processes": click.IntRange(1, 256),
+    "ranks": click.IntRange(1, 64),
+    "schedules": click.IntRange(1, 1_000_000),
+    "seed": click.IntRange(0, (1 << 63) - 1),
+    "shared": click.IntRange(0, 1 << 31),
+    "time-limit": click.FloatRange(0, min_open=True),
     "transport": ("auto", "mpi", "torch"),
-}
-
-_NUMBERS = {
-    "max-instructions": (1, 1 << 62),
-    "processes": (1, 256),
-    "ranks": (1, 64),
-    "schedules": (1, 1_000_000),
-    "seed": (0, (1 << 63) - 1),
-    "shared": (0, 1 << 31),
 }
 
 EPILOG = """\
@@ -144,67 +129,31 @@ Example:
 """
 
 
-def _command() -> click.Command:
-    params: list[click.Parameter] = [
-        click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
-        click.Option(["--run-pass"], multiple=True, hidden=True),
-        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
-    ]
-    for name, (metavar, text) in REPEATED.items():
-        params.append(click.Option([f"--{name}"], multiple=True, metavar=metavar, help=text))
-    for name, text in FLAGS.items():
-        params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
-    for name, (metavar, text, alone) in VALUES.items():
-        # An optional value must follow a `=`.
-        metavar = metavar if alone is None else f"[={metavar}]"
-        kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
-        if name == "time-limit":
-            kind = click.FloatRange(0, min_open=True)
-        if name in _NUMBERS:
-            low, high = _NUMBERS[name]
-            kind = click.IntRange(low, high)
-        params.append(click.Option([f"--{name}"], type=kind, metavar=metavar, help=text))
-    return click.Command(
-        "tessera-run",
-        params=params,
-        help="Run a kernel on a simulated or real GPU. FILE is MLIR of any stage, cuda_tile bytecode, "
-        "LLVM IR, PTX or a cubin. Reads stdin if FILE is '-' or not given.",
-        epilog=EPILOG,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-        add_help_option=True,
-    )
+COMMAND_LINE = CommandLine(
+    "tessera-run",
+    help="Run a kernel on a simulated or real GPU. FILE is MLIR of any stage, cuda_tile bytecode, "
+    "LLVM IR, PTX or a cubin. Reads stdin if FILE is '-' or not given.",
+    epilog=EPILOG,
+    flags=FLAGS,
+    values=VALUES,
+    repeated=REPEATED,
+    kinds=KINDS,
+    width=120,
+)
 
 
 def execute(argv: list[str]) -> int:
     """Run the command line `argv`; returns the exit status."""
-    bare: dict[str, str | None] = dict.fromkeys(FLAGS, "true")
-    bare |= dict.fromkeys(REPEATED)
-    bare |= {name: value for name, (_, _, value) in VALUES.items()}
-    bare |= {"help": "", "h": "", "version": ""}
-    arguments = normalize(argv, bare, {})
-    if "--help=" in arguments or "-h" in arguments or "--h=" in arguments:
-        arguments = ["--help"]
-    if "--version=" in arguments:
-        from tessera_tools import __version__
-
-        sys.stdout.write(f"tessera-run {__version__}\n")
+    options = COMMAND_LINE.read(argv)
+    if options is None:
         return 0
-    with _command().make_context("tessera-run", arguments) as context:
-        options: dict[str, Any] = context.params
     from tessera_tools.cli.run_session import Session
 
     session = Session(options)
     return with_deep_stack(session.run)
 
 
-def run(argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Result:
-    """Run `tessera-run` in this process: arguments without the command's name, the bytes of stdin, the folder."""
-    return in_process(execute, argv, stdin, cwd)
-
-
-def main() -> NoReturn:
-    """The console script."""
-    as_process(execute)
+run, main = entry_points(execute)
 
 
 if __name__ == "__main__":

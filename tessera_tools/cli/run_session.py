@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from tessera_tools.runtime.compare import same_bits
 from tessera_tools.runtime.signature import Shape, with_names
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.target import Target
+
+if TYPE_CHECKING:
+    from tessera_tools.runtime.timing import Estimate
 
 __all__ = ["FINDING", "WRONG", "Session"]
 
@@ -79,6 +82,14 @@ class Session:
 
     def _run(self) -> int:
         options = self.options
+        if options["timing"] is not None:
+            for name in ("out", "expect", "stats", "schedules", "modes", "ranks"):
+                if options[name]:
+                    raise error(
+                        None,
+                        f"--{name} cannot be combined with --timing, which may run only a sample of the CTAs",
+                        f"run once more without --timing for --{name}",
+                    )
         if options["ranks"] is not None:
             return self._run_ranks()
         arguments = Arguments(options)
@@ -169,7 +180,7 @@ class Session:
         """Seed and mode of each run."""
         count, seed, modes = self.options["schedules"] or 1, self.options["seed"] or 0, self.options["modes"]
         if self.cuda:
-            for name in ("schedules", "modes", "stats", "findings", "time_limit"):
+            for name in ("schedules", "modes", "stats", "findings", "time_limit", "timing"):
                 if self.options[name]:
                     raise error(
                         None,
@@ -209,6 +220,7 @@ class Session:
                 "max_instructions": options["max_instructions"] or MAX_INSTRUCTIONS,
                 "time_limit": options["time_limit"],
                 "processes": self._processes(),
+                "timing": options["timing"] is not None,
                 "watch": watch,
             }
         with watch:
@@ -292,6 +304,8 @@ class Session:
         for check in checks:
             write_stderr(f"{'error: ' if check.wrong else ''}{check.text}\n")
         wrong = any(check.wrong for check in checks)
+        if first.estimate is not None:
+            self._timing(first.estimate)
         status = FINDING if self.findings.of("error") or self.disagreements else WRONG if wrong else 0
         block = (
             _shape("block", self.options["block"]) or arguments.block or kernel.signature.block or (1, 1, 1)
@@ -321,6 +335,19 @@ class Session:
             f"({instructions / max(seconds, 1e-9):,.0f} a second), "
             f"{self.findings.summary(len(self.disagreements))}\n"
         )
+
+    def _timing(self, estimate: Estimate) -> None:
+        """Print the clock's estimate, and write it where `--timing=FILE` says."""
+        import json
+
+        from tessera_tools.runtime.timing_report import as_data, summary
+
+        path = self.options["timing"]
+        text = "".join(f"{line}\n" for line in summary(estimate))
+        (write_stderr if path == "-" else sys.stdout.write)(text)
+        if path:
+            with OutputSet() as outputs:
+                outputs.add(path, json.dumps(as_data(estimate), indent=2) + "\n")
 
     def _report(self, kernel: runtime.Kernel, grid: Shape, block: Shape, status: int) -> str:
         from tessera_tools.runtime.report import as_json

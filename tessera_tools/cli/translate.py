@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from tessera_tools.cli.common import Result, as_process, in_process, normalize, with_deep_stack
+from tessera_tools.cli.command_line import (
+    SHARED_FLAGS,
+    SHARED_KINDS,
+    SHARED_VALUES,
+    CommandLine,
+    entry_points,
+)
+from tessera_tools.cli.common import with_deep_stack
 
 __all__ = ["main", "run"]
 
@@ -32,40 +38,24 @@ OUTPUTS = {
 }
 """Output formats; exactly one must be given."""
 
-FLAGS = {
-    "allow-unregistered-dialect": "allow operations of dialects that are not registered",
-    "implicit-index-constants": "read an undefined %cN as the index constant N",
+FLAGS = SHARED_FLAGS | {
     "cuda-tile-module": "with --cudatilebc-to-mlir: print the `cuda_tile.module` around the kernels",
     "debug-info": "emit DWARF debug information into PTX and cubin; implies -O0",
     "lineinfo": "emit source line information into PTX, cubin and SASS",
-    "mlir-print-ir-after-all": "print the IR after each pass",
-    "mlir-print-ir-before-all": "print the IR before each pass",
     "list-versions": "list the supported versions of cuda_tile bytecode and exit",
     "mlir-print-debuginfo": "print locations in MLIR text",
     "mlir-print-local-scope": "print locations inline, without aliases",
     "mlir-print-op-generic": "print MLIR in the generic form",
-    "mlir-timing": "print the execution time of each part",
     "print-pipeline": "print the pass pipeline to stderr",
     "resource-usage": "print the resource usage of each kernel to stderr",
 }
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
-    "o": ("FILE", "output file; '-' (default) is stdout", None),
+    **SHARED_VALUES,
     "O": ("LEVEL", "optimization level of LLVM and ptxas, 0 to 3 (default: 3)", None),
     "bytecode-version": (
         "VERSION",
         "cuda_tile bytecode version to write, 13.1 to 13.5 (default: 13.1)",
-        None,
-    ),
-    "cache": (
-        "WHEN",
-        "compile cache: on (default) or off; tessera-cache shows and clears it",
-        None,
-    ),
-    "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
-    "debug-pass": (
-        "NAME:WORD",
-        "skip a pass (off), print the IR around it (dump) or time it (time); comma-separated, NAME may be all",
         None,
     ),
     "gpu-name": ("NAME", "the GPU architecture, e.g. sm_90 (default: sm_80)", None),
@@ -75,13 +65,6 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "llvm-timeout": ("SECONDS", "time limit for LLVM (default: 120)", None),
-    "mlir-timing-display": ("HOW", "tree or list", None),
-    "abi": (
-        "KIND",
-        "tensormap (kernels may take tensor maps after their declared parameters, described by the manifest) or "
-        "plain (only the declared parameters; no TMA)",
-        None,
-    ),
     "num-warps": ("N", "warps per kernel: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)", None),
     "nvdisasm": (
         "PATH",
@@ -107,17 +90,6 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "check diagnostics against `expected-…` comments: all or only-expected",
         "all",
     ),
-    "verify-each": ("BOOL", "verify the IR after each pass (default: true)", "true"),
-}
-
-CHOICES = {
-    "abi": ("tensormap", "plain"),
-    "cache": ("on", "off"),
-    "color": ("auto", "always", "never"),
-    "llvm-pipeline": ("tile", "llvm"),
-    "mlir-timing-display": ("tree", "list"),
-    "num-warps": ("1", "2", "4", "8", "16", "32"),
-    "O": ("0", "1", "2", "3"),
 }
 
 EPILOG = """\
@@ -147,58 +119,31 @@ class _Seconds(click.FloatRange):
         return seconds
 
 
-def _command() -> click.Command:
-    params: list[click.Parameter] = [
-        click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
-        click.Option(["--run-pass"], multiple=True, hidden=True),
-        click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
-    ]
-    for name, (_, text) in OUTPUTS.items():
-        params.append(
-            click.Option([f"--{name}"], type=click.BOOL, default=False, help=f"emit {text}", metavar="")
-        )
-    for name, text in FLAGS.items():
-        params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
-    names = {"o": ["-o", "output"], "O": ["-O", "level"]}
-    for name, (value, text, alone) in VALUES.items():
-        # An optional value must follow a `=`.
-        metavar = value if alone is None else f"[={value}]"
-        kind: Any = click.Choice(CHOICES[name]) if name in CHOICES else None
-        if name.endswith("timeout"):
-            kind = _Seconds(min=0, min_open=True, max=MAX_SECONDS)
-        params.append(click.Option(names.get(name, [f"--{name}"]), type=kind, metavar=metavar, help=text))
-    return click.Command(
-        "tessera-translate",
-        params=params,
-        help="Translate cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, read from FILE or stdin, "
-        "to one output format. "
-        "Input that is not yet lowered is lowered by the target's pipeline.",
-        epilog=EPILOG,
-        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
-    )
+COMMAND_LINE = CommandLine(
+    "tessera-translate",
+    help="Translate cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, read from FILE or stdin, "
+    "to one output format. "
+    "Input that is not yet lowered is lowered by the target's pipeline.",
+    epilog=EPILOG,
+    flags={name: f"emit {text}" for name, (_, text) in OUTPUTS.items()} | FLAGS,
+    values=VALUES,
+    kinds=SHARED_KINDS
+    | {"llvm-pipeline": ("tile", "llvm"), "O": ("0", "1", "2", "3")}
+    | {name: _Seconds(min=0, min_open=True, max=MAX_SECONDS) for name in VALUES if name.endswith("timeout")},
+)
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command; returns the exit status. See `run`."""
+    """Run the command; returns the exit status."""
     begin = time.perf_counter()
-    bare: dict[str, str | None] = dict.fromkeys((*OUTPUTS, *FLAGS), "true")
-    bare |= {name: value for name, (_, _, value) in VALUES.items()}
-    bare |= {"help": "", "h": "", "version": ""}
-    arguments = normalize(argv, bare, {})
-    if "--help=" in arguments or "--h=" in arguments:
-        arguments = ["--help"]
-    if "--version=" in arguments:
-        from tessera_tools import __version__
-
-        sys.stdout.write(f"tessera-translate {__version__}\n")
+    options = COMMAND_LINE.read(argv)
+    if options is None:
         return 0
-    if "--list-versions=true" in arguments:
+    if options["list_versions"]:
         from tessera_tools.bytecode.version import VERSIONS
 
         sys.stdout.write("".join(f"{version}\n" for version in VERSIONS))
         return 0
-    with _command().make_context("tessera-translate", arguments) as context:
-        options: dict[str, Any] = context.params
     wanted = [output for name, (output, _) in OUTPUTS.items() if options[name.replace("-", "_")]]
     if len(wanted) != 1:
         found = "none" if not wanted else "several"
@@ -212,14 +157,7 @@ def execute(argv: list[str]) -> int:
         session.close()
 
 
-def run(argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Result:
-    """Run `tessera-translate` in this process: arguments without the command's name, the bytes of stdin, the folder."""
-    return in_process(execute, argv, stdin, cwd)
-
-
-def main() -> NoReturn:
-    """The console script."""
-    as_process(execute)
+run, main = entry_points(execute)
 
 
 if __name__ == "__main__":

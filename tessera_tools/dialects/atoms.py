@@ -330,11 +330,6 @@ class MmaAtom(Attribute):
         """True if the atom does not use tensor cores."""
         return self.primitive == FMA
 
-    @property
-    def is_async(self) -> bool:
-        """True if the product runs asynchronously to its warps."""
-        return self.primitive == WGMMA
-
 
 def signless(type: Type) -> Type:
     """The type in tiles of an atom's element: only atoms specify the signedness of integers."""

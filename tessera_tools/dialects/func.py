@@ -18,7 +18,7 @@ from tessera_tools.ir.builtin_attributes import (
     TypeAttr,
     symbol_text,
 )
-from tessera_tools.ir.core import BlockArgument, Operation, Region, Value
+from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import FunctionType
 from tessera_tools.opdef import (
@@ -132,11 +132,6 @@ class FunctionLike(Op):
         return FunctionType((), ())
 
     @property
-    def callable_region(self) -> Region | None:
-        """The body, or None for a declaration."""
-        return self.body if self.body.blocks else None
-
-    @property
     def is_declaration(self) -> bool:
         return not self.body.blocks
 
@@ -152,14 +147,6 @@ class FunctionLike(Op):
     def result_attributes(self, index: int) -> dict[str, Attribute]:
         """The attributes of result `index`."""
         return _entry(self.res_attrs, index)
-
-    def set_argument_attribute(self, index: int, key: str, value: Attribute | None) -> None:
-        """Set an attribute of parameter `index`, or remove it with None."""
-        entries = [_entry(self.arg_attrs, i) for i in range(len(self.signature.inputs))]
-        entries[index].pop(key, None)
-        if value is not None:
-            entries[index][key] = value
-        self.arg_attrs = ArrayAttr(tuple(map(DictionaryAttr.of, entries))) if any(entries) else None
 
     def set_signature(self, inputs: Sequence[Type], results: Sequence[Type]) -> None:
         """Replace the function type; the entry block is the caller's to keep in step."""
@@ -255,10 +242,6 @@ class Func(FunctionLike, name="func.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL))
     no_inline = attribute(UNIT_ATTR, optional=True)
     assembly = "custom<Function>"
     default_dialect = "func"
-
-    @property
-    def is_private(self) -> bool:
-        return self.sym_visibility is not None and self.sym_visibility.value == "private"
 
     def verify_op(self) -> None:
         if self.is_declaration and (self.sym_visibility is None or self.sym_visibility.value == "public"):

@@ -14,11 +14,12 @@ from typing import ClassVar
 from tessera_tools.dialects.arith.attributes import fastmath_field
 from tessera_tools.dialects.arith.constants import Folded, elementwise, one, signed
 from tessera_tools.dialects.arith.floats import format_of
-from tessera_tools.dialects.arith.integers import i1_like, width_of
+from tessera_tools.dialects.arith.integers import i1_like
 from tessera_tools.dialects.arith.numbers import EXACT_IN_DOUBLE, encode
 from tessera_tools.dialects.arith.rules import fold_by_rules
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.types import width_of
 from tessera_tools.opdef import (
     FLOAT_LIKE,
     PURE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation, Value
@@ -23,14 +22,6 @@ from tessera_tools.opdef import (
 
 class PoisonAttr(Attribute, name="ub.poison"):
     """`#ub.poison`: the poison constant."""
-
-    def text(self) -> str:
-        return "#ub.poison"
-
-    @classmethod
-    def parse(cls, scanner: Any) -> PoisonAttr:
-        """Nothing follows the word."""
-        return cls()
 
 
 class Poison(Op, name="ub.poison", traits=(PURE, CONSTANT_LIKE)):

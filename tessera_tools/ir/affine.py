@@ -378,11 +378,6 @@ class AffineMap:
         return cls(rank, 0, tuple(map(dim, range(rank))))
 
     @classmethod
-    def permutation(cls, order: Sequence[int]) -> AffineMap:
-        """`(d0, …) -> (d<order[0]>, …)`."""
-        return cls(len(order), 0, tuple(map(dim, order)))
-
-    @classmethod
     def constant(cls, *values: int) -> AffineMap:
         """`() -> (values)`."""
         return cls(0, 0, tuple(map(constant, values)))
@@ -390,16 +385,6 @@ class AffineMap:
     @property
     def is_identity(self) -> bool:
         return len(self.results) == self.num_dims and all(e is dim(i) for i, e in enumerate(self.results))
-
-    @property
-    def is_permutation(self) -> bool:
-        """True if the results are all the dimensions, once each, and there are no symbols."""
-        if self.num_symbols or len(self.results) != self.num_dims:
-            return False
-        return (
-            all(e.kind == "dim" for e in self.results)
-            and len({e.value for e in self.results}) == self.num_dims
-        )
 
     def evaluate(self, dims: Sequence[int], symbols: Sequence[int] = ()) -> tuple[int, ...]:
         """The results at a point.  Raises ValueError if the number of dimensions or symbols does not match."""

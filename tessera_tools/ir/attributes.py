@@ -98,6 +98,8 @@ class Attribute(metaclass=AttributeMeta):
     """The base of attributes and types.  `str(attr)` is its MLIR text."""
 
     name: ClassVar[str] = ""
+    sigil: ClassVar[str] = "#"
+    _fields: ClassVar[tuple[str, ...]]
 
     def verify(self) -> None:
         """Raise ValueError if the parameters are inconsistent."""
@@ -130,9 +132,15 @@ class Attribute(metaclass=AttributeMeta):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.parameters()))})"
 
+    @classmethod
+    def parse(cls, s: Any, /) -> Any:
+        """Reads the parameters from the parser's scanner, after the name; there are none by default."""
+        return cls()
+
     def text(self) -> str:
-        """The attribute as MLIR text, including the sigil."""
-        raise AssertionError(f"{type(self).__name__} does not implement text()")
+        """How the attribute is written in MLIR text, sigil included; by default its name."""
+        assert not self._fields, f"{type(self).__name__} declares no text"
+        return f"{self.sigil}{self.name}"
 
     def __str__(self) -> str:
         return self.text()
@@ -140,6 +148,8 @@ class Attribute(metaclass=AttributeMeta):
 
 class Type(Attribute):
     """The base of types."""
+
+    sigil = "!"
 
     @property
     def resource(self) -> Resource | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from tessera_tools.ir.core import (
     Block,
@@ -152,6 +152,28 @@ class Rewriter(Builder):
         assert place.parent is not None
         self._inline(block, place.parent, place, arguments)
 
+    def inline_region(
+        self, region: Region, op: Operation, ends: type[Operation], arguments: Sequence[Value] = ()
+    ) -> None:
+        """Put the only block of `region` in the place of `op`.
+
+        The operands of its last op, if that is one of the class `ends`, are the results.  With another last op control
+        leaves there, and what follows `op` is erased.
+        """
+        block = region.block
+        last = block.last_op
+        self.inline_block_before(block, op, arguments)
+        if isinstance(last, ends):
+            values = last.operands
+            self.erase_op(last)
+            self.replace_op(op, values)
+            return
+        assert op.parent is not None
+        for dead in reversed(list(op.parent)):
+            self.erase_op(dead)
+            if dead is op:
+                return
+
     def inline_block_at_end(self, block: Block, target: Block, arguments: Sequence[Value] = ()) -> None:
         """Move the operations of `block` to the end of `target`, with its arguments replaced, and erase the block."""
         self._inline(block, target, None, arguments)
@@ -207,10 +229,21 @@ class Pattern:
         return True
 
 
-class RewritePattern(Pattern):
-    """A rewrite of one operation."""
+KindT = TypeVar("KindT")
 
-    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
+
+class RewritePattern(Pattern, Generic[KindT]):
+    """A rewrite of one operation: `RewritePattern[For]` of those of a class or with an interface, `RewritePattern` of
+    any."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            kind = get_args(base)[0] if get_origin(base) is RewritePattern else Operation
+            if "op_class" not in cls.__dict__ and isinstance(kind, type) and kind is not Operation:
+                cls.op_class = kind
+
+    def match_and_rewrite(self, op: KindT, rewriter: Rewriter) -> bool | str | None:
         """Rewrite `op` through `rewriter`, which inserts before it, and return True.
 
         Otherwise the pattern does not apply and must have changed nothing: return False, None, or a sentence with

@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tessera_tools.ir.core import Operation
+    from collections.abc import Sequence
+
+    from tessera_tools.ir.core import Operation, Region
+    from tessera_tools.ir.location import Location
 
 
 class Trait:
@@ -44,6 +47,39 @@ class ReturnLike(Terminator):
 
 class NoTerminator(Trait):
     """Blocks in the op's regions need no terminator."""
+
+
+class ImplicitTerminator(Trait):
+    """The text may leave out the last op of each region from number `first` on: a `terminator` without operands.
+
+    MLIR's SingleBlockImplicitTerminator.
+    """
+
+    def __init__(self, terminator: type[Operation], first: int = 0) -> None:
+        self.terminator = terminator
+        self.first = first
+
+    def complete(self, regions: Sequence[Region], location: Location) -> None:
+        """Append the terminator where a region has blocks and does not end in a terminator."""
+        for region in regions[self.first :]:
+            if region.blocks and region.blocks[-1].terminator is None:
+                region.blocks[-1].append(self.terminator(location=location))  # type: ignore[call-arg]
+
+    def is_implied(self, region: Region) -> bool:
+        """True if the last op of the region need not be written."""
+        last = region.blocks[-1].last_op if region.blocks else None
+        return isinstance(last, self.terminator) and not last.op_operands
+
+
+def implicit_terminator(kind: type[Operation]) -> ImplicitTerminator | None:
+    """The trait of an op class that has it."""
+    return next((trait for trait in kind.traits if isinstance(trait, ImplicitTerminator)), None)
+
+
+def implied(op: Operation, region: Region) -> bool:
+    """True if the last op of a region need not be written, as it is the op's implicit terminator."""
+    trait = implicit_terminator(type(op))
+    return trait is not None and trait.is_implied(region)
 
 
 class GraphRegion(Trait):

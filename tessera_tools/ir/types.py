@@ -8,7 +8,7 @@ memref<8x?xf32, strided<[?, 1], offset: 4>, 3>   memref<*xf32>   !other.type<bod
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.effect_words import Resource
@@ -142,6 +142,22 @@ class ShapedType(Type):
     def dims_text(self) -> str:
         """`4x?x` – each extent followed by an `x`."""
         return "".join("?x" if d == DYNAMIC else f"{d}x" for d in self.shape)
+
+
+class PlainShapedType(ShapedType):
+    """The base of types of dialects with a shape, an element type and nothing else: `!d.view<4x?xf32>`."""
+
+    @classmethod
+    def parse(cls, s: Any, /) -> Any:
+        """Reads `<4x?xf32>`."""
+        s.expect("<")
+        shape = s.dimensions()
+        element = s.type()
+        s.expect(">")
+        return cls(shape, element)
+
+    def text(self) -> str:
+        return f"!{self.name}<{self.dims_text()}{self.element}>"
 
 
 class VectorType(ShapedType, name="builtin.vector"):
@@ -291,6 +307,11 @@ def bit_width(type: Type) -> int:
 def element_type(type: Type) -> Type:
     """The element type of a shaped type, or the type itself."""
     return getattr(type, "element", type) if not isinstance(type, ComplexType) else type
+
+
+def width_of(type: Type) -> int:
+    """The width in bits of a scalar or of an element; `index` has 64."""
+    return bit_width(element_type(type))
 
 
 def have_same_shape(first: Type, second: Type) -> bool:

@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         choose_swizzle,
         row_major,
         swizzled,
-        with_stages,
     )
     from tessera_tools.layout.text import from_text, to_text
     from tessera_tools.layout.xor import Shift, XorExpression, XorTerm, as_xor_expression
@@ -93,7 +92,7 @@ _NAMES = {
     ],
     "shared": [
         "Access", "SWIZZLE_128B", "SWIZZLE_32B", "SWIZZLE_64B", "SWIZZLE_ALIGNMENT", "SWIZZLE_MODES",
-        "SWIZZLE_NONE", "SwizzleChoice", "choose_swizzle", "row_major", "swizzled", "with_stages",
+        "SWIZZLE_NONE", "SwizzleChoice", "choose_swizzle", "row_major", "swizzled",
     ],
     "products": ["fma_layouts", "mma_layouts", "wgmma_layouts"],
     "neighbors": ["coarsened", "holds_whole", "refined"],
@@ -172,7 +171,6 @@ __all__ = [
     "wgmma_accumulator",
     "wgmma_layouts",
     "wgmma_operand_a",
-    "with_stages",
 ]
 
 

@@ -194,41 +194,24 @@ def lane_shuffle(src: LinearLayout, dst: LinearLayout) -> LaneShuffle | None:
     the kernel of B would read the same lane, but different registers of it if D·k ≠ 0. A lane therefore works on
     register r + Q·l, with A·Q·k outside the image of B. Then l ↦ (A·Q + B)·l gives these lanes different sources.
     """
-    lane_bits = src.in_bits("lane")
     solution = _solve(src, dst, ["register", "lane"])
     if solution is None:
         return None
     padded_bits = src.in_bits("register")
     low = (1 << padded_bits) - 1
     registers = Elimination(dst.dim_columns("register"))
-    # A register of dst that duplicates another is copied. It takes no part in the rounds.
     c = [value & low for value in solution["register"]]
     a = [value >> padded_bits for value in solution["register"]]
     d = [value & low for value in solution["lane"]]
     b = [value >> padded_bits ^ 1 << bit for bit, value in enumerate(solution["lane"])]
-
-    kernel = Elimination(b).kernel
-    by_need = Elimination(apply_columns(d, vector) for vector in kernel)
-    apart = [kernel[index] for index in by_need.pivots]
-    together = [apply_columns(kernel, combination) for combination in by_need.kernel]
-    image = Elimination(b)
-    reachable = [b[index] for index in image.pivots]
-    chosen: list[int] = []
-    for bit in registers.pivots:
-        if len(chosen) < len(apart) and extend(reachable, [a[bit]]):
-            reachable.append(a[bit])
-            chosen.append(1 << bit)
-    if len(chosen) < len(apart):
+    q = _spread(a, b, d, registers.pivots)
+    if q is None:
         return None
-    units = [1 << bit for bit in range(lane_bits)]
-    complement = [*together, *extend([*apart, *together], units)]
-    pairs = [*zip(apart, chosen, strict=True), *((vector, 0) for vector in complement)]
-    q = _linear_map(pairs, lane_bits)
-    from_lane = [b[bit] ^ apply_columns(a, q[bit]) for bit in range(lane_bits)]
-    from_register = [d[bit] ^ apply_columns(c, q[bit]) for bit in range(lane_bits)]
+    from_lane = [b[bit] ^ apply_columns(a, q[bit]) for bit in range(len(b))]
+    from_register = [d[bit] ^ apply_columns(c, q[bit]) for bit in range(len(b))]
     pivots = Elimination(from_lane).pivots
     # The register that lane s provides is the one that its reader needs. It is a linear function of s.
-    wanted = _linear_map([(from_lane[index], from_register[index]) for index in pivots], lane_bits)
+    wanted = _linear_map([(from_lane[index], from_register[index]) for index in pivots], len(b))
 
     leaders = _span(1 << bit for bit in registers.pivots)
     lane_of = [apply_columns(a, leader) for leader in leaders]
@@ -241,19 +224,42 @@ def lane_shuffle(src: LinearLayout, dst: LinearLayout) -> LaneShuffle | None:
         apply_columns(c, leader) ^ apply_columns(wanted, lane)
         for leader, lane in zip(leaders, lane_of, strict=True)
     )
-    free = sum(1 << bit for bit in registers.free)
-    columns = dst.dim_columns("register")
-    copies = tuple(
-        (register, registers.solve(apply_columns(columns, register)) or 0)
-        for register in range(1 << len(columns))
-        if register & free
-    )
     return LaneShuffle(
         rounds=len(leaders),
         provided=XorExpression(provided, _terms({"lane": wanted, **warp_register})),
         source_lane=XorExpression(tuple(lane_of), _terms({"lane": from_lane, **warp_lane})),
         target=XorExpression(leaders, _terms({"lane": q})),
-        copies=copies,
+        copies=_copies(dst, registers),
+    )
+
+
+def _spread(a: list[int], b: list[int], d: list[int], registers: Sequence[int]) -> list[int] | None:
+    """Returns Q of `lane_shuffle`, whose values have only the bits of `registers`; None if there is none."""
+    kernel = Elimination(b).kernel
+    by_need = Elimination(apply_columns(d, vector) for vector in kernel)
+    apart = [kernel[index] for index in by_need.pivots]
+    together = [apply_columns(kernel, combination) for combination in by_need.kernel]
+    reachable = [b[index] for index in Elimination(b).pivots]
+    chosen: list[int] = []
+    for bit in registers:
+        if len(chosen) < len(apart) and extend(reachable, [a[bit]]):
+            reachable.append(a[bit])
+            chosen.append(1 << bit)
+    if len(chosen) < len(apart):
+        return None
+    complement = [*together, *extend([*apart, *together], [1 << bit for bit in range(len(b))])]
+    pairs = [*zip(apart, chosen, strict=True), *((vector, 0) for vector in complement)]
+    return _linear_map(pairs, len(b))
+
+
+def _copies(dst: LinearLayout, registers: Elimination) -> tuple[tuple[int, int], ...]:
+    """Returns (register, source) for each register that duplicates another. These take no part in the rounds."""
+    free = sum(1 << bit for bit in registers.free)
+    columns = dst.dim_columns("register")
+    return tuple(
+        (register, registers.solve(apply_columns(columns, register)) or 0)
+        for register in range(1 << len(columns))
+        if register & free
     )
 
 

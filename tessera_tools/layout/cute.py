@@ -78,11 +78,6 @@ class CuteLayout:
         """The number of coordinates."""
         return prod(flatten(self.shape))
 
-    @property
-    def cosize(self) -> int:
-        """The largest index in the image, plus one."""
-        return 1 + sum((size - 1) * stride for size, stride in self.modes)
-
     def apply(self, coordinate: IntTuple) -> int:
         """Returns the index of a coordinate: an integer (split among the modes) or a tuple of the same nesting."""
         return _apply(coordinate, self.shape, self.stride)

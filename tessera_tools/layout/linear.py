@@ -304,13 +304,6 @@ class LinearLayout:
         bases = {name: [tuple(b[i] for i in order) for b in vectors] for name, vectors in self._ins}
         return LinearLayout(bases, [self._outs[i] for i in order])
 
-    def reshape_ins(self, ins: Sizes) -> LinearLayout:
-        """Returns the same matrix with new input dimensions (first dimension minor). Requires equal total size."""
-        ins = _pairs(ins)
-        if sum(log2(size) for _, size in ins) != self.total_in_bits:
-            raise LayoutError(f"cannot read the inputs of {self}\nas {dict(ins)}: the total sizes differ")
-        return LinearLayout.from_columns(ins, self._outs, self._columns)
-
     def reshape_outs(self, outs: Sizes) -> LinearLayout:
         """Returns the same matrix with new output dimensions (first dimension minor). Requires equal total size."""
         outs = _pairs(outs)
@@ -437,24 +430,6 @@ class LinearLayout:
             masks[name] = sum(1 << bit for bit in range(len(vectors)) if position + bit in free)
             position += len(vectors)
         return masks
-
-    def num_consecutive_in_out(self) -> int:
-        """Returns the number of consecutive inputs of the first dimension that map to consecutive outputs.
-
-        The outputs are those of the first output dimension. The result is the largest 2^k with f(x + i) == f(x) + i
-        for every input x divisible by 2^k and 0 ≤ i < 2^k.
-        Example: register = [[1],[2],[8]], lane = [[4]] gives 4.
-        """
-        if not self._ins or not self._outs:
-            return 1
-        minor = min(self.in_bits(self.in_dims[0]), log2(self._outs[0][1]))
-        count = 0
-        while count < minor and self._columns[count] == 1 << count:
-            count += 1
-        for column in self._columns[count:]:
-            if column:
-                count = min(count, (column & -column).bit_length() - 1)
-        return 1 << count
 
     def resize_out(self, dim: str, size: int) -> LinearLayout:
         """Changes the size of output `dim`. A smaller size drops the higher bits; a larger one adds no bases."""

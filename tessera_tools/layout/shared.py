@@ -30,7 +30,7 @@ from tessera_tools.layout.access import (
 )
 from tessera_tools.layout.cute import Swizzle
 from tessera_tools.layout.distributed import dims_of
-from tessera_tools.layout.f2 import Elimination, extend, independent, intersection, is_power_of_two, log2
+from tessera_tools.layout.f2 import Elimination, extend, independent, intersection, log2
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 
 # The swizzle modes of TMA tensor maps and of wgmma's and tcgen05's matrix descriptors, on byte addresses: 16-byte
@@ -96,16 +96,6 @@ def _swizzled(
     panel = row_major(panel_shape, axes) * panels
     swizzle = SWIZZLE_MODES[swizzle_bytes].in_elements(element_bits)
     return swizzle.as_layout(panel.in_bits("offset")).compose(panel)
-
-
-def with_stages(memory: LinearLayout, stages: int) -> LinearLayout:
-    """Returns the layout of `stages` consecutive copies of a buffer. `stage` → `stage` is outermost."""
-    if not is_power_of_two(stages):
-        # A stage is an index of a buffer, not bits of an address, so the count need not be a power of two.
-        raise LayoutError(
-            f"{stages} stages are not one linear layout, expected a power of two: index them instead"
-        )
-    return memory * LinearLayout.identity_1d(stages, "stage", "stage")
 
 
 @dataclass(frozen=True, slots=True)

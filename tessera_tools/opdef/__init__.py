@@ -38,6 +38,7 @@ from tessera_tools.ir.traits import (
     SYMBOL_TABLE,
     TERMINATOR,
     HasParent,
+    ImplicitTerminator,
     Trait,
 )
 from tessera_tools.opdef.attribute_kinds import (
@@ -167,6 +168,7 @@ __all__ = [
     "Effect",
     "EnumAttr",
     "HasParent",
+    "ImplicitTerminator",
     "MemoryEffects",
     "Op",
     "OpRule",

@@ -6,12 +6,14 @@ the module is imported on the first use of one of its ops, types or attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.rewriter import RewritePattern
 from tessera_tools.opdef.attribute_rules import OpRule, ParameterRule
 from tessera_tools.opdef.op import Op
 
@@ -27,6 +29,7 @@ class Dialect:
     op_attributes, parameter_attributes: the rules of the dialect's attributes on the ops of others, and on the
     parameters and results of functions, by full name.
     rules: identities of the ops, in the language of `dialects/arith/rule_text.py`; `canonicalize` applies them.
+    canonicalizers: the module whose `canonicalizers` are the patterns of the ops; `patterns` imports it.
     is_complete: every op of the dialect is declared, so an unknown one is an error even if unregistered ops are
     allowed.
     inline_ok: the inliner may move this dialect's ops to other functions.
@@ -39,11 +42,17 @@ class Dialect:
     attributes: dict[str, type[Attribute]] = field(default_factory=dict)
     make_constant: Callable[[Attribute, Type], Operation | None] | None = None
     rules: str = ""
+    canonicalizers: str = ""
     is_complete: bool = False
     inline_ok: bool = True
     upgrade: Callable[[Operation], object] | None = None
     op_attributes: Mapping[str, OpRule] = field(default_factory=dict)
     parameter_attributes: Mapping[str, ParameterRule] = field(default_factory=dict)
+
+    def patterns(self) -> Sequence[RewritePattern]:
+        """The patterns by which `canonicalize` simplifies the dialect's ops."""
+        found = importlib.import_module(self.canonicalizers).canonicalizers if self.canonicalizers else ()
+        return [pattern() if isinstance(pattern, type) else pattern for pattern in found]
 
 
 def ops_of(*modules: Any) -> dict[str, type[Op]]:
@@ -69,8 +78,6 @@ def find_dialect(name: str) -> Dialect | None:
     """The dialect with that name, imported on first use; None if there is none."""
     dialect = _loaded.get(name)
     if dialect is None:
-        import importlib
-
         from tessera_tools.opdef.registry import DIALECT_MODULES
 
         module = DIALECT_MODULES.get(name)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.effects import MemoryEffects, Pure
-from tessera_tools.ir.traits import HasParent, Trait
+from tessera_tools.ir.traits import HasParent, ImplicitTerminator, Trait
 from tessera_tools.opdef.attribute_kinds import EnumAttr
 from tessera_tools.opdef.dialect import Dialect, all_dialects
 from tessera_tools.opdef.fields import AttributeField
@@ -196,6 +196,8 @@ def trait_text(trait: Trait) -> str:
     """The text of a trait: its class's name, with its parameters."""
     if isinstance(trait, HasParent):
         return f"HasParent({', '.join(trait.names)})"
+    if isinstance(trait, ImplicitTerminator):
+        return f"ImplicitTerminator({trait.terminator.name})"
     if isinstance(trait, MemoryEffects) and not isinstance(trait, Pure):
         return str(trait)
     return type(trait).__name__

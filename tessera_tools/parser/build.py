@@ -17,7 +17,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock
+from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock, implicit_terminator
 from tessera_tools.ir.types import I32, NONE
 from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
@@ -226,6 +226,7 @@ class Builder(Scopes):
 
     def _regions(self, op_class: Any, definition: Any, state: OpState) -> list[Region]:
         regions: list[Region] = []
+        implicit = implicit_terminator(op_class)
         for field in definition.regions:
             given = state.regions.get(field.name, ())
             if not given and field.arity == "single":
@@ -257,14 +258,11 @@ class Builder(Scopes):
                     op_class.has_trait(IsolatedFromAbove),
                     state.argument_locations,
                 )
-                if not region.blocks and (
-                    op_class.has_trait(NoTerminator) or hasattr(op_class, "ensure_terminators")
-                ):
+                if not region.blocks and (op_class.has_trait(NoTerminator) or implicit is not None):
                     region.append(Block())
                 regions.append(region)
-        ensure = getattr(op_class, "ensure_terminators", None)
-        if ensure is not None:
-            ensure(regions, self.source.location(state.start))
+        if implicit is not None:
+            implicit.complete(regions, self.source.location(state.start))
         return regions
 
     def _successor(self, state: SuccessorState) -> Block:

@@ -121,7 +121,7 @@ class TypeScanner(TextScanner):
     def _parse_with(self, cls: Any, start: int) -> Any:
         self.nest()
         try:
-            found = cls.parse(self) if hasattr(cls, "parse") else cls()
+            found = cls.parse(self)
         except (ValueError, OverflowError, TypeError) as problem:
             raise self.error(str(problem), start) from None
         self.depth -= 1

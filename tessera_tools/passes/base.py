@@ -152,10 +152,6 @@ class PassContext:
         """Increment a statistic that the pass class declares."""
         self.counters[name] += amount
 
-    def warn(self, location: HasStart | None, message: str) -> Diagnostic:
-        """Emit a warning."""
-        return emit(Diagnostic("warning", location, message))
-
     def remark(
         self,
         location: HasStart | None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
-from tessera_tools.dialects import nv_tileaa
 from tessera_tools.layout import LinearLayout, contiguous_elements
 
 SECTOR_BYTES = 32
@@ -14,23 +13,30 @@ SECTOR_BYTES = 32
 
 def access_vector(access: Any, layout: LinearLayout) -> int:
     """Returns the number of elements of one access in the layout, at most the number that the atom allows."""
-    view = access.view.defining_op
-    axis = layout_axis(view, access)
-    bits = storage_bits(access.view.type.element)
-    most = max(1, access.atom.bits // bits)
-    return contiguous_elements(layout, axis, most, most, most)
+    most = _atom_elements(access)
+    return contiguous_elements(layout, layout_axis(access), most, most, most)
 
 
-def layout_axis(view: Any, access: Any) -> int:
+def access_layout(access: Any, shape: tuple[int, ...], warps: int) -> LinearLayout:
+    """Returns the coalesced layout of a tile for an access, with the width of its atom."""
+    layout = access.atom.row.threads
+    assert layout is not None
+    return layout(shape, _atom_elements(access), warps, layout_axis(access))
+
+
+def _atom_elements(access: Any) -> int:
+    return max(1, access.atom.bits // storage_bits(access.view.type.element))
+
+
+def layout_axis(access: Any) -> int:
     """Returns the axis along which the view's elements are adjacent in memory; the last axis if none is known."""
-    axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
+    axis = contiguous_axis(access.view.defining_op)
     return access.view.type.rank - 1 if axis is None else axis
 
 
 def fills_sectors(access: Any, layout: LinearLayout) -> bool:
     """Returns true if a warp accesses whole sectors: adjacent lanes together access 32 bytes of a row."""
-    view = access.view.defining_op
-    axis = layout_axis(view, access)
+    axis = layout_axis(access)
     vector = access_vector(access, layout)
     bits = storage_bits(access.view.type.element)
     name = f"dim{axis}"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tessera_tools.analysis.access import contiguous_axis, storage_bits
+from tessera_tools.analysis.access import storage_bits
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
@@ -44,6 +44,7 @@ from tessera_tools.layout.distributed import fit
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
+from tessera_tools.planning.accesses import access_layout
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 
 LOAD, STORE, PRODUCT = 2, 1, 3
@@ -324,15 +325,6 @@ def default_layout(type: RankedTensorType, warps: int) -> LinearLayout:
     return coalesced(type.shape, max(1, min(4, 128 // storage_bits(type.element))), warps)
 
 
-def access_layout(op: Any, type: RankedTensorType, warps: int) -> LinearLayout:
-    """Returns the coalesced layout for a tiled access, with the width of its atom."""
-    view = op.view.defining_op
-    axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
-    layout = op.atom.row.threads
-    assert layout is not None
-    return layout(type.shape, max(1, op.atom.bits // storage_bits(type.element)), warps, axis)
-
-
 @anchored("nv_tileas.dot")
 def _product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.res, PRODUCT, dot_layouts(op, warps)[2])]
@@ -346,12 +338,12 @@ def _async_product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]
 
 @anchored("nv_tileas.tiled_load")
 def _load(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    return [(op.res, LOAD, access_layout(op, op.res.type, warps))]
+    return [(op.res, LOAD, access_layout(op, op.res.type.shape, warps))]
 
 
 @anchored("nv_tileas.tiled_store")
 def _store(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    return [(op.value, STORE, access_layout(op, op.value.type, warps))]
+    return [(op.value, STORE, access_layout(op, op.value.type.shape, warps))]
 
 
 @anchored("nv_tileaa.load", "nv_tileaa.store")
@@ -409,9 +401,9 @@ def _scanned(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
 
 @demanding("nv_tileas.tiled_load")
 def _loaded(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
-    return [(op.res, access_layout(op, op.res.type, warps))]
+    return [(op.res, access_layout(op, op.res.type.shape, warps))]
 
 
 @demanding("nv_tileas.tiled_store")
 def _stored(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
-    return [(op.value, access_layout(op, op.value.type, warps))]
+    return [(op.value, access_layout(op, op.value.type.shape, warps))]

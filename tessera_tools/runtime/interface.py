@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
 from tessera_tools.runtime.types import Type, lookup_type, type_of_array
 from tessera_tools.sim import Findings
 from tessera_tools.sim.counters import Counters
+
+if TYPE_CHECKING:
+    from tessera_tools.runtime.timing import Estimate
 
 __all__ = ["Buffer", "Device", "Kernel", "Module", "Result", "as_array", "shape_of"]
 
@@ -42,6 +45,8 @@ class Result:
     processes: int = 1
     shared: int = 0
     """Shared memory of a block, static and dynamic, in bytes (simulated GPU)."""
+    estimate: Estimate | None = None
+    """How long the launch would take on the GPU, if `timing` was asked for (simulated GPU)."""
 
 
 class Buffer(ABC):

@@ -78,6 +78,8 @@ class SimulatedKernel(interface.Kernel):
         watch: Callable[[PartialLaunch], Any] | None = settings.pop("watch", None)
         processes = int(settings.pop("processes", 1))
         seed = int(settings.pop("seed", 0))
+        if settings.pop("timing", False):
+            return self._time(grid, block, cluster, shared, args, settings)
         begin = time.perf_counter()
         launch = PartialLaunch(
             self.owner.inner,
@@ -110,13 +112,57 @@ class SimulatedKernel(interface.Kernel):
             launch.shared_size,
         )
 
+    def _time(
+        self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
+        settings: dict[str, Any],
+    ) -> interface.Result:  # fmt: skip
+        """Launch with the clock: in one process, with operations that complete at once, and perhaps only a sample."""
+        from tessera_tools.runtime.timing import TimedLaunch, check_timed, estimate
+        from tessera_tools.sim.clock.record import Recorder
+
+        target, table = check_timed(self.owner.target)
+        seed = int(settings.pop("seed", 0))
+        begin = time.perf_counter()
+        recorder = Recorder()
+        launch = TimedLaunch(
+            self.owner.inner,
+            self.owner.inner.entry(self.name),
+            grid,
+            block,
+            args,
+            shared,
+            cluster,
+            seed=seed,
+            mode="early",
+            max_instructions=int(settings.pop("max_instructions", MAX_INSTRUCTIONS)),
+            stats=recorder,
+            time_limit=settings.pop("time_limit", None),
+        )
+        if (watch := settings.pop("watch", None)) is not None:
+            watch(launch)
+        result = launch.run()
+        # A kernel that was stopped has no time.
+        whole = not result.findings.of("error")
+        found = estimate(launch, recorder, self.owner.text, target, table) if whole else None
+        seconds = time.perf_counter() - begin
+        return interface.Result(
+            result.findings, result.stats, result.output, result.instructions, seconds, seed, launch.mode, 1,
+            launch.shared_size, found,
+        )  # fmt: skip
+
 
 class SimulatedModule(interface.Module):
     """A PTX module in the simulated GPU."""
 
     def __init__(
-        self, owner: SimulatedDevice, inner: sim.Module, target: Target | None, manifest: Manifest | None
+        self,
+        owner: SimulatedDevice,
+        inner: sim.Module,
+        target: Target | None,
+        manifest: Manifest | None,
+        text: str,
     ) -> None:
+        self.text = text
         self.device = owner
         self.inner = inner
         self.target = target
@@ -137,6 +183,7 @@ class SimulatedDevice(interface.Device):
     seed, mode: the schedule, and when asynchronous operations complete (`late` or `early`).
     max_instructions, time_limit: warp instructions and seconds after which a launch ends with the finding `limit`.
     stats: enable counters (sim/counters.py).
+    timing: estimate how long the launch takes on the GPU (sim/clock); it runs in the mode `early` then.
     processes: maximum number of processes for a launch with independent clusters (workers.py).
     """
 
@@ -152,6 +199,7 @@ class SimulatedDevice(interface.Device):
             "time_limit",
             "stats",
             "processes",
+            "timing",
             "watch",
         }
         if unknown:
@@ -178,7 +226,7 @@ class SimulatedDevice(interface.Device):
                 _check_target(own, compiled, self.target, Position(file, 1, 1))
             program.targets = (self.target.cpu, *program.targets[1:])
         inner = sim.Module(program, self.memory)
-        return SimulatedModule(self, inner, target, manifest)
+        return SimulatedModule(self, inner, target, manifest, code)
 
     def _buffer(self, array: Array, name: str, type: Type | None) -> SimulatedBuffer:
         raw = array if array.dtype.hasobject is False else array.astype(np.uint8)

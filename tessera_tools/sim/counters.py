@@ -41,11 +41,36 @@ class Counters:
     flops: Counter[str] = field(default_factory=Counter[str])
     """Floating-point operations by unit: `fma`, `mma.sync`, `wgmma`."""
 
+    @property
+    def timed(self) -> bool:
+        """True if the trace of the launch is recorded (sim/clock)."""
+        return False
+
+    def recorded(self, code: list[Any]) -> list[Any]:
+        """The closures of a module as the launch runs them."""
+        return code
+
     def shared_access(self, line: int, addresses: Array, width: int) -> None:
         """Count a shared-memory request of the active lanes' byte addresses."""
         found, ideal = wavefronts(addresses, width)
         self.wavefronts[line] += found
         self.ideal_wavefronts[line] += ideal
+
+    def bulk(self, what: str, count: int, places: Array | None = None) -> None:
+        """Count `count` bytes of a bulk copy; `places` are addresses of global memory, at least one of each sector."""
+        self.bytes[what] += count
+
+    def repeat(self, count: int) -> None:
+        """The current instruction executes `count` successive ones."""
+
+    def arrive(self, kind: str, cta: int, place: int, phase: int) -> None:
+        """The current instruction, or an operation that it starts, signals a phase of a barrier (sim/clock)."""
+
+    def wait(self, kind: str, cta: int, place: int, phase: int) -> None:
+        """The current instruction waits for a phase of a barrier (sim/clock)."""
+
+    def gave_up(self, warp: Any) -> None:
+        """The last wait of the warp has ended without the phase (sim/clock)."""
 
     def global_access(self, line: int, addresses: Array, width: int) -> None:
         self.sectors[line] += sectors(addresses, width)

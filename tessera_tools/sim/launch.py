@@ -71,7 +71,7 @@ class Launch:
         seed: int,
         mode: str,
         max_instructions: int,
-        stats: bool,
+        stats: bool | Counters,
         time_limit: float | None = None,
     ) -> None:
         self.module = module
@@ -116,7 +116,11 @@ class Launch:
         """Seconds after which the launch ends with the finding `limit`; None for no limit."""
         self.random = np.random.default_rng(seed)
         self.findings = Findings()
-        self.stats = Counters() if stats else None
+        self.stats = stats if isinstance(stats, Counters) else Counters() if stats else None
+        self.timed = self.stats is not None and self.stats.timed
+        """Whether the trace is recorded (sim/clock): warps run one after the other, and none gives up a wait."""
+        self.code = self.stats.recorded(module.code) if self.stats is not None else module.code
+        self.together = [None] * len(module.code) if self.timed else module.together
         self.output: list[str] = []
         self.executed = 0
         self.progress = 0

@@ -183,7 +183,7 @@ class Cluster:
         With `until`, it stops when it reaches this pc or a higher one, or when it has reconverged.
         """
         launch = self.launch
-        code = launch.module.code
+        code = launch.code
         stats = launch.stats
         left = quantum
         target = _NEVER if until is None else until
@@ -205,6 +205,7 @@ class Cluster:
                         split.pc = pc
                         break
                 elif following.__class__ is int:
+                    split.laps += following <= pc
                     split.pc = pc = following
                     if not alone or pc >= stop:
                         break
@@ -237,7 +238,7 @@ class Cluster:
         and not beyond `until`."""
         launch = self.launch
         module, stats, warps = launch.module, launch.stats, gang.warps
-        code, together = module.code, module.together
+        code, together = launch.code, launch.together
         done, mask, full = 0, gang.mask, warps[0].splits[0].mask
         parted = False
         while done < quantum and pc < until and not parted:

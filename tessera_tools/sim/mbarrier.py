@@ -74,6 +74,11 @@ class MBarrier:
     def place(self) -> str:
         return f"the mbarrier at shared byte {self.offset} of CTA {self.cta.index}"
 
+    @property
+    def key(self) -> tuple[str, int, int, int]:
+        """The current phase, as the counters name it."""
+        return "mbarrier", self.cta.number, self.offset, self.phase
+
     def missing(self) -> str:
         """What the current phase still requires."""
         text = f"{self.pending} of {self.count} arrivals"
@@ -105,6 +110,8 @@ class MBarrier:
             return
         if drop:
             self.count -= count
+        if warp.stats is not None:
+            warp.stats.arrive(*self.key)
         self.pending -= count
         line = warp.cta.cluster.launch.module.program.instructions[warp.split.pc].line
         self.arrivals.append(f"warp {warp.index} at PTX line {line}")
@@ -123,6 +130,8 @@ class MBarrier:
 
     def complete(self, amount: int, seen: Array | None) -> None:
         """complete_tx: decrease the pending byte count of the phase."""
+        if self.cta.stats is not None:
+            self.cta.stats.arrive(*self.key)
         self.tx -= amount
         self.transferred += amount
         self._see(seen)

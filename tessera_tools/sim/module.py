@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.diagnostics import Position, error
+from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.decode import decode_all
 from tessera_tools.sim.launch import Launch, Result
 from tessera_tools.sim.memory import BASE, Allocations, Buffer
@@ -160,7 +161,7 @@ class Module:
         seed: int = 0,
         mode: str = "late",
         max_instructions: int = 1 << 32,
-        stats: bool = False,
+        stats: bool | Counters = False,
         time_limit: float | None = None,
     ) -> Result:
         """Run a kernel on the simulated GPU.

@@ -71,7 +71,7 @@ class Split:
     `needed` is not 0 while the split waits for other lanes to arrive (a bit pattern of lanes).
     """
 
-    __slots__ = ("forced", "mask", "needed", "pc", "stack", "wait")
+    __slots__ = ("forced", "laps", "mask", "needed", "pc", "stack", "wait")
 
     def __init__(self, pc: int, mask: Mask, stack: tuple[Any, ...]) -> None:
         self.pc = pc
@@ -80,6 +80,8 @@ class Split:
         self.wait: Wait | None = None
         self.needed = 0
         self.forced = False
+        self.laps = 0
+        """Backward branches since the warp has diverged, if the launch is timed."""
 
 
 _SPLIT_LIMIT = 64
@@ -129,6 +131,8 @@ class Warp:
             split = splits[0]
             return split if self._awake(split) else None
         self._merge()
+        if self.cta.cluster.launch.timed:
+            return self._behind()
         awake = [split for split in self.splits if self._awake(split)]
         if not awake:
             return None
@@ -142,6 +146,13 @@ class Warp:
                 others = [split for split in awake if split is not lowest]
                 lowest = self.split if self.split in others else others[self.instructions % len(others)]
         return lowest
+
+    def _behind(self) -> Split | None:
+        """The split that runs next on a GPU, which lets lanes meet again before a loop's next iteration."""
+        if len(self.splits) == 1:
+            self.splits[0].laps = 0
+        awake = [split for split in self.splits if self._awake(split)]
+        return min(awake, key=lambda split: (split.laps, split.pc), default=None)
 
     def _awake(self, split: Split) -> bool:
         if split.wait is not None:
@@ -190,7 +201,9 @@ class Warp:
             return target
         if not bits:
             return None
-        self.splits.append(Split(target, mask_of(bits), self.split.stack))
+        parted = Split(target, mask_of(bits), self.split.stack)
+        parted.laps = self.split.laps + (target <= self.split.pc)
+        self.splits.append(parted)
         self.split.mask = mask_of(mask.bits & ~bits)
         self.split.pc += 1
         return CHANGED

@@ -92,17 +92,13 @@ _SM86 = replace(
 )
 _SM89 = replace(_SM86, mma={64: 1, 32: 128, 16: 512, 8: 1024}, guesses=())
 # [HP] mma.sync reaches 62.9 % of the peak, wgmma all of it; [GB] 7.0 TB/s from L2 to 114 SMs.
-_SM90 = Throughput(
+_SM90 = replace(
+    _SM80,
     mma={64: 128, 32: 640, 16: 1290, 8: 2580},
     wgmma={32: 1024, 16: 2048, 8: 4096},
     fma=128,
-    integer=64,
-    special=16,
     convert=64,
-    memory_bytes=35,
     memory_latency=657,
-    shared_latency=29,
-    mma_latency=25,
 )
 # [SA] 20 TB/s from L2 to 148 SMs.  mma.sync: 4 cycles an m16n8k16 on each of the four partitions, measured on B300.
 _SM100 = replace(

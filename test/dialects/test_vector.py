@@ -60,22 +60,10 @@ def test_a_view_tells_its_source_and_its_mixed_sizes() -> None:
 }"""
     function = parse_module(text).regions[0].block.first_op
     assert isinstance(function, func.Func)
-    m, i = function.arguments
+    i = function.arguments[1]
     view = function.body.entry.first_op
     assert isinstance(view, memref.SubView)
-    assert view.view_source is m
     assert memref.mixed(view.static_offsets.values, view.offsets) == [0, i]
-
-
-def test_attributes_of_an_argument_are_set_and_removed() -> None:
-    from tessera_tools.ir.builtin_attributes import UNIT
-
-    function = parse_module("func.func private @f(i32, f32)").regions[0].block.first_op
-    assert isinstance(function, func.Func)
-    function.set_argument_attribute(1, "x.a", UNIT)
-    assert function.argument_attributes(1) == {"x.a": UNIT}
-    function.set_argument_attribute(1, "x.a", None)
-    assert function.arg_attrs is None
 
 
 def test_a_kernel_tells_its_arguments_from_its_buffers() -> None:

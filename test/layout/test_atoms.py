@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -140,48 +140,6 @@ def test_wgmma_a_from_registers() -> None:
                 assert layout.apply(register=i, lane=lane, warp=warp) == {"row": row + 16 * warp, "col": col}
 
 
-def ldmatrix_results(trans: bool) -> Iterator[tuple[int, int, int, int]]:
-    """(lane, half, row, col): which 16-bit element of the 8 × 8 matrix a lane gets in each half of its register."""
-    for lane in range(32):
-        for half in range(2):
-            line, at = lane // 4, 2 * (lane % 4) + half
-            yield (lane, half, at, line) if trans else (lane, half, line, at)
-
-
-@pytest.mark.parametrize("trans", [False, True])
-def test_ldmatrix_of_16_bit_elements(trans: bool) -> None:
-    layout = atoms.ldmatrix_tile(16, 4, trans)
-    for lane, half, row, col in ldmatrix_results(trans):
-        for matrix in range(4):
-            where = layout.apply(register=2 * matrix + half, lane=lane)
-            assert where == {"row": 8 * matrix + row, "col": col}
-
-
-@pytest.mark.parametrize("bits", [8, 32])
-def test_ldmatrix_of_other_elements_splits_the_same_bytes(bits: int) -> None:
-    layout = atoms.ldmatrix_tile(bits)
-    for lane in range(32):
-        for i in range(32 // bits):
-            byte = 4 * (lane % 4) + i * bits // 8
-            assert layout.apply(register=i, lane=lane) == {"row": lane // 4, "col": byte * 8 // bits}
-
-
-def test_an_m16n8k16_operand_a_is_four_matrices_of_ldmatrix() -> None:
-    # The reason why ldmatrix exists: matrices at (0,0), (8,0), (0,8), (8,8) of the operand.
-    one, operand = atoms.ldmatrix_tile(16), atoms.mma_a(16)
-    for matrix, (row, col) in enumerate(((0, 0), (8, 0), (0, 8), (8, 8))):
-        for inside in one.inputs():
-            place = one.apply(inside)
-            held = operand.apply(register=2 * matrix + inside["register"], lane=inside["lane"])
-            assert held == {"row": row + place["row"], "col": col + place["col"]}
-
-
-def test_tensor_memory_rows_are_lanes() -> None:
-    layout = atoms.tmem_32x32b(64)
-    assert layout.is_invertible()
-    assert layout.apply(register=5, lane=3, warp=2) == {"row": 67, "col": 5}
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -190,9 +148,6 @@ def test_tensor_memory_rows_are_lanes() -> None:
         (lambda: atoms.mma_b(16, 24), "k = 24"),
         (lambda: atoms.wgmma_accumulator_atom(24), "n = 24, expected a power of two"),
         (lambda: atoms.wgmma_a(64), "wgmma on 64-bit elements"),
-        (lambda: atoms.ldmatrix_tile(16, 3), r"\.x3"),
-        (lambda: atoms.ldmatrix_tile(8, 1, True), r"\.trans of 8-bit elements, expected 16"),
-        (lambda: atoms.tmem_32x32b(256), "expected a power of two up to 128"),
     ],
 )
 def test_what_no_instruction_has_is_refused(build: Callable[[], LinearLayout], message: str) -> None:

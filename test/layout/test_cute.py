@@ -20,10 +20,8 @@ def test_spaces_are_read() -> None:
     assert CuteLayout.parse(" ( 8 , 4 ) : ( 4 , 1 ) ") == CuteLayout((8, 4), (4, 1))
 
 
-def test_size_and_cosize() -> None:
-    layout = CuteLayout.parse("(8,(2,4)):(1,(32,8))")
-    assert (layout.size, layout.cosize) == (64, 64)
-    assert CuteLayout.parse("(2,2):(1,16)").cosize == 18
+def test_size() -> None:
+    assert CuteLayout.parse("(8,(2,4)):(1,(32,8))").size == 64
 
 
 def test_a_coordinate_may_be_nested_or_linear() -> None:

@@ -24,7 +24,6 @@ from tessera_tools.layout import (
     row_major,
     swizzled,
     vector_access,
-    with_stages,
 )
 from tessera_tools.layout.shared import conflict_free
 
@@ -69,19 +68,12 @@ def test_the_named_modes() -> None:
     assert [mode.bits for mode in SWIZZLE_MODES.values()] == [0, 1, 2, 3]
 
 
-def test_stages_are_outermost() -> None:
-    staged = with_stages(swizzled((16, 64), 16), 4)
-    assert staged.apply(offset=5, stage=3) == {"dim0": 0, "dim1": 5, "stage": 3}
-    assert staged.in_dims == ("offset", "stage")
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda: swizzled((16, 64), 16, swizzle_bytes=16), r"expected one of \[0, 32, 64, 128\]"),
         (lambda: swizzled((16, 32), 16), "needs rows of at least 64 elements, found 32"),
         (lambda: row_major((4, 4), (0, 0)), "not a permutation"),
-        (lambda: with_stages(row_major((4, 4)), 3), "index them instead"),
         (
             lambda: Access(row_major((4, 4)), "tma").plan(row_major((4, 4)), 16),
             "expected 'vector' or 'matrix'",

@@ -50,7 +50,7 @@ def accesses(function: nv_tileaa.Func, target: Target) -> list[tuple[str, BankCo
             found.append((op.name, vector_access(layout, memory, padded_bits(op.value.type.element)).banks))
         elif isinstance(op, nv_tileas.AsyncTiledCopy):
             type, bits = op.buffer.type, padded_bits(op.buffer.type.element)
-            axis = layout_axis(op.view.defining_op, op)
+            axis = layout_axis(op)
             layout = coalesced(type.tile, op.atom.bits // bits, kernel_spec(function).num_warps, axis)
             found.append((op.name, vector_access(layout, type.layout.layout, bits, op.atom.bits).banks))
         elif isinstance(op, nv_tileas.ConvertLayout):

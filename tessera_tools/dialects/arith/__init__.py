@@ -87,17 +87,9 @@ DIALECT = Dialect(
     attributes=by_word(FastMathFlagsAttr, IntegerOverflowFlagsAttr),
     make_constant=make_constant,
     rules=RULES,
+    canonicalizers="tessera_tools.dialects.arith.canonicalize",
     is_complete=True,
 )
-
-
-def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported on first use."""
-    if name == "canonicalizers":
-        from tessera_tools.dialects.arith.canonicalize import canonicalizers
-
-        return canonicalizers
-    raise AttributeError(name)
 
 
 __all__ = [

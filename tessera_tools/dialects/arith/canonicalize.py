@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
 
 from tessera_tools.dialects.arith import casts, floats, integers
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.arith.constant_op import Constant
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.floats import format_of
-from tessera_tools.dialects.arith.integers import defined_by, width_of
+from tessera_tools.dialects.arith.integers import defined_by
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, FloatAttr, IntegerAttr
 from tessera_tools.ir.floats import FORMATS
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
-from tessera_tools.ir.types import I64
+from tessera_tools.ir.types import width_of
 
 
-class CompareConvertedWithConstant(RewritePattern):
+class CompareConvertedWithConstant(RewritePattern[floats.CmpF]):
     """An integer as a number compares with a constant as an integer does, unless the conversion rounds it there."""
 
     # float(x) ∘ c = x ∘ c where c is whole;  float(x) < 3.2 = x <= 3;  float(x) < -4.4 = false for unsigned x
-    op_class: ClassVar = floats.CmpF
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: floats.CmpF, rewriter: Rewriter) -> bool | str | None:
         source = defined_by(op.lhs, casts.SIToFP) or defined_by(op.lhs, casts.UIToFP)
         constant = constant_of(op.rhs)
         if source is None or not isinstance(constant, FloatAttr):
@@ -57,8 +54,7 @@ class CompareConvertedWithConstant(RewritePattern):
         if relation not in ("eq", "ne"):
             relation = ("s" if is_signed else "u") + relation
         bound = rewriter.insert(Constant(IntegerAttr.wrap(whole, integer))).result
-        predicate = IntegerAttr(CMPI_PREDICATES.index(relation), I64)
-        rewriter.replace_op(op, rewriter.insert(integers.CmpI(predicate, source.in_, bound)))
+        rewriter.replace_op(op, rewriter.insert(integers.CmpI.of(relation, source.in_, bound)))
         return True
 
 

@@ -14,7 +14,6 @@ from tessera_tools.dialects.arith.attributes import (
 )
 from tessera_tools.dialects.arith.constants import Folded, elementwise, one, signed
 from tessera_tools.dialects.arith.floats import format_of
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.dialects.arith.numbers import EXACT_IN_DOUBLE, convert, encode
 from tessera_tools.dialects.arith.rules import fold_by_rules
 from tessera_tools.ir import floats
@@ -27,6 +26,7 @@ from tessera_tools.ir.types import (
     bit_width,
     element_type,
     have_same_shape,
+    width_of,
 )
 from tessera_tools.opdef import (
     FLOAT_LIKE,

@@ -11,7 +11,10 @@ from tessera_tools.dialects.arith.numbers import EXACT_IN_DOUBLE, compare_floats
 from tessera_tools.dialects.arith.rules import fold_by_rules
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.types import FloatType, element_type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.types import I64, FloatType, element_type
 from tessera_tools.opdef import (
     COMMUTATIVE,
     FLOAT_LIKE,
@@ -114,6 +117,11 @@ class CmpF(Op, name="arith.cmpf", traits=(PURE,)):
     fastmath = fastmath_field()
     result = result(derived("i1 in the shape of 'lhs'", i1_like, "lhs"))
     assembly = "$predicate `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
+
+    @classmethod
+    def of(cls, predicate: str, lhs: Value, rhs: Value, location: Location = UNKNOWN) -> CmpF:
+        """The comparison by a predicate's name, such as `olt`."""
+        return cls(IntegerAttr(CMPF_PREDICATES.index(predicate), I64), lhs, rhs, location=location)
 
     @property
     def predicate_name(self) -> str:

@@ -10,8 +10,10 @@ from tessera_tools.dialects.arith.constants import Folded, elementwise, signed
 from tessera_tools.dialects.arith.numbers import INTEGER, compare_integers
 from tessera_tools.dialects.arith.rules import fold_by_rules
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I1, bit_width, element_type, have_same_shape, with_element
+from tessera_tools.ir.location import UNKNOWN, Location
+from tessera_tools.ir.types import I1, I64, have_same_shape, width_of, with_element
 from tessera_tools.opdef import (
     BOOL_LIKE,
     COMMUTATIVE,
@@ -29,11 +31,6 @@ from tessera_tools.opdef import (
 )
 
 INTEGER_LIKE = SIGNLESS_INTEGER_LIKE
-
-
-def width_of(type: Type) -> int:
-    """The bit width of a scalar's or an element's type; `index` has 64."""
-    return bit_width(element_type(type))
 
 
 def i1_like(type: Type) -> Type:
@@ -244,6 +241,11 @@ class CmpI(Op, name="arith.cmpi", traits=(PURE,)):
     rhs = operand(same_as("lhs"))
     result = result(derived("i1 in the shape of 'lhs'", i1_like, "lhs"))
     assembly = "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
+
+    @classmethod
+    def of(cls, predicate: str, lhs: Value, rhs: Value, location: Location = UNKNOWN) -> CmpI:
+        """The comparison by a predicate's name, such as `slt`."""
+        return cls(IntegerAttr(CMPI_PREDICATES.index(predicate), I64), lhs, rhs, location=location)
 
     @property
     def predicate_name(self) -> str:

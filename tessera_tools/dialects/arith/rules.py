@@ -43,7 +43,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.traits import ConstantLike
-from tessera_tools.ir.types import I64, FloatType, IndexType, IntegerType, bit_width, element_type
+from tessera_tools.ir.types import I64, FloatType, IndexType, IntegerType, element_type, width_of
 
 CHANGES = {"inverse": INVERSE_PREDICATE, "swapped": SWAPPED_PREDICATE}
 FAST = frozenset(FastMathFlagsAttr.cases) - {"none", "fast"}
@@ -105,7 +105,7 @@ class Match(Mapping[str, Any]):
             if key == "out":
                 return self.root.results[0].type
             if key == "w":
-                return bit_width(element_type(self.root.results[0].type))
+                return width_of(self.root.results[0].type)
             if key == "root":
                 return self.root
             if key in FAST:
@@ -140,7 +140,7 @@ def _holds(value: Value, width: int) -> bool:
 
 HELPERS: dict[str, Any] = {
     "__builtins__": {},
-    "width": lambda value: bit_width(element_type(value.type)),
+    "width": lambda value: width_of(value.type),
     "type": lambda value: value.type,
     "is_index": lambda type: isinstance(element_type(type), IndexType),
     "is_integer": lambda type: isinstance(element_type(type), IntegerType),
@@ -215,7 +215,7 @@ class Results:
         if mnemonic not in INTEGER or None in columns:
             return None
         operand_type = operands[0][1]
-        width = bit_width(element_type(operand_type))
+        width = width_of(operand_type)
         function: Any = INTEGER[mnemonic]
         found = elementwise(lambda a, b: function(a, b, width), attributes, operand_type)
         if found is None:

@@ -10,16 +10,9 @@ from tessera_tools.dialects.cf import ops
 from tessera_tools.dialects.cf.ops import Assert, Branch, CondBranch, Switch
 from tessera_tools.opdef import Dialect, ops_of
 
-DIALECT = Dialect("cf", "branches", ops_of(ops), is_complete=True)
-
-
-def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported on first use."""
-    if name == "canonicalizers":
-        from tessera_tools.dialects.cf.canonicalize import canonicalizers
-
-        return canonicalizers
-    raise AttributeError(name)
+DIALECT = Dialect(
+    "cf", "branches", ops_of(ops), canonicalizers="tessera_tools.dialects.cf.canonicalize", is_complete=True
+)
 
 
 __all__ = ["DIALECT", "Assert", "Branch", "CondBranch", "Switch"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.arith.constant_op import replace_by_constant
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
@@ -16,13 +16,12 @@ from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import I32, VectorType
 
 
-class ConstantCondition(RewritePattern):
+class ConstantCondition(RewritePattern[CondBranch]):
     """A known condition leaves one branch."""
 
     # cond_br true, a, b = br a
-    op_class: ClassVar = CondBranch
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: CondBranch, rewriter: Rewriter) -> bool | str | None:
         truth = splat_of(constant_of(op.condition))
         if truth is None:
             return "the condition is not constant"
@@ -32,13 +31,12 @@ class ConstantCondition(RewritePattern):
         return True
 
 
-class SameDestination(RewritePattern):
+class SameDestination(RewritePattern[CondBranch]):
     """Two branches to one block are one, with selections for what differs."""
 
     # cond_br c, a(x), a(y) = br a(select(c, x, y))
-    op_class: ClassVar = CondBranch
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: CondBranch, rewriter: Rewriter) -> bool | str | None:
         if op.true_dest is not op.false_dest:
             return "the destinations differ"
         pairs = list(zip(op.true_dest_operands, op.false_dest_operands, strict=True))
@@ -84,13 +82,12 @@ class ThroughEmptyBlock(RewritePattern):
         return "no successor only forwards its arguments"
 
 
-class MergeWithOnlyPredecessor(RewritePattern):
+class MergeWithOnlyPredecessor(RewritePattern[Branch]):
     """Merges a block with its only predecessor."""
 
-    op_class: ClassVar = Branch
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Branch, rewriter: Rewriter) -> bool | str | None:
         target, block = op.dest, op.parent
+        assert block is not None and target.parent is not None
         if target is block or target is target.parent.entry or target.single_predecessor() is not block:
             return "the destination has other predecessors"
         arguments = op.operands
@@ -99,12 +96,10 @@ class MergeWithOnlyPredecessor(RewritePattern):
         return True
 
 
-class ConditionIsKnownBehind(RewritePattern):
+class ConditionIsKnownBehind(RewritePattern[CondBranch]):
     """In a block that only the true side of a branch reaches, the condition is true; likewise false."""
 
-    op_class: ClassVar = CondBranch
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: CondBranch, rewriter: Rewriter) -> bool | str | None:
         changed = False
         if op.true_dest is op.false_dest:
             return "the destinations are the same block"
@@ -117,12 +112,10 @@ class ConditionIsKnownBehind(RewritePattern):
         return changed or "the condition is not used in the destinations"
 
 
-class SwitchOnConstant(RewritePattern):
+class SwitchOnConstant(RewritePattern[Switch]):
     """A known flag leaves one branch; so does a switch without cases."""
 
-    op_class: ClassVar = Switch
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Switch, rewriter: Rewriter) -> bool | str | None:
         number = constant_of(op.flag)
         cases = op.case_numbers
         if not isinstance(number, IntegerAttr) and cases:
@@ -155,13 +148,12 @@ def with_cases(op: Any, kept: list[int], rewriter: Rewriter) -> None:
     rewriter.erase_op(op)
 
 
-class CaseLikeDefault(RewritePattern):
+class CaseLikeDefault(RewritePattern[Switch]):
     """Removes a case with the destination and operands of the default."""
 
     # switch x, [default: a(v), 1: a(v), 2: b] = switch x, [default: a(v), 2: b]
-    op_class: ClassVar = Switch
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Switch, rewriter: Rewriter) -> bool | str | None:
         default = (op.default_destination, op.default_operands)
         count = len(op.case_numbers)
         kept = [i for i in range(count) if (op.successors[i + 1], op.branch_operands(i + 1)) != default]
@@ -171,15 +163,15 @@ class CaseLikeDefault(RewritePattern):
         return True
 
 
-class SwitchBehindSwitch(RewritePattern):
+class SwitchBehindSwitch(RewritePattern[Switch]):
     """In a block that one case of a switch reaches, the flag is known; after the default it is none of the cases."""
 
     # switch x, [default: a, 1: b] … b: switch x, [default: d, 1: e] = br e
     # switch x, [default: a, 1: b] … a: switch x, [default: d, 1: e, 2: g] = switch x, [default: d, 2: g]
-    op_class: ClassVar = Switch
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Switch, rewriter: Rewriter) -> bool | str | None:
         block = op.parent
+        assert block is not None and block.parent is not None
         before = block.single_predecessor()
         outer = before.last_op if before is not None and block is not block.parent.entry else None
         if not isinstance(outer, Switch) or outer.flag is not op.flag:
@@ -202,13 +194,12 @@ class SwitchBehindSwitch(RewritePattern):
         return True
 
 
-class BranchToUnreachable(RewritePattern):
+class BranchToUnreachable(RewritePattern[CondBranch]):
     """A branch to a block that is never reached is not taken."""
 
     # cond_br c, a, b; a: unreachable = br b
-    op_class: ClassVar = CondBranch
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: CondBranch, rewriter: Rewriter) -> bool | str | None:
         for index, successor in enumerate(op.successors):
             if isinstance(successor.first_op, Unreachable):
                 other = 1 - index
@@ -218,12 +209,10 @@ class BranchToUnreachable(RewritePattern):
         return "both blocks may be reached"
 
 
-class AssertTrue(RewritePattern):
+class AssertTrue(RewritePattern[Assert]):
     """An assertion of what is true goes."""
 
-    op_class: ClassVar = Assert
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Assert, rewriter: Rewriter) -> bool | str | None:
         if splat_of(constant_of(op.arg)) != 1:
             return "not known to be true"
         rewriter.erase_op(op)

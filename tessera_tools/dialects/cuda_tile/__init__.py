@@ -45,7 +45,6 @@ from tessera_tools.dialects.cuda_tile.attributes import (
     SignednessAttr,
     SymbolVisibilityAttr,
 )
-from tessera_tools.dialects.cuda_tile.canonicalize import canonicalizers
 from tessera_tools.dialects.cuda_tile.control_flow import (
     Break,
     Continue,
@@ -240,6 +239,7 @@ DIALECT = Dialect(
         legacy,
         testing,
     ),
+    canonicalizers="tessera_tools.dialects.cuda_tile.canonicalize",
     types=by_word(
         PointerType,
         TileType,
@@ -411,7 +411,6 @@ __all__ = [
     "Unpack",
     "XOrI",
     "Yield",
-    "canonicalizers",
     "scalar",
     "short_text",
     "upgrade_legacy",

@@ -10,7 +10,7 @@ follows the `if` in its block runs.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.cuda_tile.constraints import F4E2M1FN
 from tessera_tools.dialects.cuda_tile.control_flow import Break, Continue, If, Yield
@@ -81,31 +81,6 @@ def yielded(region: Region) -> list[Value] | None:
     return list(last.operands) if isinstance(last, Yield) else None
 
 
-def erase_from(op: Operation, rewriter: Rewriter) -> None:
-    """Erase an operation and everything after it in its block."""
-    block = op.parent
-    assert block is not None
-    while True:
-        last = block.last_op
-        assert last is not None
-        rewriter.erase_op(last)
-        if last is op:
-            return
-
-
-def put_region(op: Operation, region: Region, rewriter: Rewriter) -> None:
-    """Replace `op` by the block of `region`; the following ops are erased if the region exits."""
-    block = region.entry
-    last = block.last_op
-    rewriter.inline_block_before(block, op)
-    if not isinstance(last, Yield):
-        erase_from(op, rewriter)
-        return
-    values = last.operands
-    rewriter.erase_op(last)
-    rewriter.replace_op(op, values)
-
-
 def move(source: Region, target: Region, rewriter: Rewriter) -> None:
     """Move the blocks of one region into another, which is empty."""
     rewriter.inline_region_before(source, target)
@@ -127,31 +102,29 @@ def set_yield(region: Region, values: list[Value], rewriter: Rewriter) -> None:
             last.set_operands(values)
 
 
-class IfKnown(RewritePattern):
+class IfKnown(RewritePattern[If]):
     """A known condition leaves one region."""
 
     # if true {a} else {b} = a;  if false {a} else {b} = b
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         condition = truth(op.condition)
         if condition is None:
             return "the condition is not constant"
         region = op.thenRegion if condition else op.elseRegion
         if region.blocks:
-            put_region(op, region, rewriter)
+            rewriter.inline_region(region, op, Yield)
         else:
             rewriter.erase_op(op)
         return True
 
 
-class IfOfNot(RewritePattern):
+class IfOfNot(RewritePattern[If]):
     """A negated condition swaps the regions."""
 
     # if !c {a} else {b} = if c {b} else {a}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         inner = negated(op.condition)
         if inner is None or not op.elseRegion.blocks:
             return "the condition is not a negation, or there is no else"
@@ -166,12 +139,10 @@ class IfOfNot(RewritePattern):
         return True
 
 
-class IfUnusedResults(RewritePattern):
+class IfUnusedResults(RewritePattern[If]):
     """Results without a use are not given."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         kept = [result for result in op.results if result.has_uses]
         if len(kept) == len(op.results):
             return "every result is used"
@@ -188,13 +159,12 @@ class IfUnusedResults(RewritePattern):
         return True
 
 
-class IfYieldsCondition(RewritePattern):
+class IfYieldsCondition(RewritePattern[If]):
     """A result that is the same in both regions, or the condition or its negation, is that value."""
 
     # (if c {x} else {x}) = x;  (if c {true} else {false}) = c;  (if c {false} else {true}) = !c
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         yes, no = yielded(op.thenRegion), yielded(op.elseRegion)
         if yes is None or no is None:
             return "a region leaves, or there is no else"
@@ -212,13 +182,12 @@ class IfYieldsCondition(RewritePattern):
         return changed or "no result is known"
 
 
-class IfToSelect(RewritePattern):
+class IfToSelect(RewritePattern[If]):
     """A value from outside needs no `if`; if one region exits, later ops only see the other's values."""
 
     # (if c {x} else {y}) = select(c, x, y) for x and y defined outside;  (if c {x} else {return}) = x
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         yes, no = yielded(op.thenRegion), yielded(op.elseRegion)
         if not op.results or (yes is None and no is None):
             return "nothing is given"
@@ -258,12 +227,10 @@ class IfToSelect(RewritePattern):
         return True
 
 
-class IfEmptyElse(RewritePattern):
+class IfEmptyElse(RewritePattern[If]):
     """An else region without operations goes."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if op.results or yielded(op.elseRegion) is None or len(op.elseRegion.entry) != 1:
             return "the else region has operations"
         with rewriter.modify(op):
@@ -271,13 +238,12 @@ class IfEmptyElse(RewritePattern):
         return True
 
 
-class IfThenIf(RewritePattern):
+class IfThenIf(RewritePattern[If]):
     """Two `if`s in a row of one condition, or of a condition and its negation, are one."""
 
     # if c {a} else {b}; if c {d} else {e} = if c {a; d} else {b; e}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         first = op.prev_op
         if not isinstance(first, If):
             return "there is no if before it"
@@ -336,13 +302,12 @@ def _append(target: Region, source: Region, rewriter: Rewriter) -> None:
         set_yield(target, [*values, *more], rewriter)
 
 
-class IfInIf(RewritePattern):
+class IfInIf(RewritePattern[If]):
     """Merges an `if` that contains only another one."""
 
     # if a { if b {x} } = if (a and b) {x}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         given = yielded(op.thenRegion)
         inner: Any = op.thenRegion.entry.first_op if op.thenRegion.blocks else None
         if given is None or not isinstance(inner, If) or inner.next_op is not op.thenRegion.entry.last_op:
@@ -382,18 +347,17 @@ class IfInIf(RewritePattern):
         return True
 
 
-class IfLeavesBothWays(RewritePattern):
+class IfLeavesBothWays(RewritePattern[If]):
     """If both regions exit, the else region replaces the following ops, which never run."""
 
     # if c {…; return} else {b; return}; rest = if c {…; return}; b; return
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if not leaves(op.thenRegion) or not leaves(op.elseRegion):
             return "a region continues"
         made = new_if(rewriter, op, op.condition, [])
         move(op.thenRegion, made.thenRegion, rewriter)
-        put_region(op, op.elseRegion, rewriter)
+        rewriter.inline_region(op.elseRegion, op, Yield)
         return True
 
 

@@ -5,8 +5,6 @@ Numbers stay as the program computes them: a pattern here never changes a roundi
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from tessera_tools.dialects.cuda_tile.attributes import SignednessAttr
 from tessera_tools.dialects.cuda_tile.branches import IF_PATTERNS, make_not, negated, splat, truth
 from tessera_tools.dialects.cuda_tile.conversion_ops import ExtI
@@ -19,13 +17,12 @@ from tessera_tools.ir.types import I1, IntegerType
 UNSIGNED = SignednessAttr("unsigned")
 
 
-class ProductFirst(RewritePattern):
+class ProductFirst(RewritePattern[AddF]):
     """Moves a product to the left operand of a sum, for `fuse-fma`."""
 
     # c + a·b = a·b + c
-    op_class: ClassVar = AddF
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: AddF, rewriter: Rewriter) -> bool | str | None:
         if isinstance(op.lhs.defining_op, MulF) or not isinstance(op.rhs.defining_op, MulF):
             return "the right operand is not a product, or the left one is"
         with rewriter.modify(op):
@@ -33,26 +30,24 @@ class ProductFirst(RewritePattern):
         return True
 
 
-class SelectToNot(RewritePattern):
+class SelectToNot(RewritePattern[Select]):
     """A choice between false and true is the negation."""
 
     # select(c, false, true) = !c
-    op_class: ClassVar = Select
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Select, rewriter: Rewriter) -> bool | str | None:
         if truth(op.val_if_true) is not False or truth(op.val_if_false) is not True:
             return "it does not choose between false and true"
         rewriter.replace_op(op, rewriter.insert(XOrI(op.cond, op.val_if_false, location=op.location)))
         return True
 
 
-class SelectOfNot(RewritePattern):
+class SelectOfNot(RewritePattern[Select]):
     """A negated condition swaps the values."""
 
     # select(!c, a, b) = select(c, b, a)
-    op_class: ClassVar = Select
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Select, rewriter: Rewriter) -> bool | str | None:
         inner = negated(op.cond)
         if inner is None:
             return "the condition is not a negation"
@@ -61,13 +56,12 @@ class SelectOfNot(RewritePattern):
         return True
 
 
-class SelectOfSelect(RewritePattern):
+class SelectOfSelect(RewritePattern[Select]):
     """Of a choice by the same condition, one side is known."""
 
     # select(c, select(c, a, b), d) = select(c, a, d);  select(c, a, select(c, b, d)) = select(c, a, d)
-    op_class: ClassVar = Select
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Select, rewriter: Rewriter) -> bool | str | None:
         yes, no = op.val_if_true.defining_op, op.val_if_false.defining_op
         a, b = op.val_if_true, op.val_if_false
         if isinstance(yes, Select) and yes.cond is op.cond:
@@ -81,13 +75,12 @@ class SelectOfSelect(RewritePattern):
         return True
 
 
-class SelectToExtI(RewritePattern):
+class SelectToExtI(RewritePattern[Select]):
     """A choice between one and zero is the condition, extended."""
 
     # select(c, 1, 0) = exti c;  select(c, 0, 1) = exti !c
-    op_class: ClassVar = Select
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Select, rewriter: Rewriter) -> bool | str | None:
         element = op.result.type.element
         if not isinstance(element, IntegerType) or element is I1:
             return "the values are not integers"

@@ -12,7 +12,7 @@ A terminator without operands may be omitted if it is the default one: `continue
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile.constraints import (
@@ -30,7 +30,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Operation, Region, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.location import Location
+from tessera_tools.ir.traits import implied
 from tessera_tools.ir.types import BF16, F16, I1, I32
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -45,6 +45,7 @@ from tessera_tools.opdef import (
     AttrKind,
     CustomDirective,
     HasParent,
+    ImplicitTerminator,
     Op,
     attribute,
     operand,
@@ -120,27 +121,10 @@ def _enclosing_loop(op: Any, loops: tuple[type[Operation], ...]) -> Any:
     return parent
 
 
-class _Structured(Op):
-    """An op whose blocks end in `implicit` by default."""
-
-    implicit: ClassVar[type[Op] | None] = None
-
-    @classmethod
-    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
-        """End blocks that have no terminator (called by the parser)."""
-        for place, body in enumerate(regions):
-            if not body.blocks and place == 0:
-                body.append(Block())
-            if body.blocks and body.blocks[-1].terminator is None and cls.implicit is not None:
-                body.blocks[-1].append(cls.implicit(location=location))
-
-
 def write_body(p: Any, op: Any, body: Region) -> None:
     """Write ` { … }`, without the terminator where it is the implicit one."""
-    last = body.blocks[-1].last_op if body.blocks else None
-    silent = last is not None and isinstance(last, op.implicit or ()) and not last.operands
     p.write(" ")
-    p.region(body, arguments=False, terminator=not silent)
+    p.region(body, arguments=False, terminator=not implied(op, body))
 
 
 def _check_carried(op: Any, arguments: list[Any]) -> None:
@@ -226,7 +210,12 @@ def _write_carried(p: Any, arguments: Any, inits: Any) -> None:
     p.write(f" iter_values({', '.join(pairs)})")
 
 
-class For(LoopLike, _Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+IMPLICIT_CONTINUE = ImplicitTerminator(Continue)
+
+
+class For(
+    LoopLike, Op, name="cuda_tile.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, IMPLICIT_CONTINUE)
+):
     """Counts from `lowerBound` to `upperBound` (exclusive) in steps; values are carried between iterations."""
 
     lowerBound = operand(SCALAR_INT)
@@ -237,12 +226,11 @@ class For(LoopLike, _Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, REC
     resultValues = variadic_result(ANY_CUDA_TILE)
     body = region()
     default_dialect = "cuda_tile"
-    implicit = Continue
     assembly = "custom<ForSyntax>"
 
     @property
     def inits(self) -> list[Value]:
-        """The values that are carried into the first iteration."""
+        """The initial values of the carried values."""
         return self.initValues
 
     @property
@@ -252,7 +240,7 @@ class For(LoopLike, _Structured, name="cuda_tile.for", traits=(SINGLE_BLOCK, REC
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments[1:]
 
     def verify_op(self) -> None:
@@ -303,24 +291,25 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
         p.attr_dict(op)
 
 
-class Loop(LoopLike, _Structured, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class Loop(
+    LoopLike, Op, name="cuda_tile.loop", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, IMPLICIT_CONTINUE)
+):
     """Repeats until `break`."""
 
     initValues = variadic_operand(ANY_CUDA_TILE)
     resultValues = variadic_result(ANY_CUDA_TILE)
     body = region()
     default_dialect = "cuda_tile"
-    implicit = Continue
     assembly = "custom<LoopSyntax>"
 
     @property
     def inits(self) -> list[Value]:
-        """The values that are carried into the first iteration."""
+        """The initial values of the carried values."""
         return self.initValues
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments
 
     def verify_op(self) -> None:
@@ -354,7 +343,11 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
         p.attr_dict(op)
 
 
-class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS)):
+class If(
+    Op,
+    name="cuda_tile.if",
+    traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ONE_REGION_RUNS, ImplicitTerminator(Yield)),
+):
     """One of two regions, by a scalar condition."""
 
     condition = operand(SCALAR_I1)
@@ -362,7 +355,6 @@ class If(_Structured, name="cuda_tile.if", traits=(RECURSIVE_MEMORY_EFFECTS, SIN
     thenRegion = region()
     elseRegion = region()
     default_dialect = "cuda_tile"
-    implicit = Yield
     assembly = "custom<IfSyntax>"
 
     def verify_op(self) -> None:
@@ -453,7 +445,7 @@ NON_NEGATIVE_I32 = AttrKind(
 )
 
 
-class _Aggregate(_Structured):
+class _Aggregate(Op):
     inputs = variadic_operand(ANY_TILE)
     dim = attribute(NON_NEGATIVE_I32)
     identities = attribute(ARRAY_ATTR)
@@ -461,13 +453,6 @@ class _Aggregate(_Structured):
     body = region()
     default_dialect = "cuda_tile"
     assembly = "custom<Aggregate>"
-
-    @classmethod
-    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
-        """An omitted body has no default (called by the parser)."""
-        for body in regions:
-            if len(body.blocks) == 1 and not body.entry.arguments and body.entry.first_op is None:
-                body.blocks[0].erase()
 
     def _check(self) -> None:
         tiles = [value.type for value in self.inputs]

@@ -21,7 +21,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
 from tessera_tools.dialects.cuda_tile.float_ops import IEEE_MODES, NEAREST_EVEN
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import F32, F64, TF32, FloatType, bit_width, element_type
+from tessera_tools.ir.types import F32, F64, TF32, FloatType, element_type, width_of
 from tessera_tools.opdef import PURE, UNIT_ATTR, Op, attribute, enum, operand, result
 
 TO_ZERO = RoundingAttr("nearest_int_to_zero")
@@ -41,7 +41,7 @@ class Bitcast(_Cast, name="cuda_tile.bitcast", traits=(PURE,)):
 
     def verify_op(self) -> None:
         check_same_shape(self, "source", "result")
-        old, new = (bit_width(element_type(v.type)) for v in (self.source, self.result))
+        old, new = (width_of(v.type) for v in (self.source, self.result))
         if old != new:
             raise self.error(
                 f"types must be equal width, cannot convert '{self.source.type}' of width {old} "
@@ -80,7 +80,7 @@ class ExtI(Op, name="cuda_tile.exti", traits=(PURE,)):
 
     def verify_op(self) -> None:
         check_same_shape(self, "from_", "to")
-        if _width(self.to.type) <= _width(self.from_.type):
+        if width_of(self.to.type) <= width_of(self.from_.type):
             raise self.error("extending to smaller or identical integer")
 
 
@@ -94,7 +94,7 @@ class TruncI(Op, name="cuda_tile.trunci", traits=(PURE,)):
 
     def verify_op(self) -> None:
         check_same_shape(self, "from_", "to")
-        if _width(self.to.type) >= _width(self.from_.type):
+        if width_of(self.to.type) >= width_of(self.from_.type):
             raise self.error("truncating to larger or identical integer")
 
 
@@ -208,7 +208,7 @@ class _Packing(_Cast):
         check_same_rank(self, "source", "result")
         if len(self.source.type.shape) != 1:
             raise self.error("expects source and result to be rank-1 tiles")
-        if _width(self.source.type) == _width(self.result.type):
+        if width_of(self.source.type) == width_of(self.result.type):
             raise self.error("expects source and result to have different element type widths")
         old, new = (_stored_bits(v.type) for v in (self.source, self.result))
         if old % 8:
@@ -236,11 +236,6 @@ class Unpack(_Packing, name="cuda_tile.unpack", traits=(PURE,)):
     result = result(PACKABLE_TILE)
 
 
-def _width(tile: Type) -> int:
-    return bit_width(element_type(tile))
-
-
 def _stored_bits(tile: Type) -> int:
-    element = element_type(tile)
-    width = 32 if element is TF32 else bit_width(element)
+    width = 32 if element_type(tile) is TF32 else width_of(tile)
     return width * tile.num_elements  # type: ignore[attr-defined]

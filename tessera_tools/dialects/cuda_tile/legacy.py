@@ -21,7 +21,7 @@ from typing import Any
 
 from tessera_tools.dialects.cuda_tile import core_ops, float_ops, integer_ops
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, PaddingValueAttr, SignednessAttr
-from tessera_tools.dialects.cuda_tile.control_flow import Continue, For, Yield, _Structured
+from tessera_tools.dialects.cuda_tile.control_flow import Continue, For, Yield
 from tessera_tools.dialects.cuda_tile.structure import Entry
 from tessera_tools.dialects.cuda_tile.types import (
     NUMBERS,
@@ -54,6 +54,7 @@ from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
     CustomDirective,
+    ImplicitTerminator,
     Op,
     attribute,
     of,
@@ -150,7 +151,7 @@ class LegacyStore(Op, name="cuda_tile.legacy_store_view_tko"):
     result_token = result(ANY_TYPE)
 
 
-class LegacyFor(_Structured, name="cuda_tile.legacy_for"):
+class LegacyFor(Op, name="cuda_tile.legacy_for", traits=(ImplicitTerminator(Yield),)):
     """Counted loop (older spelling)."""
 
     lowerBound = operand()
@@ -160,7 +161,6 @@ class LegacyFor(_Structured, name="cuda_tile.legacy_for"):
     resultValues = variadic_result()
     body = region()
     default_dialect = "cuda_tile"
-    implicit = Yield
 
 
 LEGACY_OPS = (LegacyTensorView, LegacyPartitionView, LegacyBlockId, LegacyLoad, LegacyStore, LegacyFor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE, SCALAR_POINTER
@@ -19,8 +19,6 @@ from tessera_tools.ir.builtin_attributes import (
     i64,
     symbol_text,
 )
-from tessera_tools.ir.core import Block, Region
-from tessera_tools.ir.location import Location
 from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.traits import Leaves
 from tessera_tools.ir.types import FunctionType
@@ -40,6 +38,7 @@ from tessera_tools.opdef import (
     AttrKind,
     CustomDirective,
     HasParent,
+    ImplicitTerminator,
     Op,
     attribute,
     enum,
@@ -200,7 +199,7 @@ def check_argument_attributes(op: Any) -> None:
 class Entry(
     Op,
     name="cuda_tile.entry",
-    traits=(ISOLATED_FROM_ABOVE, SINGLE_BLOCK, SYMBOL),
+    traits=(ISOLATED_FROM_ABOVE, SINGLE_BLOCK, SYMBOL, ImplicitTerminator(Return)),
 ):
     """A kernel; its arguments are scalar tiles, of numbers or pointers."""
 
@@ -211,17 +210,7 @@ class Entry(
     optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
     body = region()
     default_dialect = "cuda_tile"
-    implicit: ClassVar[type[Op]] = Return
     assembly = "custom<EntrySyntax>"
-
-    @classmethod
-    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
-        """End a body without a terminator by `return` (called by the parser)."""
-        for body in regions:
-            if not body.blocks:
-                body.append(Block())
-            if body.blocks[-1].terminator is None:
-                body.blocks[-1].append(Return(location=location))
 
     def verify_op(self) -> None:
         check_function(self)

@@ -6,25 +6,26 @@ a test of one op needs no code to make its operands. No pass lowers it. The refe
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tessera_tools.dialects.cuda_tile.debug_checks import check_function
 from tessera_tools.dialects.cuda_tile.structure import FUNCTION_TYPE_ATTR, Return, check_argument_attributes
-from tessera_tools.ir.core import Block, Region
-from tessera_tools.ir.location import Location
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     ISOLATED_FROM_ABOVE,
     SINGLE_BLOCK,
     SYMBOL,
     SYMBOL_NAME,
+    ImplicitTerminator,
     Op,
     attribute,
     region,
 )
 
 
-class TestFunc(Op, name="cuda_tile.testing$func", traits=(ISOLATED_FROM_ABOVE, SINGLE_BLOCK, SYMBOL)):
+class TestFunc(
+    Op,
+    name="cuda_tile.testing$func",
+    traits=(ISOLATED_FROM_ABOVE, SINGLE_BLOCK, SYMBOL, ImplicitTerminator(Return)),
+):
     """A function of any signature, for tests."""
 
     sym_name = attribute(SYMBOL_NAME)
@@ -33,17 +34,7 @@ class TestFunc(Op, name="cuda_tile.testing$func", traits=(ISOLATED_FROM_ABOVE, S
     res_attrs = attribute(ARRAY_ATTR, optional=True)
     body = region()
     default_dialect = "cuda_tile"
-    implicit: ClassVar[type[Op]] = Return
     assembly = "custom<EntrySyntax>"
-
-    @classmethod
-    def ensure_terminators(cls, regions: list[Region], location: Location) -> None:
-        """End a body without a terminator by `return` (called by the parser)."""
-        for body in regions:
-            if not body.blocks:
-                body.append(Block())
-            if body.blocks[-1].terminator is None:
-                body.blocks[-1].append(Return(location=location))
 
     def verify_op(self) -> None:
         check_function(self)

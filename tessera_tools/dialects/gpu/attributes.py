@@ -60,11 +60,3 @@ class AddressSpaceAttr(EnumAttr, name="gpu.address_space"):
 
 class AsyncTokenType(Type, name="gpu.async.token"):
     """`!gpu.async.token`: that an asynchronous operation was issued."""
-
-    def text(self) -> str:
-        return "!gpu.async.token"
-
-    @classmethod
-    def parse(cls, scanner: Any) -> AsyncTokenType:
-        """Nothing follows the word."""
-        return cls()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.arith.constants import bits_of, constant_of
-from tessera_tools.dialects.arith.integers import width_of
 from tessera_tools.dialects.llvm.attributes import (
     FCMP,
     FCMP_PREDICATES,
     ICMP,
-    ICMP_PREDICATES,
     NO_FLAGS,
     OVERFLOW,
     DereferenceableAttr,
@@ -30,7 +29,7 @@ from tessera_tools.dialects.llvm.types import StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, with_element
+from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, width_of, with_element
 from tessera_tools.opdef import (
     COMMUTATIVE,
     NO_EFFECT,
@@ -270,7 +269,7 @@ class ICmp(LLVMOp, name="llvm.icmp", traits=(PURE,)):
 
     def llvm_ir(self, e: Emitter) -> None:
         lhs, rhs = self.operands
-        e.define(self, f"icmp {ICMP_PREDICATES[self.predicate.value]} {e.operand(lhs)}, {e.names[rhs]}")
+        e.define(self, f"icmp {CMPI_PREDICATES[self.predicate.value]} {e.operand(lhs)}, {e.names[rhs]}")
 
 
 class FCmp(LLVMOp, name="llvm.fcmp", traits=(PURE,)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES
 from tessera_tools.dialects.llvm.records import ATTRIBUTE, BOOL, INTEGER, STRING, WORD, Record, record
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
@@ -142,34 +143,13 @@ class UWTableKindAttr(EnumAttr, name="llvm.uwtableKind"):
 class ZeroAttr(Attribute, name="llvm.zero"):
     """`#llvm.zero` inside an array constant."""
 
-    def text(self) -> str:
-        return "#llvm.zero"
-
-    @classmethod
-    def parse(cls, s: Any) -> ZeroAttr:
-        return cls()
-
 
 class UndefAttr(Attribute, name="llvm.undef"):
     """`#llvm.undef` inside an array constant."""
 
-    def text(self) -> str:
-        return "#llvm.undef"
-
-    @classmethod
-    def parse(cls, s: Any) -> UndefAttr:
-        return cls()
-
 
 class PoisonAttr(Attribute, name="llvm.poison"):
     """`#llvm.poison`: a folded `llvm.mlir.poison`."""
-
-    def text(self) -> str:
-        return "#llvm.poison"
-
-    @classmethod
-    def parse(cls, s: Any) -> PoisonAttr:
-        return cls()
 
 
 class AddressSpaceAttr(Attribute, name="llvm.address_space"):
@@ -336,10 +316,7 @@ FLAG_BEHAVIORS = {
 """LLVM's numbers of module flag behaviors."""
 
 
-ICMP_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-FCMP_PREDICATES = (
-    "_false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "_true",
-)  # fmt: skip
+FCMP_PREDICATES = tuple(f"_{p}" if p in ("false", "true") else p for p in CMPF_PREDICATES)
 ORDERINGS = {
     "not_atomic": 0, "unordered": 1, "monotonic": 2, "acquire": 4, "release": 5, "acq_rel": 6, "seq_cst": 7,
 }  # fmt: skip
@@ -386,7 +363,7 @@ def symbol_reference(ref: SymbolRefAttr) -> str:
     return "::".join(symbol_text(part) for part in (ref.root, *ref.nested))
 
 
-ICMP = quoted_enum("icmp predicate", ICMP_PREDICATES)
+ICMP = quoted_enum("icmp predicate", CMPI_PREDICATES)
 FCMP = quoted_enum("fcmp predicate", FCMP_PREDICATES)
 ORDERING = integer_enum("atomic ordering", ORDERINGS)
 ATOMIC_OPERATION = integer_enum("atomic operation", _numbered(ATOMIC_OPERATIONS))

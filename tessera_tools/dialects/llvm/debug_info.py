@@ -64,13 +64,6 @@ FILE = record(lambda: DIFileAttr)
 class DINullTypeAttr(Attribute, name="llvm.di_null_type"):
     """`void` in a subroutine type."""
 
-    def text(self) -> str:
-        return "#llvm.di_null_type"
-
-    @classmethod
-    def parse(cls, s: Any) -> DINullTypeAttr:
-        return cls()
-
 
 class DIBasicTypeAttr(Record, name="llvm.di_basic_type"):
     """A basic type; sizes in bits."""

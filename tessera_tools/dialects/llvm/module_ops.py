@@ -307,14 +307,6 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
         """The attributes of the result."""
         return entry_of(self.res_attrs, 0)
 
-    def set_argument_attribute(self, index: int, key: str, value: Attribute | None) -> None:
-        """Set an attribute of parameter `index`, or remove it with None."""
-        entries = [self.argument_attributes(i) for i in range(len(self.signature.params))]
-        entries[index].pop(key, None)
-        if value is not None:
-            entries[index][key] = value
-        self.arg_attrs = ArrayAttr(tuple(map(DictionaryAttr.of, entries))) if any(entries) else None
-
     def verify_op(self) -> None:
         function = self.signature
         if self.linkage.value in ("common", "appending"):

@@ -31,16 +31,12 @@ from tessera_tools.dialects.memref.reshapes import (
 from tessera_tools.dialects.memref.views import ExtractStridedMetadata, ReinterpretCast, SubView, View
 from tessera_tools.opdef import Dialect, ops_of
 
-DIALECT = Dialect("memref", "buffers", ops_of(buffers, views, globals, reshapes))
-
-
-def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported on first use."""
-    if name == "canonicalizers":
-        from tessera_tools.dialects.memref.canonicalize import canonicalizers
-
-        return canonicalizers
-    raise AttributeError(name)
+DIALECT = Dialect(
+    "memref",
+    "buffers",
+    ops_of(buffers, views, globals, reshapes),
+    canonicalizers="tessera_tools.dialects.memref.canonicalize",
+)
 
 
 __all__ = [

@@ -14,7 +14,6 @@ from tessera_tools.ir.builtin_attributes import (
     StridedLayoutAttr,
     index,
 )
-from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
@@ -123,11 +122,6 @@ class Store(Op, name="memref.store", traits=(MemoryEffects(write("memref", reach
 
 class ViewLike(Op, traits=(PURE,)):
     """The base of ops whose result is another view of a buffer."""
-
-    @property
-    def view_source(self) -> Value:
-        """The buffer that is seen."""
-        return self.operand(0)
 
 
 class Cast(ViewLike, name="memref.cast"):

@@ -10,7 +10,7 @@ A pattern that refines a type creates the op with that type, and casts the resul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.arith.constant_op import Constant
 from tessera_tools.dialects.arith.constants import constant_of
@@ -53,11 +53,10 @@ def items(op: Any, field: str) -> list[int | Value]:
 # -- allocations
 
 
-class AllocationOfKnownExtents(RewritePattern):
+class AllocationOfKnownExtents(RewritePattern[Operation]):
     """Folds a constant extent of an allocation into its type."""
 
     # alloc(4) : memref<?xf32> = cast(alloc() : memref<4xf32>)
-    op_class: ClassVar = None
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
         if not isinstance(op, Alloc | Alloca):
@@ -79,11 +78,10 @@ class AllocationOfKnownExtents(RewritePattern):
         return True
 
 
-class AllocationThatNothingReads(RewritePattern):
+class AllocationThatNothingReads(RewritePattern[Operation]):
     """An allocation to which there are only stores goes, with them."""
 
     # a = alloc(); store x, a; dealloc a  =  nothing
-    op_class: ClassVar = None
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
         if not isinstance(op, Alloc | Alloca):
@@ -102,11 +100,10 @@ class AllocationThatNothingReads(RewritePattern):
 # -- casts
 
 
-class UseOfCast(RewritePattern):
+class UseOfCast(RewritePattern[Operation]):
     """An op that does not need a specific type uses the source of a cast that removes static information."""
 
     # load(cast(x)) = load(x), if x has the more static type; store, dealloc, dim and copy likewise
-    op_class: ClassVar = None
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
         if not isinstance(op, Load | Store | Dealloc | Dim | Copy):
@@ -121,13 +118,12 @@ class UseOfCast(RewritePattern):
         return changed or "no operand is a cast that forgets"
 
 
-class CastOfCast(RewritePattern):
+class CastOfCast(RewritePattern[Cast]):
     """Merges two casts if the first one removes static information."""
 
     # cast(cast(x)) = cast(x), if the first one forgets
-    op_class: ClassVar = Cast
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Cast, rewriter: Rewriter) -> bool | str | None:
         source = forgotten(op.source)
         if source is None:
             return "it casts no cast that forgets"
@@ -138,13 +134,12 @@ class CastOfCast(RewritePattern):
         return True
 
 
-class SpaceCastOfSpaceCast(RewritePattern):
+class SpaceCastOfSpaceCast(RewritePattern[MemorySpaceCast]):
     """Merges two casts of the memory space; erases one to the same space."""
 
     # space_cast(space_cast(x)) = space_cast(x)
-    op_class: ClassVar = MemorySpaceCast
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: MemorySpaceCast, rewriter: Rewriter) -> bool | str | None:
         if op.source.type is op.dest.type:
             rewriter.replace_op(op, [op.source])
             return True
@@ -155,13 +150,12 @@ class SpaceCastOfSpaceCast(RewritePattern):
         return True
 
 
-class AssumedTwice(RewritePattern):
+class AssumedTwice(RewritePattern[AssumeAlignment]):
     """An alignment that was assumed need not be assumed again."""
 
     # assume_alignment(assume_alignment(x, n), n) = assume_alignment(x, n)
-    op_class: ClassVar = AssumeAlignment
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: AssumeAlignment, rewriter: Rewriter) -> bool | str | None:
         inner = defined_by(op.memref, AssumeAlignment)
         if inner is None or inner.alignment is not op.alignment:
             return "it is not assumed yet"
@@ -169,13 +163,12 @@ class AssumedTwice(RewritePattern):
         return True
 
 
-class CopyOfNothing(RewritePattern):
+class CopyOfNothing(RewritePattern[Copy]):
     """A copy of a buffer to itself, or of no elements, goes."""
 
     # copy x, x = nothing
-    op_class: ClassVar = Copy
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Copy, rewriter: Rewriter) -> bool | str | None:
         empty = any(isinstance(v.type, MemRefType) and 0 in v.type.shape for v in op.operands)
         if op.source is not op.target and not empty:
             return "it copies elements"
@@ -186,13 +179,12 @@ class CopyOfNothing(RewritePattern):
 # -- extents
 
 
-class ExtentOfMadeBuffer(RewritePattern):
+class ExtentOfMadeBuffer(RewritePattern[Dim]):
     """The extent of a buffer is the one with which it was created."""
 
     # dim(alloc(n), 0) = n;  dim(subview(x)[o][n][s], 0) = n
-    op_class: ClassVar = Dim
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Dim, rewriter: Rewriter) -> bool | str | None:
         number, made, type = constant_of(op.index), op.source.defining_op, op.source.type
         if not isinstance(number, IntegerAttr) or not isinstance(type, MemRefType):
             return "the dimension is not known"
@@ -239,14 +231,13 @@ def with_source(op: Any, source: Value, lists: Sequence[Sequence[int | Value]], 
 FIELDS = ("offsets", "sizes", "strides")
 
 
-class SubViewOfKnown(RewritePattern):
+class SubViewOfKnown(RewritePattern[SubView]):
     """Folds constant offsets, sizes and strides of a view into its lists, and uses the static type of a cast's
     source."""
 
     # subview(x)[c0][c1][c2] = cast(subview(x)[0][1][2]);  subview(cast(x)) = cast(subview(x))
-    op_class: ClassVar = SubView
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: SubView, rewriter: Rewriter) -> bool | str | None:
         source = forgotten(op.source) or op.source
         given = [items(op, name) for name in FIELDS]
         known = [known_items(given[0]), known_items(given[1]), known_items(given[2], strides=True)]
@@ -278,13 +269,12 @@ class SubViewOfKnown(RewritePattern):
         return True
 
 
-class SubViewOfAll(RewritePattern):
+class SubViewOfAll(RewritePattern[SubView]):
     """A view of all of a buffer is the buffer."""
 
     # subview(x : memref<4x6>)[0, 0][4, 6][1, 1] = x
-    op_class: ClassVar = SubView
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: SubView, rewriter: Rewriter) -> bool | str | None:
         source, result = op.source.type, op.result.type
         if len(source.shape) != len(result.shape):
             return "it drops dimensions"
@@ -307,13 +297,12 @@ class SubViewOfAll(RewritePattern):
         return "the types do not fit"
 
 
-class ReinterpretSource(RewritePattern):
+class ReinterpretSource(RewritePattern[ReinterpretCast]):
     """Only the memory of the source of a reinterpretation is relevant."""
 
     # reinterpret_cast(cast(x)) = reinterpret_cast(x); so for reinterpret_cast, a view from the start, a base buffer
-    op_class: ClassVar = ReinterpretCast
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: ReinterpretCast, rewriter: Rewriter) -> bool | str | None:
         made = op.source.defining_op
         starts = isinstance(made, SubView) and all(n == 0 for n in items(made, "offsets"))
         if (
@@ -329,13 +318,12 @@ class ReinterpretSource(RewritePattern):
         return True
 
 
-class ReinterpretOfKnown(RewritePattern):
+class ReinterpretOfKnown(RewritePattern[ReinterpretCast]):
     """Folds constant numbers of a reinterpretation into its lists; erases an identity."""
 
     # reinterpret_cast(x) to offset(x), sizes(x), strides(x) = x
-    op_class: ClassVar = ReinterpretCast
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: ReinterpretCast, rewriter: Rewriter) -> bool | str | None:
         given = [items(op, name) for name in FIELDS]
         known = [known_items(given[0]), known_items(given[1]), known_items(given[2], strides=True)]
         source, result = op.source.type, op.result.type
@@ -381,13 +369,12 @@ class ReinterpretOfKnown(RewritePattern):
         return True
 
 
-class MetadataOfKnown(RewritePattern):
+class MetadataOfKnown(RewritePattern[ExtractStridedMetadata]):
     """Numbers of a buffer that its type has are constants."""
 
     # extract_strided_metadata(x : memref<3x?xf32, strided<[4, ?]>>) returns 3 and 4
-    op_class: ClassVar = ExtractStridedMetadata
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: ExtractStridedMetadata, rewriter: Rewriter) -> bool | str | None:
         base = strided(op.source.type)
         if base is None:
             return "the layout is not a strided one"
@@ -400,13 +387,12 @@ class MetadataOfKnown(RewritePattern):
         return changed or "nothing more is known"
 
 
-class MetadataOfCast(RewritePattern):
+class MetadataOfCast(RewritePattern[ExtractStridedMetadata]):
     """A cast changes no number of a buffer."""
 
     # extract_strided_metadata(cast(x)) = extract_strided_metadata(x)
-    op_class: ClassVar = ExtractStridedMetadata
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: ExtractStridedMetadata, rewriter: Rewriter) -> bool | str | None:
         inner = defined_by(op.source, Cast)
         if inner is None or not isinstance(inner.source.type, MemRefType):
             return "it is of no cast"
@@ -415,13 +401,12 @@ class MetadataOfCast(RewritePattern):
         return True
 
 
-class ViewOfKnown(RewritePattern):
+class ViewOfKnown(RewritePattern[View]):
     """A view of bytes uses the source of a cast, has its constant extents in its type, and may be an identity."""
 
     # view(cast(x)) = view(x);  view(x)[0] of the type of x = x;  view(x)[n][4] = cast(view(x)[n][])
-    op_class: ClassVar = View
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: View, rewriter: Rewriter) -> bool | str | None:
         shift, type = constant_of(op.byte_shift), op.result.type
         if isinstance(shift, IntegerAttr) and not shift.value and type is op.source.type and not op.sizes:
             rewriter.replace_op(op, [op.source])

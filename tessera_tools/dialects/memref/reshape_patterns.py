@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.integers import MulI, defined_by
@@ -118,11 +118,10 @@ def replace_if_castable(op: Any, made: Any, rewriter: Rewriter) -> bool | str:
     return True
 
 
-class ReshapeOfNothing(RewritePattern):
+class ReshapeOfNothing(RewritePattern[Operation]):
     """A reshape to the same type is none; nor are two that undo each other."""
 
     # expand(x) = x, collapse(x) = x of one type;  collapse(expand(x)) = x, expand(collapse(x)) = x with one grouping
-    op_class: ClassVar = None
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
         if not isinstance(op, ExpandShape | CollapseShape):
@@ -145,13 +144,12 @@ class ReshapeOfNothing(RewritePattern):
         return "the types do not fit"
 
 
-class CollapseOfCollapse(RewritePattern):
+class CollapseOfCollapse(RewritePattern[CollapseShape]):
     """Dimensions that are joined, and then joined again, are joined at once."""
 
     # collapse [[0, 1]] (collapse [[0, 1], [2]] x) = collapse [[0, 1, 2]] x
-    op_class: ClassVar = CollapseShape
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: CollapseShape, rewriter: Rewriter) -> bool | str | None:
         inner = defined_by(op.src, CollapseShape)
         if inner is None:
             return "it joins no joined dimensions"
@@ -160,13 +158,12 @@ class CollapseOfCollapse(RewritePattern):
         return replace_if_castable(op, collapse(inner.src, groups), rewriter)
 
 
-class ExpandOfExpand(RewritePattern):
+class ExpandOfExpand(RewritePattern[ExpandShape]):
     """Dimensions that are split, and then split again, are split at once."""
 
     # expand [[0, 1], [2]] (expand [[0, 1]] x) = expand [[0, 1, 2]] x
-    op_class: ClassVar = ExpandShape
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: ExpandShape, rewriter: Rewriter) -> bool | str | None:
         inner = defined_by(op.src, ExpandShape)
         if inner is None:
             return "it splits no split dimensions"
@@ -176,14 +173,13 @@ class ExpandOfExpand(RewritePattern):
         return replace_if_castable(op, expand(inner.src, groups, shape), rewriter)
 
 
-class CollapseOfExpand(RewritePattern):
+class CollapseOfExpand(RewritePattern[CollapseShape]):
     """Dimensions that are split and partly joined again are split into fewer."""
 
     # collapse [[0, 1], [2]] (expand [[0, 1, 2]] x) = expand [[0, 1]] x
     # collapse [[0, 1, 2]] (expand [[0], [1, 2]] x) = collapse [[0, 1]] x
-    op_class: ClassVar = CollapseShape
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: CollapseShape, rewriter: Rewriter) -> bool | str | None:
         inner = defined_by(op.src, ExpandShape)
         joined = op.groups
         if inner is None or not joined or not inner.groups or inner.groups == joined:
@@ -217,26 +213,24 @@ class CollapseOfExpand(RewritePattern):
         return product
 
 
-class CollapseOfCast(RewritePattern):
+class CollapseOfCast(RewritePattern[CollapseShape]):
     """Dimensions are joined ahead of a cast that forgets."""
 
     # collapse(cast(x)) = cast(collapse(x))
-    op_class: ClassVar = CollapseShape
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: CollapseShape, rewriter: Rewriter) -> bool | str | None:
         source = forgotten(op.src)
         if source is None:
             return "it joins dimensions of no cast that forgets"
         return replace_if_castable(op, collapse(source, op.groups), rewriter)
 
 
-class ExpandOfKnown(RewritePattern):
+class ExpandOfKnown(RewritePattern[ExpandShape]):
     """Folds constant extents of an expansion into its shape, and uses the static type of a cast's source."""
 
     # expand(cast(x)) to [c, 4] = cast(expand(x) to [2, 4])
-    op_class: ClassVar = ExpandShape
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: ExpandShape, rewriter: Rewriter) -> bool | str | None:
         source: Any = forgotten(op.src) or op.src
         given = mixed(op.static_output_shape.values, op.output_shape)
         shape = known_items(given)

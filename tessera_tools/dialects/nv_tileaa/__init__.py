@@ -35,7 +35,6 @@ from tessera_tools.dialects.nv_tileaa.base import (
     PaddingAttr,
     ScopeAttr,
 )
-from tessera_tools.dialects.nv_tileaa.canonicalize import canonicalizers
 from tessera_tools.dialects.nv_tileaa.casts import IntToPtr, PtrToInt, TruncFSatfinite
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.dialects.nv_tileaa.effects import (
@@ -102,6 +101,7 @@ DIALECT = Dialect(
     "nv_tileaa",
     "alias-aware tile programs (stage 2)",
     ops_of(*FAMILIES),
+    canonicalizers="tessera_tools.dialects.nv_tileaa.canonicalize",
     types=by_word(MemTokenType, MemRefType),
     attributes=by_word(
         AtomicModeAttr,
@@ -183,7 +183,6 @@ __all__ = [
     "Unpack",
     "Unsplat",
     "Yield",
-    "canonicalizers",
     "verify_access",
     "verify_dot",
 ]

@@ -16,8 +16,8 @@ from tessera_tools.ir.types import (
     FloatType,
     IndexType,
     IntegerType,
+    PlainShapedType,
     RankedTensorType,
-    ShapedType,
 )
 from tessera_tools.opdef import (
     EnumAttr,
@@ -32,14 +32,11 @@ from tessera_tools.opdef import (
 class MemTokenType(Type, name="nv_tileaa.mem_token"):
     """`!nv_tileaa.mem_token`: a point in the order of memory operations."""
 
-    def text(self) -> str:
-        return "!nv_tileaa.mem_token"
-
 
 MEM_TOKEN = MemTokenType()
 
 
-class MemRefType(ShapedType, name="nv_tileaa.memref"):
+class MemRefType(PlainShapedType, name="nv_tileaa.memref"):
     """`!nv_tileaa.memref<?x?xf16>`: a view of global memory; extents and strides are operands of the op that defines
     it."""
 
@@ -47,23 +44,9 @@ class MemRefType(ShapedType, name="nv_tileaa.memref"):
     def resource(self) -> Resource:
         return Resource.GLOBAL
 
-    @classmethod
-    def parse(cls, s: Any) -> MemRefType:
-        s.expect("<")
-        shape = s.dimensions()
-        element = s.type()
-        s.expect(">")
-        return cls(shape, element)
-
-    def text(self) -> str:
-        return f"!nv_tileaa.memref<{self.dims_text()}{self.element}>"
-
 
 class GlobalSpaceAttr(Attribute, name="nv_tileaa.global"):
     """`#nv_tileaa.global`: global memory."""
-
-    def text(self) -> str:
-        return "#nv_tileaa.global"
 
 
 class KernelSpecAttr(Attribute, name="nv_tileaa.kernel_spec"):

@@ -3,7 +3,7 @@ reductions of single elements."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects import scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
@@ -16,13 +16,12 @@ from tessera_tools.ir.effects import is_left_early
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
-class IfWithConstantCondition(RewritePattern):
+class IfWithConstantCondition(RewritePattern[If]):
     """A known condition leaves one region; if that one leaves, nothing after the `if` is reached."""
 
     # if true {a; yield x} else {b} = a, x;  if true {a; leave} else {b}; c = a; leave
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         truth = splat_of(constant_of(op.condition))
         if truth is None:
             return "the condition is not constant"
@@ -30,32 +29,14 @@ class IfWithConstantCondition(RewritePattern):
         if not region.blocks:
             rewriter.erase_op(op)
             return True
-        last = region.entry.last_op
-        if not isinstance(last, Yield):
-            after = op.next_op
-            doomed = []
-            while after is not None:
-                doomed.append(after)
-                after = after.next_op
-            # From the end, so that nothing that is erased is still used.
-            for dead in reversed(doomed):
-                rewriter.erase_op(dead)
-            rewriter.inline_block_before(region.entry, op)
-            rewriter.erase_op(op)
-            return True
-        values = last.operands
-        rewriter.erase_op(last)
-        rewriter.inline_block_before(region.entry, op)
-        rewriter.replace_op(op, values)
+        rewriter.inline_region(region, op, Yield)
         return True
 
 
-class IfThatNothingLeaves(RewritePattern):
+class IfThatNothingLeaves(RewritePattern[If]):
     """A branch that is never left early is an `scf.if`."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         regions = [region for region in op.regions if region.blocks]
         if len(op.yields) < len(regions) or is_left_early(op):
             return "something leaves it"
@@ -68,6 +49,7 @@ class IfThatNothingLeaves(RewritePattern):
         for old, new in zip(op.regions, made.regions, strict=True):
             if old.blocks:
                 last = old.entry.last_op
+                assert last is not None
                 values = last.operands
                 location = last.location
                 rewriter.erase_op(last)
@@ -77,31 +59,28 @@ class IfThatNothingLeaves(RewritePattern):
         return True
 
 
-class LoopOfOneIteration(RewritePattern):
+class LoopOfOneIteration(RewritePattern[Loop]):
     """A loop whose only end is a `break` after its body is that body."""
 
-    op_class: ClassVar = Loop
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Loop, rewriter: Rewriter) -> bool | str | None:
         last = op.body.entry.last_op
         if not isinstance(last, Break) or op.ends() != [last] or is_left_early(op):
             return "it may run again, or be left elsewhere"
         values, inits = last.operands, op.inits
         rewriter.erase_op(last)
-        where = dict(zip(op.iter_args, inits, strict=True))
+        where: dict[Value, Value] = dict(zip(op.iter_args, inits, strict=True))
         rewriter.inline_block_before(op.body.entry, op, inits)
         rewriter.replace_op(op, [where.get(value, value) for value in values])
         return True
 
 
-class CarriedValuesThatNothingNeeds(RewritePattern):
+class CarriedValuesThatNothingNeeds(RewritePattern[Loop]):
     """A carried value that every `continue` passes on unchanged is its initial value; one that only `continue`s of
     its own place read needs not be carried; a result that nothing reads needs not be given."""
 
     # loop (a = x) {… continue a} = x for a;  loop (a = x) {… continue f(a)} = loop {… continue}, if nothing else uses a
-    op_class: ClassVar = Loop
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Loop, rewriter: Rewriter) -> bool | str | None:
         exits = op.ends()
         again = [end for end in exits if isinstance(end, Continue)]
         inits, arguments = op.inits, op.iter_args
@@ -139,13 +118,12 @@ class CarriedValuesThatNothingNeeds(RewritePattern):
         return True
 
 
-class ReductionOfSingleElements(RewritePattern):
+class ReductionOfSingleElements(RewritePattern[Reduce]):
     """An axis of one element is dropped: there is nothing to combine."""
 
     # reduce(x : NxMx1, axis 2) = reshape(x) : NxM
-    op_class: ClassVar = Reduce
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Reduce, rewriter: Rewriter) -> bool | str | None:
         types = [source.type for source in op.sources]
         if types[0].shape[op.axis.value] != 1:
             return "there are several elements along the axis"

@@ -16,12 +16,10 @@ the same path, and a barrier is allowed anywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects.scf.ops import (
     RESULT_TYPES,
-    end_with,
     output_types,
     verify_edge,
     write_assignments,
@@ -30,7 +28,6 @@ from tessera_tools.dialects.scf.ops import (
 from tessera_tools.ir.core import BlockArgument, Operation, Region
 from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.interfaces import HasFlow, LoopLike
-from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import Leaves
 from tessera_tools.ir.types import I1
 from tessera_tools.opdef import (
@@ -42,6 +39,7 @@ from tessera_tools.opdef import (
     TERMINATOR,
     CustomDirective,
     HasParent,
+    ImplicitTerminator,
     Op,
     exactly,
     operand,
@@ -136,7 +134,7 @@ class Loop(LoopLike, HasFlow, Op, name="nv_tileaa.loop", traits=(SINGLE_BLOCK, R
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments
 
     def ends(self) -> list[Operation]:
@@ -173,30 +171,12 @@ def _ends(body: Region) -> list[Operation]:
     return found
 
 
-class IfSyntax(CustomDirective, name="TileIf"):
-    """`%c -> (i32) {…} else {…}`"""
-
-    grammar = 'custom: VALUE [custom_outputs] region ["else" region]\n' + RESULT_TYPES
-
-    def read(self, state: Any, node: Any) -> None:
-        condition, outputs, then, otherwise = node
-        state.operand("condition", condition)
-        state.types("results", output_types(outputs))
-        state.region("then", then)
-        if otherwise is not None:
-            state.region("otherwise", otherwise)
-
-    def write(self, p: Any, op: If) -> None:
-        p.write(f" {p.name(op.condition)}")
-        write_outputs(p, op.result_types, parentheses=True)
-        for word, inner in (("", op.then), (" else", op.otherwise)):
-            if inner.blocks:
-                last = inner.entry.last_op
-                p.write(f"{word} ")
-                p.region(inner, arguments=False, terminator=not isinstance(last, Yield) or bool(op.results))
-
-
-class If(HasFlow, Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
+class If(
+    HasFlow,
+    Op,
+    name="nv_tileaa.if",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS, ImplicitTerminator(Yield)),
+):
     """Runs one region if an i1 is true and the other, if there is one, if it is false.
 
     A region ends in `yield`, after which control continues after the `if`, or in `break`, `continue` or `return`.
@@ -206,23 +186,13 @@ class If(HasFlow, Op, name="nv_tileaa.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMOR
     results_ = variadic_result()
     then = region()
     otherwise = region("empty if there is no else")
-    assembly = "custom<TileIf>($condition, $results) attr-dict"
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be omitted."""
-        end_with(Yield, [r for i, r in enumerate(regions) if i == 0 or r.blocks], location)
+    assembly = "custom<If>($condition, $results) attr-dict"
 
     @property
     def yields(self) -> list[Yield]:
         """The ends of the regions after which the op's results are there."""
         lasts = [inner.entry.last_op for inner in self.regions if inner.blocks]
         return [last for last in lasts if isinstance(last, Yield)]
-
-    @property
-    def is_passed(self) -> bool:
-        """True if anything after the op is ever reached through it: a region yields, or there is no else."""
-        return not self.otherwise.blocks or bool(self.yields)
 
     def flow(self) -> Flow:
         """A result is a value yielded by one of the regions; one that exits early yields none."""

@@ -14,7 +14,6 @@ A `while` of the source is then pipelined like a `for`.  Other loops are not cha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, scf
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
@@ -40,12 +39,10 @@ class _Count:
     """What the loop's results are when it is left."""
 
 
-class CountedLoop(RewritePattern):
+class CountedLoop(RewritePattern[Loop]):
     """Converts a loop that first compares its counter with a bound, and increments it last, to an `scf.for`."""
 
-    op_class: ClassVar = Loop
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Loop, rewriter: Rewriter) -> bool | str | None:
         count = _count_of(op)
         if isinstance(count, str):
             return count

@@ -21,12 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.scf.ops import end_with
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
-from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.opdef import (
     I32_ATTR,
@@ -40,6 +38,7 @@ from tessera_tools.opdef import (
     SINGLE_BLOCK,
     Completion,
     HasParent,
+    ImplicitTerminator,
     MemoryEffects,
     Op,
     Resource,
@@ -61,9 +60,6 @@ from tessera_tools.target import ExecutionUnit
 
 class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
     """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
-
-    def text(self) -> str:
-        return "!nv_tileas.pipeline_token"
 
 
 class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
@@ -89,15 +85,9 @@ class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
 class ProducerTokenType(Type, name="nv_tileas.producer_token"):
     """`!nv_tileas.producer_token`: the right to fill a stage."""
 
-    def text(self) -> str:
-        return "!nv_tileas.producer_token"
-
 
 class ConsumerTokenType(Type, name="nv_tileas.consumer_token"):
     """`!nv_tileas.consumer_token`: the right to read a stage."""
-
-    def text(self) -> str:
-        return "!nv_tileas.consumer_token"
 
 
 PIPELINE = exactly(PipelineTokenType())
@@ -188,7 +178,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
             raise self.error("advances an iterator that has already been advanced")
 
 
-class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
+class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
     """The base of ops that run their region once, and return what it yields."""
 
     def flow(self) -> Flow:
@@ -197,11 +187,6 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
         given = list(end.operands) if end is not None else []
         own = self.results[-len(given) :] if given else []
         return [(res, [value]) for res, value in zip(own, given, strict=True)]
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be omitted."""
-        end_with(Yield, regions, location)
 
     def verify_yield(self, types: Sequence[Type]) -> None:
         """An error unless the region yields values of these types."""
@@ -213,13 +198,21 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS,)):
             )
 
 
-class ProduceOne(
-    _Region, name="nv_tileas.async.pipeline.produce_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
-):
-    """Fills one stage: an acquire, a write and a commit."""
+class _OfPipeline(Op):
+    """The base of ops on the stage of a pipeline that an iterator is at."""
 
     pipeline = operand(PIPELINE)
     iter = operand(ITERATOR)
+
+
+class ProduceOne(
+    _OfPipeline,
+    _Region,
+    name="nv_tileas.async.pipeline.produce_one",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
+):
+    """Fills one stage: an acquire, a write and a commit."""
+
     body = region()
     assembly = "$pipeline `,` $iter $body attr-dict"
 
@@ -228,14 +221,12 @@ class ProduceOne(
 
 
 class ProducerAcquire(
-    Op,
+    _OfPipeline,
     name="nv_tileas.async.pipeline.producer_acquire",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
     """Waits until the consumers have released the stage."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     res = result(PRODUCER)
     assembly = "$pipeline `,` $iter attr-dict `:` type($res)"
 
@@ -277,12 +268,13 @@ class ProducerCommit(
 
 
 class ConsumeOne(
-    _Region, name="nv_tileas.async.pipeline.consume_one", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
+    _OfPipeline,
+    _Region,
+    name="nv_tileas.async.pipeline.consume_one",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
 ):
     """Reads one stage: a wait, a read and a release. The results are what the region yields."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     consumer_idx = attribute(I32_ATTR)
     results_ = variadic_result()
     body = region()
@@ -293,14 +285,12 @@ class ConsumeOne(
 
 
 class ConsumerWait(
-    Op,
+    _OfPipeline,
     name="nv_tileas.async.pipeline.consumer_wait",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=FULL)),),
 ):
     """Waits until the stage is full."""
 
-    pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
     consumer_idx = attribute(I32_ATTR)
     res = result(CONSUMER)
     assembly = "$pipeline `,` $iter `,` $consumer_idx attr-dict `:` type($res)"
@@ -362,6 +352,7 @@ class AgentSwitch(
         SINGLE_BLOCK,
         OWNS_CONSTANTS,
         REGIONS_RUN_TOGETHER,
+        ImplicitTerminator(Yield),
         MemoryEffects(arrive(), wait(), recursive=True),
     ),
 ):
@@ -378,11 +369,6 @@ class AgentSwitch(
     assembly = (
         "`num_warps` `=` $num_warps `warp_id` `=` $warp_id (`registers` `=` $registers^)? $agents attr-dict"
     )
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be omitted."""
-        end_with(Yield, regions, location)
 
     def unit(self, number: int) -> ExecutionUnit:
         """The execution unit of a region.  ValueError if there is no such unit."""

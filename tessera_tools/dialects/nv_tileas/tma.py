@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
 from tessera_tools.dialects.cute_nvgpu import TmaAtom, TmaLoadAtomAttr, TmaStoreAtomAttr
@@ -11,7 +10,7 @@ from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
 from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
 from tessera_tools.dialects.nv_tileas.pipelines import FULL, ITERATOR, ProducerWrite, pipeline_of
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I32, RankedTensorType, ShapedType
+from tessera_tools.ir.types import I32, PlainShapedType, RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I32_ATTR,
@@ -43,24 +42,13 @@ MOST_EXTENT = 256
 """Elements of a box along an axis (CUDA driver API, `cuTensorMapEncodeTiled`)."""
 
 
-class TmaDescType(ShapedType, name="nv_tileas.tma_desc"):
+class TmaDescType(PlainShapedType, name="nv_tileas.tma_desc"):
     """`!nv_tileas.tma_desc<128x64xf16>`: a tensor in global memory, copied in boxes of that shape."""
 
     def verify(self) -> None:
         super().verify()
         if not 1 <= self.rank <= 5 or not self.is_static:
             raise ValueError("a box has 1 to 5 dimensions of static extents")
-
-    @classmethod
-    def parse(cls, s: Any) -> TmaDescType:
-        s.expect("<")
-        shape = s.dimensions()
-        element = s.type()
-        s.expect(">")
-        return cls(shape, element)
-
-    def text(self) -> str:
-        return f"!nv_tileas.tma_desc<{self.dims_text()}{self.element}>"
 
 
 DESC = of(TmaDescType, summary="nv_tileas.tma_desc")

@@ -19,16 +19,12 @@ from tessera_tools.dialects.scf.ops import (
 from tessera_tools.dialects.scf.parallel import Parallel, Reduce, ReduceReturn
 from tessera_tools.opdef import Dialect, ops_of
 
-DIALECT = Dialect("scf", "structured control flow", ops_of(ops, parallel))
-
-
-def __getattr__(name: str) -> object:
-    """`canonicalizers`, imported on first use."""
-    if name == "canonicalizers":
-        from tessera_tools.dialects.scf.canonicalize import canonicalizers
-
-        return canonicalizers
-    raise AttributeError(name)
+DIALECT = Dialect(
+    "scf",
+    "structured control flow",
+    ops_of(ops, parallel),
+    canonicalizers="tessera_tools.dialects.scf.canonicalize",
+)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ this module      scf.for, scf.while, scf.execute_region
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
 from tessera_tools.dialects.arith.constant_op import Constant, replace_by_constant
@@ -16,10 +16,9 @@ from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.integers import AddI, CmpI, defined_by
 from tessera_tools.dialects.cf.ops import Branch
 from tessera_tools.dialects.scf import carried, conditionals, parallel_patterns
-from tessera_tools.dialects.scf.conditionals import inline
 from tessera_tools.dialects.scf.ops import ExecuteRegion, For, While, Yield
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
-from tessera_tools.ir.core import Block, Operation
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
@@ -41,35 +40,30 @@ def trip_count(op: Any) -> int | None:
     return None
 
 
-class LoopOfNoIteration(RewritePattern):
+class LoopOfNoIteration(RewritePattern[For]):
     """A loop that never runs is replaced by its initial values."""
 
-    op_class: ClassVar = For
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: For, rewriter: Rewriter) -> bool | str | None:
         if trip_count(op) != 0:
             return "the loop may run"
         rewriter.replace_op(op, op.inits)
         return True
 
 
-class LoopOfOneIteration(RewritePattern):
+class LoopOfOneIteration(RewritePattern[For]):
     """A loop that runs once is its body."""
 
-    op_class: ClassVar = For
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: For, rewriter: Rewriter) -> bool | str | None:
         if trip_count(op) != 1:
             return "the loop does not run exactly once"
-        return inline(op, op.body, rewriter, [op.lower, *op.inits])
+        rewriter.inline_region(op.body, op, Yield, [op.lower, *op.inits])
+        return True
 
 
-class EmptyLoop(RewritePattern):
+class EmptyLoop(RewritePattern[For]):
     """Erases a loop without operations in its body and without results."""
 
-    op_class: ClassVar = For
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: For, rewriter: Rewriter) -> bool | str | None:
         last = op.body.entry.last_op
         if last is not op.body.entry.first_op or not isinstance(last, Yield) or op.results:
             return "the body has operations, or the loop returns values"
@@ -77,13 +71,12 @@ class EmptyLoop(RewritePattern):
         return True
 
 
-class WhileConditionIsKnownInside(RewritePattern):
+class WhileConditionIsKnownInside(RewritePattern[While]):
     """In the second region of `scf.while` the condition that was passed on is true."""
 
     # while {… condition(c) c} do {^(a): … a …}: a = true
-    op_class: ClassVar = While
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: While, rewriter: Rewriter) -> bool | str | None:
         condition = op.before.entry.last_op
         changed = False
         for value, argument in zip(condition.args, op.after.entry.arguments, strict=True):
@@ -92,13 +85,12 @@ class WhileConditionIsKnownInside(RewritePattern):
         return changed or "the condition is not passed on, or not used"
 
 
-class WhileComparisonIsKnownInside(RewritePattern):
+class WhileComparisonIsKnownInside(RewritePattern[While]):
     """A comparison that is the condition of `scf.while` is true in its second region, and its opposite false."""
 
     # while {… c = x < y; condition(c) x} do {^(a): … a < y …}: a < y = true
-    op_class: ClassVar = While
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: While, rewriter: Rewriter) -> bool | str | None:
         condition = op.before.entry.last_op
         compare = defined_by(condition.condition, CmpI)
         if compare is None:
@@ -123,13 +115,12 @@ class WhileComparisonIsKnownInside(RewritePattern):
         return changed or "no such comparison is made inside"
 
 
-class WhileArgumentsInOrder(RewritePattern):
+class WhileArgumentsInOrder(RewritePattern[While]):
     """The condition passes the arguments of the first region on in their order."""
 
     # while (a = x, b = y) {… condition(c) b, a} do {^(d, e)} = while (a = x, b = y) {… condition(c) a, b} do {^(e, d)}
-    op_class: ClassVar = While
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: While, rewriter: Rewriter) -> bool | str | None:
         condition, block = op.before.entry.last_op, op.after.entry
         arguments, passed = op.iter_args, list(condition.args)
         if len(passed) != len(arguments) or set(passed) != set(arguments) or passed == arguments:
@@ -158,31 +149,32 @@ class WhileArgumentsInOrder(RewritePattern):
         return True
 
 
-class ExecuteOneBlock(RewritePattern):
+class ExecuteOneBlock(RewritePattern[ExecuteRegion]):
     """A region of one block that is executed once needs no op around it."""
 
-    op_class: ClassVar = ExecuteRegion
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: ExecuteRegion, rewriter: Rewriter) -> bool | str | None:
         if len(op.body.blocks) != 1 or op.no_inline is not None:
             return "the region has several blocks or is not to be inlined"
-        return inline(op, op.body, rewriter, []) or "the block does not end in a yield"
+        if not isinstance(op.body.block.last_op, Yield):
+            return "the block does not end in a yield"
+        rewriter.inline_region(op.body, op, Yield)
+        return True
 
 
-class ExecuteBlocks(RewritePattern):
+class ExecuteBlocks(RewritePattern[ExecuteRegion]):
     """The blocks of a region that is executed once become blocks of the function around it."""
 
     # a; execute_region {b; ^c: yield x}; d  =  a; b; ^c: br ^d(x); ^d(r): d
-    op_class: ClassVar = ExecuteRegion
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        if op.no_inline is not None or op.parent.parent_op.name != "func.func":
+    def match_and_rewrite(self, op: ExecuteRegion, rewriter: Rewriter) -> bool | str | None:
+        before = op.parent
+        assert before is not None and before.parent_op is not None
+        if op.no_inline is not None or before.parent_op.name != "func.func":
             return "it is not to be inlined, or the region around it has one block only"
         if any(
             not isinstance(block.last_op, Yield | Branch) and not block.successors for block in op.body.blocks
         ):
             return "a block ends neither in a yield nor in a branch"
-        before: Block = op.parent
         region = before.parent
         assert region is not None
         after = before.split_before(op)

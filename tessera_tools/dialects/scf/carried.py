@@ -39,11 +39,12 @@ def is_outside(value: Value, op: Operation) -> bool:
     )
 
 
-class ValuesFromOutside(RewritePattern):
+class ValuesFromOutside(RewritePattern[Operation]):
     """A carried value or result that can only take one value from outside is that value."""
 
     # for iter_args(a = x) {… yield a} = x;  if c {… yield x} else {… yield x} = x
     # for iter_args(a = x, b = x) {… yield b, a}: a = b = x
+
     op_class: ClassVar = HasFlow
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
@@ -66,10 +67,11 @@ class ValuesFromOutside(RewritePattern):
         return changed or "every value may be one of several"
 
 
-class EqualCarriedValues(RewritePattern):
+class EqualCarriedValues(RewritePattern[Operation]):
     """Of two carried values or results that always take equal values, one is enough."""
 
     # for iter_args(a = x, b = x) {… yield f(a), f(a)}: b = a
+
     op_class: ClassVar = HasFlow
 
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
@@ -127,13 +129,14 @@ def places_of(op: Any) -> list[Place]:
     return []
 
 
-class PlacesThatNothingReads(RewritePattern):
+class PlacesThatNothingReads(RewritePattern[Operation]):
     """Removes a place whose values are never read, except to forward them to such places."""
 
     # r:2 = if c {… yield a, b} else {… yield d, e}; use(r#1)  =  r = if c {… yield b} else {… yield e}; use(r)
+
     op_class: ClassVar = HasFlow
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
         places = places_of(op)
         fed = {feed: place for place in places for feed in place.feeds}
         work = [p for p in places if any((u.owner, u.index) not in fed for t in p.targets for u in t.uses)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from tessera_tools.dialects.arith.constant_op import replace_by_constant
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.arith.integers import AndI, XOrI, defined_by
@@ -11,23 +9,10 @@ from tessera_tools.dialects.arith.select import Select
 from tessera_tools.dialects.scf.carried import is_outside
 from tessera_tools.dialects.scf.ops import If, IndexSwitch, Yield
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
-from tessera_tools.ir.core import Operation, OpResult, Region, Value
+from tessera_tools.ir.core import OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import ShapedType
-
-
-def inline(op: Operation, region: Region, rewriter: Rewriter, arguments: list[Value]) -> bool:
-    """Replace `op` by the only block of `region`; the yielded values replace the results."""
-    block = region.block
-    last = block.last_op
-    if not isinstance(last, Yield):
-        return False
-    rewriter.inline_block_before(block, op, arguments)
-    values = last.operands
-    rewriter.erase_op(last)
-    rewriter.replace_op(op, values)
-    return True
 
 
 def is_empty(region: Region) -> bool:
@@ -41,29 +26,27 @@ def negated(value: Value) -> Value | None:
     return negation.lhs if negation is not None and splat_of(constant_of(negation.rhs)) == 1 else None
 
 
-class IfWithConstantCondition(RewritePattern):
+class IfWithConstantCondition(RewritePattern[If]):
     """A known condition leaves one region."""
 
     # if true {a} else {b} = a;  if false {a} else {b} = b
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         truth = splat_of(constant_of(op.condition))
         if truth is None:
             return "the condition is not constant"
         region = op.then if truth else op.otherwise
         if region.blocks:
-            return inline(op, region, rewriter, [])
-        rewriter.erase_op(op)
+            rewriter.inline_region(region, op, Yield)
+        else:
+            rewriter.erase_op(op)
         return True
 
 
-class IfWithEmptyElse(RewritePattern):
+class IfWithEmptyElse(RewritePattern[If]):
     """An else region without operations goes."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if op.results or not op.otherwise.blocks or not is_empty(op.otherwise):
             return "the else region has operations"
         with rewriter.modify(op):
@@ -71,25 +54,22 @@ class IfWithEmptyElse(RewritePattern):
         return True
 
 
-class EmptyIf(RewritePattern):
+class EmptyIf(RewritePattern[If]):
     """An `if` without results whose regions have no effect goes."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if op.results or not is_pure(op):
             return "it returns a value or has an effect"
         rewriter.erase_op(op)
         return True
 
 
-class IfOnNegation(RewritePattern):
+class IfOnNegation(RewritePattern[If]):
     """An `if` on a negated condition has its regions the other way round."""
 
     # if c ^ true {a} else {b} = if c {b} else {a}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         condition = negated(op.condition)
         if condition is None or not op.otherwise.blocks:
             return "the condition is not a negation, or there is no else region"
@@ -103,23 +83,21 @@ class IfOnNegation(RewritePattern):
         return True
 
 
-class IfOfValuesFromOutside(RewritePattern):
+class IfOfValuesFromOutside(RewritePattern[If]):
     """A result that both regions take from outside is a selection.
 
     A tile is not selected if the regions do something: a branch passes its registers on, a selection copies them.
     """
 
     # if c {… yield a} else {… yield b} = select(c, a, b)
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if not op.results:
             return "it has no result"
         empty = is_empty(op.then) and is_empty(op.otherwise)
-        ends = [region.entry.last_op for region in op.regions]
+        yielded = [region.entry.last_op.operands for region in op.regions if region.entry.last_op is not None]
         changed = False
-        for i, result in enumerate(op.results):
-            yes, no = (end.operand(i) for end in ends)
+        for result, yes, no in zip(op.results, *yielded, strict=True):
             if not result.has_uses or result.type.name.endswith("token"):
                 continue
             if not empty and isinstance(result.type, ShapedType):
@@ -131,12 +109,10 @@ class IfOfValuesFromOutside(RewritePattern):
         return changed or "the regions compute the results"
 
 
-class IfConditionIsKnownInside(RewritePattern):
+class IfConditionIsKnownInside(RewritePattern[If]):
     """Inside its regions the condition of an `if` is a constant."""
 
-    op_class: ClassVar = If
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         changed = False
         for region, value in ((op.then, TRUE), (op.otherwise, FALSE)):
             inside = [
@@ -148,14 +124,13 @@ class IfConditionIsKnownInside(RewritePattern):
         return changed or "the condition is not used inside"
 
 
-class NestedIf(RewritePattern):
+class NestedIf(RewritePattern[If]):
     """An `if` that is all that another does is that one under both conditions."""
 
     # if a { if b {x} } = if a & b {x}
     # if a { r = if b {… yield x} else {yield y}; yield r } else {yield y} = if a & b {… yield x} else {yield y}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         block = op.then.entry
         inner, last = block.first_op, block.last_op
         if not isinstance(inner, If) or inner.next_op is not last or not is_empty(op.otherwise):
@@ -186,13 +161,12 @@ class NestedIf(RewritePattern):
         return True
 
 
-class SuccessiveIfs(RewritePattern):
+class SuccessiveIfs(RewritePattern[If]):
     """Two ifs in a row on one condition, or on a condition and its negation, are one."""
 
     # if c {a}; if c {b} = if c {a; b};  if c {a}; if c ^ true {b} = if c {a} else {b}
-    op_class: ClassVar = If
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         first = op.prev_op
         if not isinstance(first, If):
             return "there is no if before it"
@@ -235,18 +209,17 @@ class SuccessiveIfs(RewritePattern):
         return True
 
 
-class SwitchOnConstant(RewritePattern):
+class SwitchOnConstant(RewritePattern[IndexSwitch]):
     """A known index leaves one region."""
 
-    op_class: ClassVar = IndexSwitch
-
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: IndexSwitch, rewriter: Rewriter) -> bool | str | None:
         number = constant_of(op.arg)
         if not isinstance(number, IntegerAttr):
             return "the index is not constant"
         cases = op.cases.values
         region = op.case_regions[cases.index(number.value)] if number.value in cases else op.default_region
-        return inline(op, region, rewriter, [])
+        rewriter.inline_region(region, op, Yield)
+        return True
 
 
 patterns = (

@@ -12,12 +12,11 @@ from typing import Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
-from tessera_tools.ir.core import Block, BlockArgument, Region, Value
+from tessera_tools.ir.core import BlockArgument, Region, Value
 from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.interfaces import HasFlow, LoopLike
-from tessera_tools.ir.location import Location
-from tessera_tools.ir.traits import Terminator
+from tessera_tools.ir.traits import implied
 from tessera_tools.ir.types import I1, I64, INDEX, bit_width
 from tessera_tools.opdef import (
     ANY_INDEX,
@@ -32,6 +31,7 @@ from tessera_tools.opdef import (
     UNIT_ATTR,
     CustomDirective,
     HasParent,
+    ImplicitTerminator,
     Op,
     attribute,
     exactly,
@@ -62,16 +62,6 @@ def write_outputs(p: Any, types: Sequence[Type], *, parentheses: bool) -> None:
         p.write(f" -> ({text})" if parentheses or len(types) > 1 else f" -> {text}")
 
 
-def end_with(terminator: type[Op], regions: Sequence[Region], location: Location) -> None:
-    """Give each region a block if it has none, and its last block the terminator if it has none."""
-    for inner in regions:
-        if not inner.blocks:
-            inner.append(Block())
-        last = inner.blocks[-1].last_op
-        if last is None or not last.has_trait(Terminator):
-            inner.blocks[-1].append(terminator(location=location))
-
-
 _YIELDING = ("scf.execute_region", "scf.for", "scf.if", "scf.index_switch", "scf.while")
 
 
@@ -80,6 +70,9 @@ class Yield(Op, name="scf.yield", traits=(RETURN_LIKE, PURE, HasParent(*_YIELDIN
 
     results_ = variadic_operand()
     assembly = "attr-dict ($results^ `:` type($results))?"
+
+
+IMPLICIT_YIELD = ImplicitTerminator(Yield)
 
 
 class Condition(Op, name="scf.condition", traits=(TERMINATOR, PURE, HasParent("scf.while"))):
@@ -142,7 +135,9 @@ def write_assignments(p: Any, word: str, names: Sequence[Value], values: Sequenc
     p.write(f"{word}({', '.join(f'{p.name(a)} = {p.name(v)}' for a, v in zip(names, values, strict=True))})")
 
 
-class For(LoopLike, HasFlow, Op, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class For(
+    LoopLike, HasFlow, Op, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, IMPLICIT_YIELD)
+):
     """Counts from a lower bound to below an upper one by a positive step, and carries values along.
 
     The body's arguments are the induction variable and the carried values.
@@ -160,13 +155,18 @@ class For(LoopLike, HasFlow, Op, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE
     assembly = "custom<For>($lower, $upper, $step, $inits, $results, $body, $unsigned_cmp) attr-dict"
 
     @property
+    def less_than(self) -> str:
+        """The predicate by which the counter is compared with the upper bound: `slt` or `ult`."""
+        return "ult" if self.unsigned_cmp else "slt"
+
+    @property
     def induction(self) -> list[BlockArgument]:
         """The counter."""
         return self.body.entry.arguments[:1]
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments[1:]
 
     @property
@@ -193,11 +193,6 @@ class For(LoopLike, HasFlow, Op, name="scf.for", traits=(SINGLE_BLOCK, RECURSIVE
             mask = (1 << bit_width(self.lower.type)) - 1
             lower, upper = lower & mask, upper & mask
         return None if step <= 0 else max(0, -(-(upper - lower) // step))
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The body's yield may be omitted."""
-        end_with(Yield, regions, location)
 
     def verify_op(self) -> None:
         inits, types = self.inits, self.result_types
@@ -299,7 +294,13 @@ class WhileSyntax(CustomDirective, name="While"):
         p.region(op.after)
 
 
-class While(LoopLike, HasFlow, Op, name="scf.while", traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK)):
+class While(
+    LoopLike,
+    HasFlow,
+    Op,
+    name="scf.while",
+    traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ImplicitTerminator(Yield, first=1)),
+):
     """Runs `before`, which ends in a condition, and while that is true `after`, whose values are passed to `before`
     again."""
 
@@ -332,11 +333,6 @@ class While(LoopLike, HasFlow, Op, name="scf.while", traits=(RECURSIVE_MEMORY_EF
             *zip(self.results, passed, strict=True),
         ]
 
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The second region's yield may be omitted."""
-        end_with(Yield, regions[1:], location)
-
     def verify_op(self) -> None:
         for number, inner in enumerate(self.regions):
             if not inner.blocks:
@@ -363,17 +359,21 @@ class IfSyntax(CustomDirective, name="If"):
         if otherwise is not None:
             state.region("otherwise", otherwise)
 
-    def write(self, p: Any, op: If) -> None:
+    def write(self, p: Any, op: Any) -> None:  # of scf or nv_tileaa
         p.write(f" {p.name(op.condition)}")
         write_outputs(p, op.result_types, parentheses=True)
-        p.write(" ")
-        p.region(op.then, arguments=False, terminator=bool(op.results))
-        if op.otherwise.blocks:
-            p.write(" else ")
-            p.region(op.otherwise, arguments=False, terminator=bool(op.results))
+        for word, inner in (("", op.then), (" else", op.otherwise)):
+            if inner.blocks:
+                p.write(f"{word} ")
+                p.region(inner, arguments=False, terminator=not implied(op, inner))
 
 
-class If(HasFlow, Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)):
+class If(
+    HasFlow,
+    Op,
+    name="scf.if",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS, IMPLICIT_YIELD),
+):
     """Runs one region if an i1 is true and the other, if there is one, if it is false."""
 
     condition = operand(exactly(I1))
@@ -381,11 +381,6 @@ class If(HasFlow, Op, name="scf.if", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFE
     then = region()
     otherwise = region("empty if there is no else")
     assembly = "custom<If>($condition, $results) attr-dict"
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be omitted."""
-        end_with(Yield, [r for i, r in enumerate(regions) if i == 0 or r.blocks], location)
 
     def flow(self) -> Flow:
         """A result is what one of the regions yields."""
@@ -483,7 +478,10 @@ custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
 
 
 class IndexSwitch(
-    HasFlow, Op, name="scf.index_switch", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS)
+    HasFlow,
+    Op,
+    name="scf.index_switch",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ONE_REGION_RUNS, IMPLICIT_YIELD),
 ):
     """Runs the region of the case that an index equals, or the default one."""
 
@@ -493,11 +491,6 @@ class IndexSwitch(
     default_region = region()
     case_regions = variadic_region()
     assembly = "custom<IndexSwitch>"
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The yields may be omitted."""
-        end_with(Yield, regions, location)
 
     def flow(self) -> Flow:
         """A result is what one of the regions yields."""

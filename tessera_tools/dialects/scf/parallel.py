@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.scf.ops import RESULT_TYPES, end_with, output_types, write_outputs
+from tessera_tools.dialects.scf.ops import RESULT_TYPES, output_types, write_outputs
 from tessera_tools.ir.builtin_attributes import IntegerAttr
-from tessera_tools.ir.core import BlockArgument, Region
+from tessera_tools.ir.core import BlockArgument
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import INDEX, IndexType
 from tessera_tools.opdef import (
     ANY_INDEX,
@@ -20,6 +18,7 @@ from tessera_tools.opdef import (
     TERMINATOR,
     CustomDirective,
     HasParent,
+    ImplicitTerminator,
     Op,
     operand,
     region,
@@ -124,7 +123,12 @@ custom_init: "init" "(" values ")" custom_outputs
         p.region(op.body, arguments=False)
 
 
-class Parallel(LoopLike, Op, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)):
+class Parallel(
+    LoopLike,
+    Op,
+    name="scf.parallel",
+    traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS, ImplicitTerminator(Reduce)),
+):
     """A nest of loops whose iterations may run in any order; results are combined by `scf.reduce`."""
 
     lower = variadic_operand(ANY_INDEX)
@@ -139,11 +143,6 @@ class Parallel(LoopLike, Op, name="scf.parallel", traits=(SINGLE_BLOCK, RECURSIV
     def induction(self) -> list[BlockArgument]:
         """The counters."""
         return self.body.entry.arguments
-
-    @classmethod
-    def ensure_terminators(cls, regions: Sequence[Region], location: Location) -> None:
-        """The reduction may be omitted if nothing is reduced."""
-        end_with(Reduce, regions, location)
 
     def verify_op(self) -> None:
         count = len(self.step)

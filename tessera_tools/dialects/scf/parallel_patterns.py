@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.scf.parallel import Parallel, Reduce
@@ -22,13 +22,12 @@ def trips(lower: Value, upper: Value, step: Value) -> int | None:
     return max(0, -(-(end - first) // by)) if by > 0 else None
 
 
-class ParallelOfKnownDimensions(RewritePattern):
+class ParallelOfKnownDimensions(RewritePattern[Parallel]):
     """A dimension that runs once is its lower bound; one that never runs leaves the initial values."""
 
     # parallel (i, j) = (x, y) to (x + 1, z) {a} = parallel (j) = (y) to (z) {a with x for i}
-    op_class: ClassVar = Parallel
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Parallel, rewriter: Rewriter) -> bool | str | None:
         counts = [trips(*bounds) for bounds in zip(op.lower, op.upper, op.step, strict=True)]
         if 0 in counts:
             rewriter.replace_op(op, op.inits)
@@ -71,13 +70,12 @@ class ParallelOfKnownDimensions(RewritePattern):
         rewriter.replace_op(op, results)
 
 
-class NestedParallel(RewritePattern):
+class NestedParallel(RewritePattern[Parallel]):
     """Merges a parallel loop that is the only op in the body of another one with it."""
 
     # parallel (i) { parallel (j) {a} } = parallel (i, j) {a}
-    op_class: ClassVar = Parallel
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: Parallel, rewriter: Rewriter) -> bool | str | None:
         block = op.body.entry
         inner, last = block.first_op, block.last_op
         if not isinstance(inner, Parallel) or inner.next_op is not last:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.greedy import apply_greedily
@@ -89,24 +89,11 @@ def canonicalization_patterns() -> Sequence[RewritePattern]:
     from tessera_tools.opdef.dialect import find_dialect
     from tessera_tools.opdef.registry import DIALECT_MODULES
 
-    names = frozenset(name for name, module in DIALECT_MODULES.items() if module in sys.modules)
-    if names == _known[0]:
-        return _known[1]
-    patterns: list[RewritePattern] = [Rules()]
-    for name in DIALECT_MODULES:
-        dialect = find_dialect(name) if name in names else None
-        if dialect is None:
-            continue
-        for pattern in _canonicalizers(DIALECT_MODULES[name], dialect):
-            patterns.append(pattern() if isinstance(pattern, type) else pattern)
-    _known = (names, patterns)
-    return patterns
-
-
-def _canonicalizers(module: str, dialect: Any) -> Sequence[Any]:
-    found: Any = getattr(dialect, "canonicalizers", None)
-    if callable(found):
-        found = found()
-    if found is None:
-        found = getattr(sys.modules[module], "canonicalizers", ())
-    return found
+    # The patterns of one dialect may make ops of another, whose patterns then belong to these.
+    while (names := frozenset(n for n, module in DIALECT_MODULES.items() if module in sys.modules)) != _known[
+        0
+    ]:
+        dialects = [find_dialect(name) for name in DIALECT_MODULES if name in names]
+        found = [pattern for dialect in dialects if dialect is not None for pattern in dialect.patterns()]
+        _known = (names, [Rules(), *found])
+    return _known[1]

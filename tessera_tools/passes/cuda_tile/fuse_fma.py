@@ -23,13 +23,12 @@ from tessera_tools.passes.base import Pass, PassContext
 __all__ = ["FuseFMA"]
 
 
-class FuseAdd(RewritePattern):
+class FuseAdd(RewritePattern[AddF]):
     """A sum whose left operand is a product."""
 
     # a·b + c = fma(a, b, c), except for one rounding
-    op_class: ClassVar = AddF
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: AddF, rewriter: Rewriter) -> bool | str | None:
         product = _product(op)
         if isinstance(product, str):
             return product
@@ -37,13 +36,12 @@ class FuseAdd(RewritePattern):
         return True
 
 
-class FuseSub(RewritePattern):
+class FuseSub(RewritePattern[SubF]):
     """A difference whose left operand is a product."""
 
     # a·b - c = fma(a, b, -c), except for one rounding
-    op_class: ClassVar = SubF
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
+    def match_and_rewrite(self, op: SubF, rewriter: Rewriter) -> bool | str | None:
         product = _product(op)
         if isinstance(product, str):
             return product

@@ -20,7 +20,8 @@ from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Value
 from tessera_tools.ir.types import I64
-from tessera_tools.passes.llvm.control import branch, branch_if, guarded
+from tessera_tools.passes.llvm.control import branch, branch_if
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
@@ -67,17 +68,13 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
             f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
     stages = op.stages.value
-
-    def body() -> list[Value]:
+    with only_where(e, e.is_first_thread):
         for first, count in ((0, op.producers.value), (stages, op.consumers.value)):
             for stage in range(stages):
                 place = low.allocation.offsets[op] + (first + stage) * _BYTES
                 pointer = e.gep(e.address_of(GLOBAL_SMEM), place)
                 e.nvvm("mbarrier.init", [pointer, e.constant(count)])
         e.nvvm("fence.mbarrier.init")
-        return []
-
-    guarded(low, e.is_first_thread, [], body)
     low.define(op.res, None)
 
 
@@ -136,18 +133,10 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
     count = sum(box_bytes(inner) for inner in op.body.entry if isinstance(inner, nv_tileas.TiledTmaLoad))
     if not count:
         raise op.error("starts no copy: expected an nv_tileas.async.tiled_tma_load in its region")
-
-    def body() -> list[Value]:
+    first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
+    with only_where(e, first), only_where(e, e.is_elected):
         e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op, op.iter, stage), e.constant(count)])
         low.block(op.body.entry)
-        return []
-
-    first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
-
-    def elected() -> list[Value]:
-        return guarded(low, e.is_elected, [], body)
-
-    guarded(low, first, [], elected)
     low.define(op.res, None)
 
 
@@ -178,12 +167,8 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     (stage,) = low.stage(op.token)
     barrier = _empty_barrier(low, op, op.token, stage)
     e.nvvm("bar.warp.sync", [e.constant(-1)])
-
-    def arrive() -> list[Value]:
+    with only_where(e, e.is_elected):
         e.nvvm("mbarrier.arrive", [barrier], [I64])
-        return []
-
-    guarded(low, e.is_elected, [], arrive)
 
 
 @lowers("nv_tileas.async.pipeline.agent_switch")

@@ -8,7 +8,6 @@ first thread   for each element that is false: vprintf("file:line: tile block [x
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.dialects import nv_tileaa
@@ -17,9 +16,9 @@ from tessera_tools.dialects.nvvm.sync import Barrier
 from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I1, I32, I64, RankedTensorType
-from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Int
-from tessera_tools.passes.llvm.first_thread import by_first, each_element, vprintf
+from tessera_tools.passes.llvm.first_thread import each_element, vprintf
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 
 
@@ -29,7 +28,9 @@ def assert_(low: Lowering, op: nv_tileaa.Assert) -> None:
     e = low.e
     type = op.condition.type
     if not isinstance(type, RankedTensorType):
-        _where(low, _not(low, low.scalar(op.condition)), lambda: by_first(low, lambda: _fail_scalar(low, op)))
+        with only_where(e, _not(low, low.scalar(op.condition))), only_where(e, e.is_first_thread):
+            _print_line(low, op, [])
+            _end(low, op)
         return
     all_true: Int = 1
     for value in low.tile(op.condition).elements(e):
@@ -39,21 +40,13 @@ def assert_(low: Lowering, op: nv_tileaa.Assert) -> None:
     offset = low.allocation.offsets[op]
 
     def report(index: Value, is_true: Value) -> None:
-        _where(low, _not(low, is_true), lambda: _print_line(low, op, _coordinates(low, index, type.shape)))
+        with only_where(e, _not(low, is_true)):
+            _print_line(low, op, _coordinates(low, index, type.shape))
 
-    def failed() -> None:
+    with only_where(e, e.icmp("ne", reduced.results[0], 0)):
         each_element(low, low.tile(op.condition), type, offset, report)
-        by_first(low, lambda: _end(low, op))
-
-    _where(low, e.icmp("ne", reduced.results[0], 0), failed)
-
-
-def _where(low: Lowering, condition: Value, body: Callable[[], None]) -> None:
-    def guard() -> list[Value]:
-        body()
-        return []
-
-    guarded(low, condition, [], guard)
+        with only_where(e, e.is_first_thread):
+            _end(low, op)
 
 
 def _not(low: Lowering, condition: Value) -> Value:
@@ -70,11 +63,6 @@ def _coordinates(low: Lowering, index: Value, shape: tuple[int, ...]) -> list[Va
         places.insert(0, e.constant(place))
         shift += extent.bit_length() - 1
     return places
-
-
-def _fail_scalar(low: Lowering, op: nv_tileaa.Assert) -> None:
-    _print_line(low, op, [])
-    _end(low, op)
 
 
 def _print_line(low: Lowering, op: nv_tileaa.Assert, places: list[Value]) -> None:

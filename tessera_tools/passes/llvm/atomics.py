@@ -12,7 +12,7 @@ from typing import Any
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import IntegerType, RankedTensorType, bit_width, element_type
+from tessera_tools.ir.types import IntegerType, RankedTensorType, bit_width, element_type, width_of
 from tessera_tools.passes.llvm.global_memory import fill_copies
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -42,7 +42,7 @@ def atomic_rmw(low: Lowering, op: nv_tileaa.AtomicRmw) -> None:
 @lowers("nv_tileaa.atomic_cas")
 def atomic_cas(low: Lowering, op: nv_tileaa.AtomicCas) -> None:
     """Bits are compared, whatever the type."""
-    operation = f"cas.b{bit_width(element_type(op.value.type))}"
+    operation = f"cas.b{width_of(op.value.type)}"
     _atomic(low, op, "atom", operation, [op.expected, op.value])
 
 
@@ -50,7 +50,7 @@ def _atomic(low: Lowering, op: Any, name: str, operation: str, sources: Sequence
     """An instruction for each element; the result is the first source if the mask is false."""
     e = low.e
     type = op.value.type
-    bits = IntegerType(bit_width(element_type(type)))
+    bits = IntegerType(width_of(type))
     head = f"{name}.{op.ordering.value}.{op.scope.value}.global.{operation}"
     pointers, given = low.flatten(op.pointers), [low.flatten(source) for source in sources]
     masks = low.flatten(op.mask) if op.mask is not None else [None] * len(pointers)

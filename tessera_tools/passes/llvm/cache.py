@@ -15,7 +15,7 @@ from tessera_tools.dialects.nv_tileas import DEFAULT_LOAD, DEFAULT_STORE
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, StringAttr, i64
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import IntegerType, VectorType, bit_width, element_type
+from tessera_tools.ir.types import IntegerType, VectorType, width_of
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.inline_asm import register_constraint
 
@@ -63,7 +63,7 @@ def _assembly(
 
 def _bits(type: Type) -> int:
     count = type.shape[0] if isinstance(type, VectorType) else 1
-    return count * bit_width(element_type(type))
+    return count * width_of(type)
 
 
 def _words(bits: int) -> tuple[int, int]:

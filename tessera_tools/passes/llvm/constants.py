@@ -67,10 +67,7 @@ def _elements(low: Lowering, op: Operation, value: DenseElementsAttr, type: Rank
     thread = e.thread_part(places)
     if isinstance(thread, int) or size <= FEW:
         values = [e.constant_of(scalar_attribute(a), converted(element)) for a in value.attributes()]
-        return [
-            picked(e, [values[i ^ place] for i in range(size)], thread, places.base_bits)
-            for place in places.constants
-        ]
+        return [picked(e, values, thread, places.base_bits, place) for place in places.constants]
     base = e.pure(
         ("array", value), (), lambda: llvm.AddressOf(SymbolRefAttr(_array(op, value)), res=GLOBAL_POINTER)
     )
@@ -78,9 +75,8 @@ def _elements(low: Lowering, op: Operation, value: DenseElementsAttr, type: Rank
     loaded: dict[int, Value] = {}
     for place in places.constants:
         if place not in loaded:
-            crossing, apart = places.split(place)
-            pointer = e.gep(base, e.mul(e.xor(thread, crossing), scale))
-            pointer = e.gep(pointer, apart * scale)
+            moving, fixed = e.parts(places, place, scale)
+            pointer = e.gep(e.gep(base, moving), fixed)
             # The array is constant, so its loads are pure: shared, and hoisted out of loops.
             read = e.pure(
                 "array element",

@@ -79,7 +79,7 @@ def _ends(low: Lowering, op: scf.For, copies: int) -> tuple[Value, Value]:
     before_last = e.constant(e.add(e.sub(upper, lower, type), -1, type), type)
     trips = e.constant(e.add(instructions.place(e, llvm.UDiv, [before_last, step], type), 1, type), type)
     rest = instructions.place(e, llvm.URem, [trips, e.constant(copies, type)], type)
-    runs = e.icmp("ult" if op.unsigned_cmp else "slt", lower, upper, type)
+    runs = e.icmp(op.less_than, lower, upper, type)
 
     def after_iterations(count: Value) -> Value:
         reached = e.select(runs, e.mul(count, step, type), 0, type)
@@ -107,9 +107,8 @@ def _loop(
     e = low.e
     type = converted(op.lower.type)
     upper, step = low.scalar(op.upper), low.scalar(op.step)
-    less = "ult" if op.unsigned_cmp else "slt"
     wraps = end is None and may_wrap(op.upper, op.step, op.unsigned_cmp, low.facts)
-    more = [e.icmp(less, lower, upper, type)] if wraps else []
+    more = [e.icmp(op.less_than, lower, upper, type)] if wraps else []
     types = [t for value in op.results for t in low.types_of(value)]
     header, after = e.new_block([type, *(I1 for _ in more), *types]), e.new_block()
     e.open(branch(low, header, [lower, *more, *carried]))
@@ -118,7 +117,9 @@ def _loop(
     if more:
         condition = arguments.pop(0)
     else:
-        condition = e.icmp("ne", first, end, type) if end is not None else e.icmp(less, first, upper, type)
+        condition = (
+            e.icmp("ne", first, end, type) if end is not None else e.icmp(op.less_than, first, upper, type)
+        )
     body = e.new_block()
     branch_if(low, condition, body, after)
     e.block = body
@@ -211,10 +212,3 @@ def _region(low: Lowering, block: Block, after: Block) -> None:
         branch(low, header if isinstance(end, nv_tileaa.Continue) else exit, values)
     else:
         branch(low, after, values)
-
-
-def guarded(low: Lowering, condition: Value | None, results: list[Value], body: Any) -> list[Value]:
-    """Run `body()` only if the condition is true; returns its values, or `results` otherwise.  None means always."""
-    if condition is None:
-        return body()
-    return instructions.guarded(low.e, condition, results, body)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tessera_tools.dialects import llvm
-from tessera_tools.dialects.llvm.attributes import ICMP_PREDICATES
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.llvm.syntax import DYNAMIC_INDEX
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nvvm.attributes import ShflKindAttr
@@ -260,7 +260,7 @@ class Emitter:
     def icmp(self, predicate: str, a: Int, b: Int, type: Type = I32) -> Value:
         """The comparison as an i1."""
         left, right = self.constant(a, type), self.constant(b, type)
-        code = IntegerAttr(ICMP_PREDICATES.index(predicate), I64)
+        code = IntegerAttr(CMPI_PREDICATES.index(predicate), I64)
         return self.pure(("icmp", predicate), (left, right), lambda: llvm.ICmp(code, left, right, res=I1))
 
     def both(self, conditions: Sequence[Value | None]) -> Value | None:
@@ -407,6 +407,12 @@ class Emitter:
     def is_elected(self) -> Value:
         """True if this thread is the one that its warp elects; all lanes take part (PTX ISA, "elect.sync")."""
         return self.nvvm("elect.sync", (), (I1,)).results[0]
+
+    def parts(self, expression: XorExpression, constant: int, scale: int = 1) -> tuple[Int, int]:
+        """(what the thread computes, an immediate): their sum is the expression for a register's constant, times
+        `scale` (a power of two)."""
+        crossing, apart = expression.split(constant)
+        return self.xor(self.thread_part(expression, scale), crossing * scale), apart * scale
 
     def thread_part(self, expression: XorExpression, scale: int = 1) -> Int:
         """The run-time part of a layout's expression, times `scale` (a power of two)."""

@@ -12,24 +12,15 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, RankedTensorType, bit_width
-from tessera_tools.passes.llvm.control import branch, branch_if, guarded
+from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.emitter import Int
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering
 from tessera_tools.passes.llvm.owners import store_rows
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
 from tessera_tools.passes.llvm.tiles import Tile, from_memory, stored
 from tessera_tools.planning.scratch import part_elements
-
-
-def by_first(low: Lowering, body: Callable[[], None]) -> None:
-    """Run `body()` in the first thread of the CTA only."""
-
-    def guard() -> list[Value]:
-        body()
-        return []
-
-    guarded(low, low.e.is_first_thread, [], guard)
 
 
 def counted(low: Lowering, count: int, body: Callable[[Value], None]) -> None:
@@ -71,7 +62,8 @@ def each_element(
             loaded = _element(low, offset, type.element, index)
             body(e.constant(e.add(e.mul(number, count), index)), loaded)
 
-        by_first(low, lambda: counted(low, count, element))
+        with only_where(e, e.is_first_thread):
+            counted(low, count, element)
 
     def next_part(number: Value) -> None:
         e.barrier()

@@ -22,9 +22,9 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64, IntegerType, VectorType
 from tessera_tools.layout import LinearLayout, as_xor_expression, coalesced, vector_access
 from tessera_tools.passes.llvm.cache import load, store
-from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.inline_asm import instruction
+from tessera_tools.passes.llvm.instructions import guarded, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import stage_pointer
 from tessera_tools.passes.llvm.tiles import (
@@ -36,7 +36,7 @@ from tessera_tools.passes.llvm.tiles import (
     scalar_attribute,
     stored,
 )
-from tessera_tools.planning.accesses import access_vector, layout_axis
+from tessera_tools.planning.accesses import access_layout, access_vector, layout_axis
 
 
 @dataclass(slots=True)
@@ -92,9 +92,10 @@ class _Access:
         self.rank = len(self.indices)
         self.layout = layout
         self.expressions = [as_xor_expression(layout, out=f"dim{d}") for d in range(self.rank)]
-        self.thread = [self.e.thread_part(x) for x in self.expressions]
+        for expression in self.expressions:
+            self.e.thread_part(expression)  # here, where no condition holds yet
         view = op.view.defining_op
-        self.axis = layout_axis(view, op)
+        self.axis = layout_axis(op)
         self.shape = shape
         self.known_inside = in_bounds(view, indices, shape, low.facts)
 
@@ -104,36 +105,30 @@ class _Access:
 
     def coordinate(self, d: int, constant: int) -> Int:
         """The thread's coordinate along an axis for a register's constant, without the index."""
-        crossing, apart = self.expressions[d].split(constant)
-        return self.e.add(self.e.xor(self.thread[d], crossing), apart)
+        return self.e.add(*self.e.parts(self.expressions[d], constant))
 
     def address(self, group: Group) -> Value:
         """The address of a group's first element."""
         e, view = self.e, self.view
         pointer = view.base
-        immediate = 0
         terms: list[Int] = []
         for d in range(self.rank):
             stride = view.strides[d]
-            crossing, apart = self.expressions[d].split(group.constants[d])
+            moving, fixed = e.parts(self.expressions[d], group.constants[d])
             scale = self._bytes_of(stride)
-            terms.append(e.mul(e.zext(e.xor(self.thread[d], crossing)), scale, I64))
-            if isinstance(scale, int):
-                immediate += apart * scale
-            else:
-                terms.append(e.mul(scale, apart, I64))
+            terms.append(e.mul(e.zext(moving), scale, I64))
+            terms.append(e.mul(scale, fixed, I64))
             terms.append(e.mul(e.zext(self.indices[d]), scale, I64))
-        moving = [t for t in terms if isinstance(t, Value)]
-        immediate += sum(t for t in terms if isinstance(t, int))
+        computed = [t for t in terms if isinstance(t, Value)]
         # Invariant parts first, so that pointers are hoisted as far as possible.
-        depths = {id(t): e.depth.get(t, 0) for t in moving}
+        depths = {id(t): e.depth.get(t, 0) for t in computed}
         for depth in sorted(set(depths.values())):
             total: Int = 0
-            for term in moving:
+            for term in computed:
                 if depths[id(term)] == depth:
                     total = e.add(total, term, I64)
             pointer = e.gep(pointer, total)
-        return e.gep(pointer, immediate, shared=False)
+        return e.gep(pointer, sum(t for t in terms if isinstance(t, int)), shared=False)
 
     def _bytes_of(self, stride: Int) -> Int:
         return (
@@ -211,7 +206,7 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
             return [v for group in groups for v in _load(e, access, group, cache)]
 
         width = sum(len(g.registers) for g in groups)
-        values = iter(guarded(low, condition, [filler] * width, loads))
+        values = iter(guarded(e, condition, [filler] * width, loads))
         for group in groups:
             for register in group.registers:
                 elements[register] = next(values)
@@ -267,16 +262,12 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
     for condition, groups in _by_condition(
         access, access.groups(_vector(op, layout)), access.owner()
     ).values():
-
-        def stores(groups: list[Group] = groups) -> list[Value]:
+        with only_where(e, condition):
             for group in groups:
                 packed = e.vector(
                     [into_memory(e, values[r], element) for r in group.registers], stored(element)
                 )
                 store(e, packed, access.address(group), cache)
-            return []
-
-        guarded(low, condition, [], stores)
     low.define(op.out_token, None)
 
 
@@ -290,7 +281,7 @@ def tiled_prefetch(low: Lowering, op: nv_tileas.TiledPrefetch) -> None:
     e = low.e
     shape, element = tuple(op.shape.values), op.view.type.element
     vector = max(1, _LINE // element_bytes(element))
-    axis = layout_axis(op.view.defining_op, op)
+    axis = layout_axis(op)
     layout = coalesced(shape, vector, low.unit.warps, axis)
     access = _Access(low, op, layout, shape, op.indices)
     owner = access.owner()
@@ -308,9 +299,7 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     bits = 8 * element_bytes(element)
     vector = op.atom.bits // bits
     tile = op.buffer.type.tile
-    threads = op.atom.row.threads
-    assert threads is not None
-    layout = threads(tile, vector, low.unit.warps, layout_axis(op.view.defining_op, op))
+    layout = access_layout(op, tile, low.unit.warps)
     plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
     if plan.elements != vector or op.atom.bits not in (32, 64, 128):
         raise op.error(
@@ -321,8 +310,7 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     when = low.scalar(op.when) if op.when is not None else None
     size = vector * bits // 8
     modifier = LoadCacheModifierAttr("cg" if size == 16 else "ca")
-
-    def copy() -> list[Value]:
+    with only_where(e, access.owner()):
         for i, registers in enumerate(plan.groups):
             group = Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
             destination = stage_pointer(low, buffer, op.stage, plan.address, i)
@@ -334,6 +322,3 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
                 size=i32(size),
                 modifier=modifier,
             )
-        return []
-
-    guarded(low, access.owner(), [], copy)

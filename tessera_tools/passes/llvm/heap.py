@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from tessera_tools.dialects import llvm, nv_tileaa
 from tessera_tools.ir.builtin_attributes import i64
-from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I64
-from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import GLOBAL_POINTER
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
@@ -27,20 +26,12 @@ def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
     alignment = op.alignment.value
     slack = alignment if alignment > MALLOC_ALIGNMENT else 0
     place = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[op])
-
-    def allocate() -> list[Value]:
+    with only_where(e, e.is_first_thread):
         (found,) = low.symbols.call(e, op, "malloc", [e.constant(op.bytes_.value + slack, I64)])
         address = e.emit(llvm.PtrToInt(found, res=I64)).results[0]
-
-        def fail() -> list[Value]:
+        with only_where(e, e.icmp("eq", address, 0, I64)):
             e.emit(llvm.Trap())
-            return []
-
-        guarded(low, e.icmp("eq", address, 0, I64), [], fail)
         e.emit(llvm.Store(address, place, i64(8)))
-        return []
-
-    guarded(low, e.is_first_thread, [], allocate)
     e.barrier()
     address = e.emit(llvm.Load(place, i64(8), res=I64)).results[0]
     low.heap[op.res] = address
@@ -56,10 +47,6 @@ def heap_free(low: Lowering, op: nv_tileaa.HeapFree) -> None:
     """Free the pointer that malloc returned, not the aligned one."""
     e = low.e
     address = low.heap[op.source]
-
-    def free() -> list[Value]:
+    with only_where(e, e.is_first_thread):
         pointer = e.emit(llvm.IntToPtr(address, res=GENERIC)).results[0]
         low.symbols.call(e, op, "free", [pointer])
-        return []
-
-    guarded(low, e.is_first_thread, [], free)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tessera_tools.dialects import llvm
@@ -55,10 +56,30 @@ def intrinsic(
     return e.emit(call).results[0]
 
 
+@contextmanager
+def only_where(e: Emitter, condition: Value | None) -> Iterator[None]:
+    """What is emitted inside runs only where the condition holds: a branch skips it.  None is always."""
+    if condition is None:
+        yield
+        return
+    then, after = e.new_block(), e.new_block()
+    e.open(e.emit(llvm.CondBr(condition, [], [], true_dest=then, false_dest=after)))
+    e.block = then
+    yield
+    e.emit(llvm.Br([], dest=after))
+    e.close()
+    e.block = after
+
+
 def guarded(
-    e: Emitter, condition: Value, otherwise: Sequence[Value], body: Callable[[], Sequence[Value]]
+    e: Emitter, condition: Value | None, otherwise: Sequence[Value], body: Callable[[], Sequence[Value]]
 ) -> list[Value]:
-    """The values of `body()` if the condition is true, `otherwise` elsewhere; a branch skips the body."""
+    """The values of `body()` if the condition is true, `otherwise` elsewhere; a branch skips the body.
+
+    None is always.
+    """
+    if condition is None:
+        return list(body())
     then, after = e.new_block(), e.new_block([v.type for v in otherwise])
     e.open(e.emit(llvm.CondBr(condition, [], list(otherwise), true_dest=then, false_dest=after)))
     e.block = then

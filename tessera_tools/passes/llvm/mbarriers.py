@@ -8,7 +8,7 @@ from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.builtin_attributes import TRUE
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I64
-from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.target import Feature
@@ -29,12 +29,8 @@ def _address(low: Lowering, op: Any) -> Value:
 def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
     """By one thread; the barrier for the other threads is inserted as for any write."""
     e = low.e
-
-    def body() -> list[Value]:
+    with only_where(e, e.is_first_thread):
         e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])
-        return []
-
-    guarded(low, e.is_first_thread, [], body)
 
 
 @lowers("nv_tileas.async.mbarrier_arrive")

@@ -22,6 +22,7 @@ from tessera_tools.ir.types import (
     RankedTensorType,
     bit_width,
     element_type,
+    width_of,
 )
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.global_memory import fill_copies
@@ -115,7 +116,7 @@ def reduce(low: Lowering, op: nv_tileaa.MultimemReduce) -> None:
 @lowers("nv_tileaa.multimem_store")
 def store(low: Lowering, op: nv_tileaa.MultimemStore) -> None:
     """As integers of the type's width; there is no instruction for 16 bits."""
-    width = bit_width(element_type(op.value.type))
+    width = width_of(op.value.type)
     if width == 16:
         raise op.error(
             "stores 16-bit elements, but multimem.st writes two at a time; 32 and 64 bits are supported"
@@ -127,7 +128,7 @@ def _write(low: Lowering, op: Any, text: str, pair: Any) -> None:
     """An instruction for each element; `pair` returns the address and the value of a word for 16-bit elements."""
     e = low.e
     type = op.value.type
-    bits = IntegerType(bit_width(element_type(type)))
+    bits = IntegerType(width_of(type))
     pointers, values = low.flatten(op.pointers), low.flatten(op.value)
     masks, mine = _masks(low, op), owner(low, type)
     for register in owned_registers(type):

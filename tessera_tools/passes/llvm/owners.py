@@ -17,16 +17,15 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import VectorAccess, vector_access
 from tessera_tools.layout.shared import row_major
-from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Int
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering
 from tessera_tools.passes.llvm.shared_memory import (
     GLOBAL_SMEM,
-    load_tile,
+    Trip,
     memory_tile,
-    memory_type,
-    register_tile,
-    thread_pointer,
+    pointers,
+    through_memory,
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.passes.llvm.tiles import Tile, from_memory, into_memory, stored
@@ -67,17 +66,14 @@ def shared_by_owners(low: Lowering, op: Operation, type: Type, values: list[Valu
 def _through_memory(low: Lowering, offset: int, type: Type, values: list[Value]) -> list[Value]:
     e = low.e
     if isinstance(type, RankedTensorType):
-        store_rows(low, Tile(type, values), type, offset)
-        e.barrier()
-        return load_rows(low, type, offset).elements(e)
+        plan = _plan(type)
+        trip = Trip(plan, plan, offset, Tile(type, values), type, type)
+        (found,) = through_memory(e, nv_tileas.layout_of(type).free_variable_masks(), [trip])
+        return found.elements(e)
     place = e.gep(e.address_of(GLOBAL_SMEM), offset)
     alignment = i64(element_bytes(type))
-
-    def store() -> list[Value]:
+    with only_where(e, owner(low, type)):
         e.emit(llvm.Store(into_memory(e, values[0], type), place, alignment))
-        return []
-
-    guarded(low, owner(low, type), [], store)
     e.barrier()
     loaded = e.emit(llvm.Load(place, alignment, res=stored(type))).results[0]
     return [from_memory(e, loaded, type)]
@@ -103,32 +99,20 @@ def store_rows(
             condition = e.both([condition, mine])
         conditions.setdefault(condition, (condition, []))[1].append(i)
 
-    def store(accesses: list[int]) -> list[Value]:
-        for i in accesses:
-            packed = e.vector([values[r] for r in plan.groups[i]], stored(type.element))
-            if part is None:
-                base, immediate = thread_pointer(e, offset, plan.address, i, size)
-            else:
-                index = e.xor(e.thread_part(plan.address), plan.address.constants[i])
-                place = e.mul(e.and_(index, part[1] - 1), size)
-                base, immediate = e.gep(e.address_of(GLOBAL_SMEM), place), offset
-            e.emit(llvm.Store(packed, e.gep(base, immediate, shared=False), i64(plan.bits // 8)))
-        return []
-
-    for condition, accesses in conditions.values():
-        guarded(low, condition, [], lambda accesses=accesses: store(accesses))
-
-
-def load_rows(low: Lowering, type: RankedTensorType, offset: int) -> Tile:
-    """Load a tile that `store_rows` stored."""
-    e = low.e
-    plan, size = _plan(type), element_bytes(type.element)
+    whole = pointers(e, offset, plan.address, size)
 
     def pointer(i: int) -> Value:
-        base, immediate = thread_pointer(e, offset, plan.address, i, size)
-        return e.gep(base, immediate, shared=False)
+        if part is None:
+            return whole(i)
+        index = e.xor(e.thread_part(plan.address), plan.address.constants[i])
+        place = e.mul(e.and_(index, part[1] - 1), size)
+        return e.gep(e.gep(e.address_of(GLOBAL_SMEM), place), offset, shared=False)
 
-    return register_tile(e, load_tile(e, memory_type(type), plan, pointer), type)
+    for condition, accesses in conditions.values():
+        with only_where(e, condition):
+            for i in accesses:
+                packed = e.vector([values[r] for r in plan.groups[i]], stored(type.element))
+                e.emit(llvm.Store(packed, pointer(i), i64(plan.bits // 8)))
 
 
 def _plan(type: RankedTensorType) -> VectorAccess:

@@ -18,8 +18,8 @@ from tessera_tools.ir.builtin_attributes import StringAttr, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType, VectorType, bit_width, element_type
 from tessera_tools.layout import LinearLayout, contiguous_elements
-from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
+from tessera_tools.passes.llvm.instructions import guarded, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.owners import owner, shared_by_owners
 from tessera_tools.passes.llvm.tiles import converted, from_memory, into_memory, stored
@@ -126,7 +126,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
     once = isinstance(op, nv_tileaa.AtomicLoad)
     for condition, groups in access.by_condition(owner(low, op.res.type) if once else None):
         others = [fillers[r] for group in groups for r in group.registers]
-        values = iter(guarded(low, condition, others, lambda groups=groups: body(groups)))
+        values = iter(guarded(e, condition, others, lambda groups=groups: body(groups)))
         for group in groups:
             for register in group.registers:
                 elements[register] = next(values)
@@ -144,18 +144,14 @@ def store(low: Lowering, op: nv_tileaa.Store) -> None:
     e = low.e
     access = _Elements(low, op, op.dest, op.value)
     values = low.flatten(op.value)
-
-    def body(groups: Sequence[Group]) -> list[Value]:
-        for group in groups:
-            n = len(group.registers)
-            parts = [into_memory(e, values[r], access.element) for r in group.registers]
-            packed = e.vector(parts, stored(access.element))
-            if access.order:
-                packed = e.bitcast(packed, access.memory_type(1))
-            pointer = access.pointers[group.registers[0]]
-            e.emit(llvm.Store(packed, pointer, i64(n * access.bytes), **access.order))
-        return []
-
     for condition, groups in access.by_condition(owner(low, op.value.type)):
-        guarded(low, condition, [], lambda groups=groups: body(groups))
+        with only_where(e, condition):
+            for group in groups:
+                n = len(group.registers)
+                parts = [into_memory(e, values[r], access.element) for r in group.registers]
+                packed = e.vector(parts, stored(access.element))
+                if access.order:
+                    packed = e.bitcast(packed, access.memory_type(1))
+                pointer = access.pointers[group.registers[0]]
+                e.emit(llvm.Store(packed, pointer, i64(n * access.bytes), **access.order))
     low.define(op.out_token, None)

@@ -18,7 +18,8 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F64, I1, I32, I64, FloatType, IntegerType, RankedTensorType
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.first_thread import by_first, each_element, vprintf
+from tessera_tools.passes.llvm.first_thread import each_element, vprintf
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.symbols import GENERIC
 
@@ -68,7 +69,8 @@ class _Writer:
         """Print the collected parts."""
         format, arguments = self.format, self.arguments
         if format:
-            by_first(self.low, lambda: vprintf(self.low, self.op, format, arguments))
+            with only_where(self.low.e, self.low.e.is_first_thread):
+                vprintf(self.low, self.op, format, arguments)
         self.format, self.arguments = "", []
 
     def tile(self, conversion: Conversion, value: Value) -> None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.ir.builtin_attributes import i64
-from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64
-from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.emitter import Int
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 
 RECORD = 16
@@ -25,8 +24,7 @@ def profile_record(low: Lowering, op: nv_tileas.ProfileRecord) -> None:
     """Only by the first thread, and only if there is space for records."""
     e = low.e
     pointer, records = low.scalar(op.pointer), low.scalar(op.records)
-
-    def record() -> list[Value]:
+    with only_where(e, e.both([e.is_first_thread, e.icmp("ne", records, 0)])):
         block: Int = e.special_register("ctaid.z")
         for axis in ("y", "x"):
             block = e.add(
@@ -41,6 +39,3 @@ def profile_record(low: Lowering, op: nv_tileas.ProfileRecord) -> None:
         time = e.nvvm("read.ptx.sreg.globaltimer", (), (I64,)).results[0]
         e.emit(llvm.Store(time, place, i64(8)))
         e.emit(llvm.Store(e.constant(op.marker.value), e.gep(place, 8, shared=False), i64(4)))
-        return []
-
-    guarded(low, e.both([e.is_first_thread, e.icmp("ne", records, 0)]), [], record)

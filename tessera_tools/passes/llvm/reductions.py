@@ -12,25 +12,19 @@ The region is lowered again for each combination, with the earlier and the later
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.traits import Commutative
 from tessera_tools.ir.types import I1, I32, IntegerType, RankedTensorType
 from tessera_tools.layout.reduction import Exchange, Gather, LaneStep, Reduction, Run, span
-from tessera_tools.passes.llvm.control import guarded
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import (
-    load_tile,
-    memory_tile,
-    memory_type,
-    register_tile,
-    store_tile,
-    thread_pointer,
+    Trip,
+    through_memory,
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, BY_XOR, exchange
 from tessera_tools.passes.llvm.tiles import Tile, converted
@@ -90,44 +84,19 @@ class Combiner:
 
     def through_memory(self, exchange: Exchange, values: Sequence[Parts]) -> list[Parts]:
         """Values by register → values by register: store, barrier, load."""
-        e, op = self.e, self.op
-        trips = round_trips(op, exchange)
-        pointers: list[Callable[[Any], Callable[[int], Value]]] = []
-        stored: list[Tile] = []
-        types: list[RankedTensorType] = []
-        for i, (source, trip) in enumerate(zip(op.sources, trips, strict=True)):
+        plans = round_trips(self.op, exchange)
+        trips: list[Trip] = []
+        for i, (source, plan) in enumerate(zip(self.op.sources, plans, strict=True)):
             shape = tuple(size for _, size in exchange.before.outs)
             plain = RankedTensorType(shape, source.type.element)
             before = nv_tileas.with_layout(plain, exchange.before)
+            after = nv_tileas.with_layout(plain, exchange.after)
             tile = Tile(before, [parts[i] for parts in values])
-            stored.append(memory_tile(e, tile, before))
-            types.append(nv_tileas.with_layout(plain, exchange.after))
-            pointers.append(self._pointers(self.scratch, element_bytes(plain.element)))
-            self.scratch += part_bytes(trip)
-
-        def store() -> list[Value]:
-            for trip, tile, pointer in zip(trips, stored, pointers, strict=True):
-                store_tile(e, tile, trip.store, pointer(trip.store.address))
-            return []
-
+            trips.append(Trip(plan.store, plan.load, self.scratch, tile, before, after))
+            self.scratch += part_bytes(plan)
         # All operands have the same layout, so the same threads store.
-        guarded(self.low, e.no_bit_set(dict(trips[0].store_masks)), [], store)
-        e.barrier()
-        columns = []
-        for trip, type, pointer in zip(trips, types, pointers, strict=True):
-            loaded = load_tile(e, memory_type(type), trip.load, pointer(trip.load.address))
-            columns.append(register_tile(e, loaded, type).elements(e))
-        return list(zip(*columns, strict=True))
-
-    def _pointers(self, offset: int, scale: int) -> Callable[[Any], Callable[[int], Value]]:
-        def of(address: Any) -> Callable[[int], Value]:
-            def at(i: int) -> Value:
-                base, immediate = thread_pointer(self.e, offset, address, i, scale)
-                return self.e.gep(base, immediate, shared=False)
-
-            return at
-
-        return of
+        tiles = through_memory(self.e, dict(plans[0].store_masks), trips)
+        return list(zip(*(tile.elements(self.e) for tile in tiles), strict=True))
 
 
 def is_commutative(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> bool:

@@ -19,14 +19,14 @@ from tessera_tools.passes.llvm.tiles import Tile, converted
 from tessera_tools.planning.layout_rules import Copy, copies
 
 
-def picked(e: Emitter, values: Sequence[Value], chosen: Int, bits: int) -> Value:
-    """values[chosen], where `chosen` may set only `bits` of the index: a tree of selects."""
+def picked(e: Emitter, values: Sequence[Value], chosen: Int, bits: int, constant: int = 0) -> Value:
+    """values[chosen ^ constant], where `chosen` may set only `bits` of the index: a tree of selects."""
     if isinstance(chosen, int):
-        return values[chosen]
-    candidates = {0: values[0]}
+        return values[chosen ^ constant]
+    candidates = {0: values[constant]}
     flags = [bit for bit in range(bits.bit_length()) if bits >> bit & 1]
     for bit in flags:
-        candidates.update({key | 1 << bit: values[key | 1 << bit] for key in list(candidates)})
+        candidates.update({key | 1 << bit: values[(key | 1 << bit) ^ constant] for key in list(candidates)})
     for bit in flags:
         flag = e.icmp("ne", e.and_(chosen, 1 << bit), 0)
         candidates = {
@@ -52,10 +52,7 @@ def gathered(low: Lowering, op: Any, source: Value, wanted: LinearLayout) -> lis
         return [values[register] for register in move.source.constants]
     chosen = e.thread_part(move.source)
     bits = move.source.base_bits
-    return [
-        picked(e, [values[i ^ constant] for i in range(len(values))], chosen, bits)
-        for constant in move.source.constants
-    ]
+    return [picked(e, values, chosen, bits, constant) for constant in move.source.constants]
 
 
 def _seen(low: Lowering, op: Any, copy: Copy) -> list[Value]:
@@ -92,13 +89,11 @@ def iota(low: Lowering, op: nv_tileaa.Iota) -> None:
     """The coordinate of each register."""
     e = low.e
     expression = as_xor_expression(nv_tileas.layout_of(op.res.type), out="dim0")
-    thread = e.thread_part(expression)
     element = converted(op.res.type.element)
     assert isinstance(element, IntegerType)
     values = []
     for constant in expression.constants:
-        crossing, apart = expression.split(constant)
-        place = e.constant(e.add(e.xor(thread, crossing), apart), I32)
+        place = e.constant(e.add(*e.parts(expression, constant)), I32)
         values.append(e.resized(place, element))
     low.define(op.res, Tile(op.res.type, values))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.storage import element_bytes
@@ -18,6 +19,7 @@ from tessera_tools.layout import (
     VectorAccess,
     XorExpression,
 )
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.tiles import (
     Buffer,
     Tile,
@@ -56,9 +58,18 @@ def thread_pointer(
     e: Emitter, offset: int, address: XorExpression, index: int, scale: int, slice_offset: int = 0
 ) -> tuple[Value, int]:
     """(pointer of the thread for this access, immediate bytes) in `global_smem`."""
-    crossing, apart = address.split(address.constants[index] ^ slice_offset)
-    thread = e.xor(e.thread_part(address, scale), crossing * scale)
-    return e.gep(e.address_of(GLOBAL_SMEM), thread), offset + apart * scale
+    moving, fixed = e.parts(address, address.constants[index] ^ slice_offset, scale)
+    return e.gep(e.address_of(GLOBAL_SMEM), moving), offset + fixed
+
+
+def pointers(e: Emitter, offset: int, address: XorExpression, scale: int) -> Callable[[int], Value]:
+    """The pointer of the thread to each access at a byte offset of `global_smem`."""
+
+    def pointer(index: int) -> Value:
+        base, immediate = thread_pointer(e, offset, address, index, scale)
+        return e.gep(base, immediate, shared=False)
+
+    return pointer
 
 
 # -- accesses
@@ -164,6 +175,41 @@ def _ldmatrix(e: Emitter, pointer: Value, plan: MatrixAccess) -> list[Value]:
         eltType=LdStMatrixEltTypeAttr("b16"),
     )
     return [op.results[0]] if plan.num == 1 else e.fields(op.results[0], [I32] * plan.num)
+
+
+# -- round trips
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A tile that goes through shared memory at a byte offset, with its types before and after."""
+
+    store: VectorAccess | MatrixAccess
+    load: VectorAccess | MatrixAccess
+    offset: int
+    tile: Tile
+    source: RankedTensorType
+    target: RankedTensorType
+
+
+def through_memory(e: Emitter, masks: dict[str, int], trips: Sequence[Trip]) -> list[Tile]:
+    """The tiles after their way through shared memory: store all, barrier, load all.
+
+    masks: a thread whose lane or warp has any of these bits does not store.
+    """
+    scales = [element_bytes(stored(trip.source.element)) for trip in trips]
+    tiles = [memory_tile(e, trip.tile, trip.source) for trip in trips]
+    with only_where(e, e.no_bit_set(masks)):
+        for trip, tile, scale in zip(trips, tiles, scales, strict=True):
+            store_tile(e, tile, trip.store, pointers(e, trip.offset, trip.store.address, scale))
+    e.barrier()
+    loaded: list[Tile] = []
+    for trip, scale in zip(trips, scales, strict=True):
+        found = load_tile(
+            e, memory_type(trip.target), trip.load, pointers(e, trip.offset, trip.load.address, scale)
+        )
+        loaded.append(register_tile(e, found, trip.target))
+    return loaded
 
 
 def memory_offset(memory: LinearLayout, coordinates: tuple[int, ...]) -> int:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
@@ -17,9 +16,11 @@ from tessera_tools.layout import (
     SharedRoundTrip,
     shape_of,
 )
-from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.shapes import picked
 from tessera_tools.passes.llvm.shared_memory import (
+    Trip,
     load_tile,
     memory_offset,
     memory_tile,
@@ -27,7 +28,7 @@ from tessera_tools.passes.llvm.shared_memory import (
     register_tile,
     stage_pointer,
     store_tile,
-    thread_pointer,
+    through_memory,
 )
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
@@ -94,12 +95,8 @@ def store(low: Lowering, op: nv_tileas.Store) -> None:
         raise _unfitting(op, store_atom(plan, op.value.type.element))
     buffer = low.buffer(op.buffer)
     tile = memory_tile(e, low.tile(op.value), op.value.type)
-
-    def body() -> list[Value]:
+    with only_where(e, e.no_bit_set(nv_tileas.layout_of(op.value.type).free_variable_masks())):
         store_tile(e, tile, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i))
-        return []
-
-    guarded(low, e.no_bit_set(nv_tileas.layout_of(op.value.type).free_variable_masks()), [], body)
 
 
 @lowers("nv_tileas.convert_layout")
@@ -114,8 +111,8 @@ def convert_layout(low: Lowering, op: nv_tileas.ConvertLayout) -> None:
     elif isinstance(plan, RegisterMove):
         values = tile.elements(e)
         chosen = e.thread_part(plan.source)
-        picked = [_pick(low, values, chosen, plan.source.base_bits, c) for c in plan.source.constants]
-        low.define(op.res, Tile(op.res.type, picked))
+        moved = [picked(e, values, chosen, plan.source.base_bits, c) for c in plan.source.constants]
+        low.define(op.res, Tile(op.res.type, moved))
     elif isinstance(plan, LaneShuffle):
         low.define(op.res, _shuffle(low, op, plan, tile))
     elif isinstance(plan, PartedRoundTrip):
@@ -125,21 +122,6 @@ def convert_layout(low: Lowering, op: nv_tileas.ConvertLayout) -> None:
         low.define(op.res, _round_trip(low, op, plan, tile))
 
 
-def _pick(low: Lowering, values: list[Value], chosen: Any, bits: int, constant: int) -> Value:
-    """values[chosen ^ constant], where `chosen` may set `bits`: a tree of selects."""
-    candidates = {0: values[constant]}
-    for bit in (b for b in range(bits.bit_length()) if bits >> b & 1):
-        candidates.update({key | 1 << bit: values[(key | 1 << bit) ^ constant] for key in list(candidates)})
-    for bit in (b for b in range(bits.bit_length()) if bits >> b & 1):
-        flag = low.e.icmp("ne", low.e.and_(chosen, 1 << bit), 0)
-        candidates = {
-            key: low.e.emit(llvm.Select(flag, candidates[key | 1 << bit], value, res=value.type)).results[0]
-            for key, value in candidates.items()
-            if not key >> bit & 1
-        }
-    return candidates[0]
-
-
 def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
     """Rounds of shfl.sync.idx, one register each."""
     e = low.e
@@ -147,7 +129,7 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
     received: list[Value] = []
     provided, lanes = e.thread_part(plan.provided), e.thread_part(plan.source_lane)
     for i in range(plan.rounds):
-        mine = _pick(low, values, provided, plan.provided.base_bits, plan.provided.constants[i])
+        mine = picked(e, values, provided, plan.provided.base_bits, plan.provided.constants[i])
         received += exchange(e, [mine], BY_INDEX, e.xor(lanes, plan.source_lane.constants[i]))
     # Round i returns register target.evaluate(i).  If that depends on the thread, select by register.  Impossible
     # values of the thread's part may select any value.
@@ -156,7 +138,7 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
     ordered = [received[0]] * count
     for constant, value in zip(plan.target.constants, received, strict=True):
         ordered[constant] = value
-    elements = [_pick(low, ordered, target, plan.target.base_bits, register) for register in range(count)]
+    elements = [picked(e, ordered, target, plan.target.base_bits, register) for register in range(count)]
     for register, source in plan.copies:
         elements[register] = elements[source]
     return Tile(op.res.type, elements)
@@ -164,10 +146,8 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
 
 def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Tile:
     """Store, barrier, load."""
-    e = low.e
-    stored_tile = memory_tile(e, tile, op.source.type)
-    loaded = _exchanged(low, op, plan, stored_tile, memory_type(op.res.type))
-    return register_tile(e, loaded, op.res.type)
+    trip = Trip(plan.store, plan.load, low.allocation.offsets[op], tile, op.source.type, op.res.type)
+    return through_memory(low.e, dict(plan.store_masks), [trip])[0]
 
 
 def _parted_round_trip(low: Lowering, op: Any, plan: PartedRoundTrip, tile: Tile) -> Tile:
@@ -182,29 +162,8 @@ def _parted_round_trip(low: Lowering, op: Any, plan: PartedRoundTrip, tile: Tile
         if number:
             e.barrier()
         given = Tile(source, [values[register] for register in stores])
-        loaded = _exchanged(low, op, plan.trip, given, target)
+        trip = Trip(plan.trip.store, plan.trip.load, low.allocation.offsets[op], given, source, target)
+        (loaded,) = through_memory(e, dict(plan.trip.store_masks), [trip])
         for register, value in zip(loads, loaded.elements(e), strict=True):
             made[register] = value
     return register_tile(e, Tile(memory_type(op.res.type), made), op.res.type)
-
-
-def _exchanged(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile, type: RankedTensorType) -> Tile:
-    """The tile with elements in memory form, stored and loaded as `type`."""
-    e = low.e
-    scale = element_bytes(type.element)
-    offset = low.allocation.offsets[op]
-
-    def pointer(address: Any) -> Any:
-        def at(i: int) -> Value:
-            base, immediate = thread_pointer(e, offset, address, i, scale)
-            return e.gep(base, immediate, shared=False)
-
-        return at
-
-    def body() -> list[Value]:
-        store_tile(e, tile, plan.store, pointer(plan.store.address))
-        return []
-
-    guarded(low, e.no_bit_set(dict(plan.store_masks)), [], body)
-    e.barrier()
-    return load_tile(e, type, plan.load, pointer(plan.load.address))

@@ -21,7 +21,7 @@ from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.llvm.agents import full_barrier
-from tessera_tools.passes.llvm.control import guarded
+from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tensor_maps import tensor_map_of
@@ -123,8 +123,7 @@ def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
     e = low.e
     stage = low.scalar(op.stage)
     indices = [low.scalar(v) for v in op.indices]
-
-    def body() -> list[Value]:
+    with only_where(e, e.is_first_thread):
         for place, coordinates in _boxes(low, op, stage, indices):
             e.nvvm(
                 "cp.async.bulk.tensor.global.shared.cta",
@@ -132,9 +131,6 @@ def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
                 operandSegmentSizes=_segments(1, 1, len(coordinates), 0, 0),
             )
         e.nvvm("cp.async.bulk.commit.group")
-        return []
-
-    guarded(low, e.is_first_thread, [], body)
     if op.out_token is not None:
         low.define(op.out_token, None)
 

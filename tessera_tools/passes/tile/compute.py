@@ -7,7 +7,6 @@ from typing import Any
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import arith, math, nv_tileaa, nv_tileas, tile
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.dialects.nv_tileaa.arithmetic import DivF, RoundingAttr
 from tessera_tools.dialects.tile.compute import Product, RowReduction
@@ -18,7 +17,6 @@ from tessera_tools.ir.builtin_attributes import (
     FloatAttr,
     IntegerAttr,
     i32,
-    i64,
 )
 from tessera_tools.ir.core import Block, Builder, Region, Value
 from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
@@ -391,8 +389,7 @@ def _masked(low: Lowering, op: Any, hidden: Value) -> None:
 def causal_mask(low: Lowering, op: tile.CausalMask) -> None:
     type = low.tile_type(op.dest)
     rows, columns = _numbers(low, op, op.row, type, 0), _numbers(low, op, op.column, type, 1)
-    less = i64(CMPI_PREDICATES.index("slt"))
-    _masked(low, op, low.insert(arith.CmpI(less, rows, columns)).result)
+    _masked(low, op, low.insert(arith.CmpI.of("slt", rows, columns)).result)
 
 
 @handles("tile.bound_mask")
@@ -402,5 +399,4 @@ def bound_mask(low: Lowering, op: tile.BoundMask) -> None:
     _agreed(low, op, op.count)
     count = low.narrow(low.scalar(op, op.count))
     limit = low.insert(nv_tileaa.Splat(count, res=columns.type)).res
-    beyond = i64(CMPI_PREDICATES.index("sge"))
-    _masked(low, op, low.insert(arith.CmpI(beyond, columns, limit)).result)
+    _masked(low, op, low.insert(arith.CmpI.of("sge", columns, limit)).result)

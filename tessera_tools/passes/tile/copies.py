@@ -9,7 +9,6 @@ from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr, i32, i64
@@ -152,9 +151,7 @@ def _number(low: Lowering, op: Any, number: Value | int) -> Value:
 def _check_inside(low: Lowering, op: Any, matrix: Matrix, axis: int, size: Value) -> None:
     """A run-time check that a slice of dynamic extent ends inside the tensor."""
     end = low.insert(arith.AddI(matrix.offsets[axis], size)).result
-    inside = low.insert(
-        arith.CmpI(i64(CMPI_PREDICATES.index("sle")), end, _extent_of(low, matrix, axis))
-    ).result
+    inside = low.insert(arith.CmpI.of("sle", end, _extent_of(low, matrix, axis))).result
     dimension = op.source.type.rank - len(matrix.offsets) + axis
     low.insert(
         nv_tileaa.Assert(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tessera_tools.dialects import arith, scf
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.ir.builtin_attributes import TRUE, StringAttr, i64
+from tessera_tools.ir.builtin_attributes import TRUE, StringAttr
 from tessera_tools.ir.core import Block, Builder, IRMapping, Region, Value
 from tessera_tools.passes.tile.lowering import Lowering
 
@@ -55,8 +54,7 @@ def prefetch(low: Lowering, op: Any, values: Sequence[Value], make: Callable[[li
         raise op.error(f"has {PREFETCH}, but is not in the body of a loop")
     counter = loop.induction[0]
     following = low.insert(arith.AddI(counter, loop.step)).result
-    less = "ult" if loop.unsigned_cmp else "slt"
-    more = low.insert(arith.CmpI(i64(CMPI_PREDICATES.index(less)), following, loop.upper)).result
+    more = low.insert(arith.CmpI.of(loop.less_than, following, loop.upper)).result
     block = Block()
     saved, low.builder = low.builder, Builder.at_end(block, op.location)
     mapping: dict[Value, Value] = {counter: following}

@@ -12,9 +12,9 @@ from typing import Any
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES, IntegerOverflowFlagsAttr
+from tessera_tools.dialects.arith.attributes import IntegerOverflowFlagsAttr
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import UNIT, i64
+from tessera_tools.ir.builtin_attributes import UNIT
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Handler, Lowering, handles
 
@@ -119,8 +119,8 @@ def _high_product(op: ct.MulhiI, to: Lowering) -> None:
 @handles(ct.CmpF)
 def _compare_floats(op: ct.CmpF, to: Lowering) -> None:
     letter = "o" if op.comparison_ordering.value == "ordered" else "u"
-    predicate = CMPF_PREDICATES.index(letter + _WORDS[op.comparison_predicate.value])
-    to.replace(op, to.emit(arith.CmpF(i64(predicate), to[op.lhs], to[op.rhs])).result)
+    predicate = letter + _WORDS[op.comparison_predicate.value]
+    to.replace(op, to.emit(arith.CmpF.of(predicate, to[op.lhs], to[op.rhs])).result)
 
 
 @handles(ct.CmpI)
@@ -128,7 +128,7 @@ def _compare_integers(op: ct.CmpI, to: Lowering) -> None:
     word = _WORDS[op.comparison_predicate.value]
     if word not in ("eq", "ne"):
         word = ("s" if is_signed(op) else "u") + word
-    to.replace(op, to.emit(arith.CmpI(i64(CMPI_PREDICATES.index(word)), to[op.lhs], to[op.rhs])).result)
+    to.replace(op, to.emit(arith.CmpI.of(word, to[op.lhs], to[op.rhs])).result)
 
 
 for _kind, _handler in {

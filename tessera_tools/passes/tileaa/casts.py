@@ -10,10 +10,10 @@ from __future__ import annotations
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, ROUNDING_MODES
+from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     F32,
@@ -22,6 +22,7 @@ from tessera_tools.ir.types import (
     FloatType,
     bit_width,
     element_type,
+    width_of,
     with_element,
 )
 from tessera_tools.passes.tileaa.arithmetic import is_signed, overflow_flags
@@ -82,13 +83,13 @@ def _float_to_integer(op: ct.FToI, to: Lowering) -> None:
     value, target = to[op.from_], to.type_of(op.to.type, op)
     if _format(value.type) is TF32 or bit_width(_format(value.type)) <= 8:
         value = to.emit(arith.ExtF(value, out=with_element(value.type, F32))).out
-    width = bit_width(element_type(target))
+    width = width_of(target)
     signed = is_signed(op)
     least, most = (-(1 << width >> 1), (1 << width >> 1) - 1) if signed else (0, (1 << width) - 1)
     found = to.emit((arith.FPToSI if signed else arith.FPToUI)(value, out=target)).out
     found = _clamp(value, "oge", float(most + 1), most, found, to)
     found = _clamp(value, "ole", float(least or -1), least, found, to)
-    nan = to.emit(arith.CmpF(i64(CMPF_PREDICATES.index("uno")), value, value)).result
+    nan = to.emit(arith.CmpF.of("uno", value, value)).result
     to.replace(op, to.emit(arith.Select(nan, splat([0], target, to), found)).result)
 
 
@@ -96,8 +97,8 @@ def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: V
     """`result` if the comparison of the number with `limit` is true.  `limit` is a power of two in the format, or
     infinity."""
     bound = splat([floats.encode(limit, _format(value.type).keyword)], value.type, to)
-    outside = to.emit(arith.CmpF(i64(CMPF_PREDICATES.index(predicate)), value, bound)).result
-    width = bit_width(element_type(otherwise.type))
+    outside = to.emit(arith.CmpF.of(predicate, value, bound)).result
+    width = width_of(otherwise.type)
     edge = splat([result & ((1 << width) - 1)], otherwise.type, to)
     return to.emit(arith.Select(outside, edge, otherwise)).result
 

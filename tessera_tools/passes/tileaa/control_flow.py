@@ -25,7 +25,6 @@ from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.dialects import arith, scf
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I1
@@ -100,13 +99,13 @@ def _lower_counting(op: ct.For, to: Lowering) -> None:
     less = "ult" if unsigned else "slt"
     state = [lower]
     if wraps:
-        state.append(to.emit(_compare(less, lower, upper)).result)
+        state.append(to.emit(arith.CmpI.of(less, lower, upper)).result)
     inits = to.values(op.initValues)
     outside = [*state, *inits]
     block = Block([v.type for v in outside], [op.location] * len(outside))
     induction, *carried = block.arguments
     builder = Builder.at_end(block, op.location)
-    more = carried.pop(0) if wraps else builder.insert(_compare(less, induction, upper)).result
+    more = carried.pop(0) if wraps else builder.insert(arith.CmpI.of(less, induction, upper)).result
     then, other = Block(), Block()
     then.append(aa.Yield(location=op.location))
     other.append(aa.Break(carried, location=op.location))
@@ -180,10 +179,6 @@ def _left_early(entry: Operation) -> set[Operation]:
     return found
 
 
-def _compare(predicate: str, left: Value, right: Value) -> arith.CmpI:
-    return arith.CmpI(i64(CMPI_PREDICATES.index(predicate)), left, right)
-
-
 def _with_bounds(
     induction: Value, lower: Value, upper: Value, unsigned: bool, to: Lowering, builder: Builder
 ) -> Value:
@@ -200,4 +195,4 @@ def _next(counter: Counter, to: Lowering) -> list[Value]:
     if not counter.may_wrap:
         return [following]
     left = to.emit(arith.SubI(counter.upper, counter.induction)).result
-    return [following, to.emit(_compare("ugt", left, counter.step)).result]
+    return [following, to.emit(arith.CmpI.of("ugt", left, counter.step)).result]

@@ -11,9 +11,8 @@ from typing import Any
 from tessera_tools.analysis.access import unsigned_range
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES, IntegerOverflowFlagsAttr
+from tessera_tools.dialects.arith.attributes import IntegerOverflowFlagsAttr
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     I32,
@@ -22,6 +21,7 @@ from tessera_tools.ir.types import (
     RankedTensorType,
     bit_width,
     element_type,
+    width_of,
     with_element,
 )
 from tessera_tools.passes.tileaa.constants import splat
@@ -48,7 +48,7 @@ def signed_type(greatest: int) -> IntegerType:
 
 def resized(value: Value, element: Type, to: Lowering) -> Value:
     """A scalar or tile of integers extended with zeros, or truncated."""
-    old, new = bit_width(element_type(value.type)), bit_width(element)
+    old, new = width_of(value.type), bit_width(element)
     if old == new:
         return value
     kind: Any = arith.ExtUI if old < new else arith.TruncI
@@ -58,7 +58,7 @@ def resized(value: Value, element: Type, to: Lowering) -> Value:
 def as_value(item: Int, type: Type, to: Lowering) -> Value:
     """An item as a value of a scalar or tensor type."""
     if isinstance(item, int):
-        width = bit_width(element_type(type))
+        width = width_of(type)
         return splat([item & ((1 << width) - 1)], type, to)
     value = resized(item, element_type(type), to)
     if isinstance(type, RankedTensorType) and not isinstance(value.type, RankedTensorType):
@@ -92,8 +92,7 @@ def plus(a: Int, b: Int, type: Type, to: Lowering) -> Int:
 
 def below(a: Value, b: Int, to: Lowering) -> Value:
     """True if a < b, read as unsigned, for each element."""
-    code = i64(CMPI_PREDICATES.index("ult"))
-    return to.emit(arith.CmpI(code, a, as_value(b, a.type, to))).result
+    return to.emit(arith.CmpI.of("ult", a, as_value(b, a.type, to))).result
 
 
 def rest(extent: Int, place: Int, limit: int, to: Lowering) -> Int:

@@ -1,11 +1,10 @@
-"""Operands of products in shared memory: the choice of operands, their layouts, and the loads of their fragments.
+"""Operands of products in shared memory: how their fragments are read from there.
 
     load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ convert_layout ─▶ dot
       ──▶  buffer ← load;  for each slice along K: nv_tileas.load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ dot
 
-The ops in between are applied to the fragments instead: reshape and permute rename registers, and a cast of fragments
-reads fewer bytes.  If the tile is not a load, the buffer replaces its layout conversion if fragments of the whole
-tile would need too many registers.
+What stands between is done to the fragments instead: reshape and permute rename registers, and a cast there reads less
+from memory.  Which operands these are, and the layout of their buffers: dot_sources.py.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tessera_tools.analysis.access import contiguous_axis, storage_bits
-from tessera_tools.analysis.storage import padded_bits
+from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -22,38 +20,32 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import (
-    Access,
-    LayoutError,
     LinearLayout,
-    SharedRoundTrip,
-    choose_swizzle,
-    contiguous_elements,
     held_operand,
     reshape,
     transpose,
     vector_access,
 )
+from tessera_tools.passes.tileas.dot_sources import (
+    MOST_FRAGMENT,
+    DotSource,
+    choose_buffer,
+    kept_axes,
+    match,
+    product_uses,
+    words,
+)
 from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.planning.accesses import access_vector
 from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts
 from tessera_tools.planning.kernel import unit_of
 from tessera_tools.planning.shared_memory import (
     access_atom,
-    conversion_plan,
     full_tile_registers,
     slice_plan,
     tile_text,
 )
-from tessera_tools.target import Feature, Target
-
-MOST_FRAGMENT = 64
-"""The maximum number of 32-bit registers per thread for the fragments of a whole operand; larger operands are read in
-slices."""
-_CASTS = frozenset(
-    f"arith.{name}"
-    for name in (
-        "extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast",
-    )
-)  # fmt: skip
+from tessera_tools.target import Target
 
 
 @dataclass
@@ -66,43 +58,20 @@ class DirectReads:
 
 
 class DotOperand:
-    """Operand A or B of a product that passes through shared memory.
+    """Operand A or B of a product that passes through shared memory."""
 
-    `tile` is the tile in the buffer, `load` the op that loads it (None if it is computed), `steps` the ops between the
-    tile and the product, in order.
-    """
-
-    def __init__(
-        self, dot: Any, position: int, tile: Value, steps: list[Any], warps: int, target: Target
-    ) -> None:
-        self.dot = dot
-        self.position = position
-        self.tile = tile
-        self.steps = steps
+    def __init__(self, source: DotSource, warps: int, target: Target) -> None:
+        self.source = source
+        self.dot = source.dot
+        self.position = source.position
+        self.tile = source.tile
+        self.steps = source.steps
+        self.load = source.load
+        self.type = source.type
+        self.element = source.element
+        self.bits = source.bits
         self.warps = warps
-        op = tile.defining_op
-        self.load: Any = op if isinstance(op, nv_tileas.TiledLoad) else None
-        type = tile.type
-        assert isinstance(type, RankedTensorType)
-        self.type = type
-        self.element = type.element
-        self.bits = padded_bits(type.element)
-        self.tile_layout = nv_tileas.layout_of(type)
-        widest = self.load.atom.bits if self.load is not None else 128
-        write = Access(self.tile_layout, "vector", min(128, max(8, widest)))
-        fragment = dot_layouts(dot, warps)[position]
-        read = Access(self.in_tile(fragment, dot.operand(position).type.shape)[0], "matrix")
-        fastest = self.copied_axis(target)
-        try:
-            choice = choose_swizzle(type.shape, self.bits, write, read, modes_only=True, fastest=fastest)
-            self.asynchronous = self.copies_alone(target) and (
-                vector_access(self.tile_layout, choice.layout, self.bits, widest).bits == widest
-            )
-        except LayoutError:
-            choice = choose_swizzle(type.shape, self.bits, write, read, modes_only=True)
-            self.asynchronous = False
-        """cp.async can fill the buffer: accesses of 4, 8 or 16 bytes, and zeros out of bounds."""
-        self.memory = choice.layout
+        self.memory, self.asynchronous = choose_buffer(source, warps, target)
         self.buffer: Value | None = None
         self.stage: Value | None = None
         self.direct: DirectReads | None = None
@@ -115,53 +84,6 @@ class DotOperand:
     def tile_text(self) -> str:
         """A description of the copied tile, for messages."""
         return tile_text(self.type.shape, self.element)
-
-    def copies_alone(self, target: Target) -> bool:
-        """True if the load may be a cp.async, if the buffer's layout allows it."""
-        load = self.load
-        return (
-            load is not None
-            and target.has(Feature.CP_ASYNC)
-            and storage_bits(self.element) == self.bits
-            and load.atom.bits >= 32
-            and load.padding.value in ("undef", "zero")
-        )
-
-    def copied_axis(self, target: Target) -> int | None:
-        """The axis along which a cp.async moves several elements: they must be contiguous in global memory and in the
-        buffer.  None if any order is allowed."""
-        if not self.copies_alone(target) or self.load.atom.bits <= self.bits:
-            return None
-        view = self.load.view.defining_op
-        return contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
-
-    # -- which operands
-
-    @classmethod
-    def match(cls, dot: Any, position: int, warps: int, target: Target) -> DotOperand | None:
-        """The operand, if a load in the product's block feeds it and only products use the ops in between, or if its
-        fragments need too many registers."""
-        steps: list[Any] = []
-        value = dot.operand(position)
-        while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent:
-            if isinstance(op, nv_tileas.TiledLoad):
-                if not any(isinstance(step, nv_tileas.ConvertLayout) for step in steps):
-                    return None
-                if _product_uses(value, dot.parent) is None:
-                    break
-                return cls(dot, position, value, steps[::-1], warps, target)
-            if not _follows(op):
-                break
-            steps.append(op)
-            value = op.operands[0]
-        convert = dot.operand(position).defining_op
-        if (
-            isinstance(convert, nv_tileas.ConvertLayout)
-            and isinstance(conversion_plan(convert, target), SharedRoundTrip)
-            and _words(convert.res.type) > MOST_FRAGMENT
-        ):
-            return cls(dot, position, convert.source, [convert], warps, target)
-        return None
 
     # -- the buffer
 
@@ -200,7 +122,7 @@ class DotOperand:
         self.allocate(Builder.before(top), 1)
         builder = Builder.after(after) if self.load is not None else Builder.before(after)
         self.stage = builder.insert(arith.Constant(i32(0))).results[0]
-        bits = vector_access(self.tile_layout, self.memory, self.bits).bits
+        bits = vector_access(nv_tileas.layout_of(self.type), self.memory, self.bits).bits
         atom = CopyAtomAttr.make(80, "sts", bits, self.element)
         builder.insert(nv_tileas.Store(self.tile, self.buffer, self.stage, atom))
 
@@ -221,27 +143,10 @@ class DotOperand:
 
     # -- fragments
 
-    def in_tile(
-        self, layout: LinearLayout, shape: tuple[int, ...], offsets: tuple[int, ...] | None = None
-    ) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
-        """Map layout, shape and offsets of a part of the product's operand to a part of the tile."""
-        place = offsets if offsets is not None else (0,) * len(shape)
-        for step in reversed(self.steps):
-            if isinstance(step, nv_tileaa.Permute):
-                order = _inverse(step.permutation.values)
-                layout = transpose(layout, order)
-                shape, place = tuple(shape[i] for i in order), tuple(place[i] for i in order)
-            elif isinstance(step, nv_tileaa.Reshape):
-                axes = _kept_axes(step.source.type.shape, step.res.type.shape)
-                shape = tuple(1 if axis is None else shape[axis] for axis in axes)
-                place = tuple(0 if axis is None else place[axis] for axis in axes)
-                layout = reshape(layout, shape)
-        return layout, shape, place
-
     def fragment(self, builder: Builder, start: int, depth: int, target: Target) -> Value:
         """The fragment of the product from `start`, of `depth` elements along K, read from the buffer."""
         wanted, shape, offsets = part(self.dot, self.position, start, depth, self.warps)
-        layout, source_shape, place = self.in_tile(wanted, shape, offsets)
+        layout, source_shape, place = self.source.in_tile(wanted, shape, offsets)
         type = nv_tileas.with_layout(RankedTensorType(source_shape, self.element), layout)
         if self.direct is not None:
             value = self.from_global(self.direct.at or builder, self.direct, type, place)
@@ -272,11 +177,7 @@ class DotOperand:
     ) -> Value:
         """A part of the tile, from global memory, with accesses as wide as its layout allows."""
         load, layout = self.load, nv_tileas.layout_of(type)
-        bits = storage_bits(self.element)
-        count = max(1, load.atom.bits // bits)
-        view = load.view.defining_op
-        axis = contiguous_axis(view) if isinstance(view, nv_tileaa.MakeMemRef) else None
-        held = contiguous_elements(layout, axis, count, count, count) if axis is not None else 1
+        bits = storage_bits(self.element) * access_vector(load, layout)
         indices = [
             builder.insert(arith.AddI(index, builder.insert(arith.Constant(i32(offset))).results[0])).results[
                 0
@@ -287,7 +188,7 @@ class DotOperand:
             load.view,
             indices,
             reads.token,
-            CopyAtomAttr.make(80, "ldg", bits * held, self.element),
+            CopyAtomAttr.make(80, "ldg", bits, self.element),
             load.padding,
             res=type,
             out_token=load.out_token.type,
@@ -320,53 +221,17 @@ def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOpera
     by_tile: dict[Value, list[DotOperand]] = {}
     for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
         for position in (0, 1):
-            operand = DotOperand.match(dot, position, unit_of(dot).warps, target)
-            if operand is not None:
+            source = match(dot, position, target)
+            if source is not None:
+                operand = DotOperand(source, unit_of(dot).warps, target)
                 by_tile.setdefault(operand.tile, []).append(operand)
     by_block: dict[Any, list[DotOperand]] = {}
     for tile, operands in by_tile.items():
         # If one product reads a load from registers, all do.
-        if operands[0].load is None or len(operands) == _product_uses(tile, operands[0].dot.parent):
+        if operands[0].load is None or len(operands) == product_uses(tile, operands[0].dot.parent):
             for operand in operands:
                 by_block.setdefault(operand.dot.parent, []).append(operand)
     return list(by_block.values())
-
-
-def _product_uses(value: Value, block: Any) -> int | None:
-    """The number of operands of products in a block that use a tile; None if it has other uses."""
-    count = 0
-    for use in value.uses:
-        op = use.owner
-        if op.parent is not block:
-            return None
-        if isinstance(op, nv_tileas.Dot) and use.value in (op.a, op.b):
-            count += 1
-        elif _follows(op):
-            found = _product_uses(op.results[0], block)
-            if found is None:
-                return None
-            count += found
-        else:
-            return None
-    return count
-
-
-def _follows(op: Operation) -> bool:
-    """True if an op between a load and a product can be applied to fragments."""
-    if isinstance(op, nv_tileaa.Reshape):
-        # A part of a reshaped tile is a part of the tile if only axes of extent 1 are added or removed.
-        return _solid(op.source.type.shape) == _solid(op.res.type.shape)
-    return isinstance(op, nv_tileas.ConvertLayout | nv_tileaa.Permute) or op.name in _CASTS
-
-
-def _solid(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(size for size in shape if size > 1)
-
-
-def _kept_axes(source: tuple[int, ...], result: tuple[int, ...]) -> list[int | None]:
-    """For each axis of the source, the corresponding axis of the result; None for an axis of extent 1."""
-    axes = iter([axis for axis, size in enumerate(result) if size > 1])
-    return [next(axes) if size > 1 else None for size in source]
 
 
 def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -> tuple[Value, LinearLayout]:
@@ -380,17 +245,13 @@ def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -
         order = step.permutation.values
         layout, shape = transpose(layout, order), tuple(shape[i] for i in order)
     elif isinstance(step, nv_tileaa.Reshape):
-        axes = _kept_axes(step.res.type.shape, step.source.type.shape)
+        axes = kept_axes(step.res.type.shape, step.source.type.shape)
         shape = tuple(1 if axis is None else shape[axis] for axis in axes)
         layout = reshape(layout, shape)
     copy = step.clone(IRMapping({step.operands[0]: value}))
     made: Any = step.results[0].type
     copy.results[0].type = nv_tileas.with_layout(RankedTensorType(shape, made.element), layout)
     return builder.insert(copy).results[0], layout
-
-
-def _inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 # -- slices of products
@@ -441,17 +302,11 @@ def _depth(dot: Any, warps: int) -> int:
         return k // dot.scales[0].type.shape[-1]
     if not dot.atom.is_fma:
         return min(k, dot.atom.mnk[2])
-    a, b = (_words(dot.operand(position).type, dot_layouts(dot, warps)[position]) for position in (0, 1))
+    a, b = (words(dot.operand(position).type, dot_layouts(dot, warps)[position]) for position in (0, 1))
     depth = k
     while depth > 1 and (a + b) * depth > MOST_FRAGMENT * k:
         depth //= 2
     return depth
-
-
-def _words(type: Any, layout: LinearLayout | None = None) -> int:
-    """The number of 32-bit registers of a tile in a thread."""
-    found = layout if layout is not None else nv_tileas.layout_of(type)
-    return found.in_size("register") * padded_bits(type.element) // 32
 
 
 def _sliced(

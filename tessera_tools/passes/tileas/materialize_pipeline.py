@@ -21,11 +21,10 @@ from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I32, I64
+from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, slice_dot
 from tessera_tools.passes.tileas.explain import explain_loads
@@ -257,13 +256,12 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     ahead = stages - 1
     lower, upper, step = loop.lower, loop.upper, loop.step
     type = lower.type
-    predicate = CMPI_PREDICATES.index("ult" if loop.unsigned_cmp else "slt")
 
     def constant(builder: Builder, value: int, of: Any = I32) -> Value:
         return builder.insert(arith.Constant(IntegerAttr(value, of))).results[0]
 
     def less(builder: Builder, a: Value, b: Value) -> Value:
-        return builder.insert(arith.CmpI(IntegerAttr(predicate, I64), a, b)).results[0]
+        return builder.insert(arith.CmpI.of(loop.less_than, a, b)).results[0]
 
     guard = may_wrap(loop.upper, loop.step, loop.unsigned_cmp, Facts(), ahead)
 
@@ -319,9 +317,7 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
         following: list[Value] = []
         for slot in (read, write):
             moved = end.insert(arith.AddI(slot, one)).results[0]
-            wraps = end.insert(
-                arith.CmpI(IntegerAttr(CMPI_PREDICATES.index("eq"), I64), moved, count)
-            ).results[0]
+            wraps = end.insert(arith.CmpI.of("eq", moved, count)).results[0]
             following.append(end.insert(arith.Select(wraps, start, moved)).results[0])
         terminator.set_operands([*terminator.operands, *following])
     Builder.after(body).insert(nv_tileas.AsyncWaitGroup(i32(0)))

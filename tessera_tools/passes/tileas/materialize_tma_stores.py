@@ -200,7 +200,7 @@ class _Kernel:
         count = (layout.in_size("register") >> free.bit_count()) // vector
         size = element_bytes(type.element)
         checks = 0 if all(in_bounds(store.view.defining_op, store.indices, type.shape, self.facts)) else CHECK
-        price = count * (_lines(layout, layout_axis(store.view.defining_op, store), vector * size) + checks)
+        price = count * (_lines(layout, layout_axis(store), vector * size) + checks)
         if value is store.value:
             return price
         conversion: Any = store.value.defining_op

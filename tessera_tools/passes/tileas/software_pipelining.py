@@ -23,11 +23,9 @@ from typing import Any
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, scf
-from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Builder, IRMapping, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I64, bit_width
+from tessera_tools.ir.types import bit_width
 
 __all__ = ["Pipelined", "Placement", "pipelined"]
 
@@ -246,8 +244,7 @@ class _Pipeliner:
         """The code for loops that may have too few iterations for the prologue: the original loop runs in that case."""
         loop = self.loop
         last = self._moved(loop.lower, self.stages - 2, builder)
-        less = IntegerAttr(CMPI_PREDICATES.index("ult" if loop.unsigned_cmp else "slt"), I64)
-        runs = builder.insert(arith.CmpI(less, last, loop.upper, location=loop.location)).result
+        runs = builder.insert(arith.CmpI.of(loop.less_than, last, loop.upper, loop.location)).result
         then, otherwise = Block(), Block()
         made = scf.If(
             runs, results=loop.result_types, then=Region([then]), otherwise=Region([otherwise]), location=loop.location

@@ -148,6 +148,10 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
             state.true += int(row.sum())
             state.false += int((~row).sum())
         generation = state.generation
+        if warp.stats is not None:
+            warp.stats.arrive("barrier", cta.number, number, generation)
+            if kind != "arrive":
+                warp.stats.wait("barrier", cta.number, number, generation)
         whole = mask.bits == warp.live and kind != "arrive"
         if whole:
             state.whole.append(warp)

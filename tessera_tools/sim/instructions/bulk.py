@@ -209,7 +209,8 @@ def _in(
                 source=held, combine=combine,
             )  # fmt: skip
         if warp.stats is not None:
-            warp.stats.bytes["cp.async.bulk"] += count * len(found)
+            places = np.arange(address, address + count, 16).astype(np.uint64) if source == "global" else None
+            warp.stats.bulk("cp.async.bulk", count * len(found), places)
 
     return _each(one)
 
@@ -283,7 +284,8 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
         source = (cta.shared, slice(offset, offset + count))
         copy_out(warp, mask, what, source, (region, given), combine=combine, pick=pick)
         if warp.stats is not None:
-            warp.stats.bytes["cp.reduce.async.bulk" if operation else "cp.async.bulk"] += count
+            places = np.arange(address, address + count, 16).astype(np.uint64)
+            warp.stats.bulk("cp.reduce.async.bulk" if operation else "cp.async.bulk", count, places)
 
     return _each(one)
 

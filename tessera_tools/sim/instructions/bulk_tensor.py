@@ -93,6 +93,12 @@ class _Inside:
         """The offsets in the allocation of the bytes that are inside."""
         return self.box.offsets()[self.valid] + self.shift
 
+    def addresses(self) -> Array:
+        """Addresses of global memory, at least one of each sector that is read or written."""
+        if self.units is not None:
+            return (self.units.reshape(-1) * 16 + self.region.base).astype(np.uint64)
+        return (self.places() + self.region.base).astype(np.uint64)
+
     def read(self) -> Array:
         """The box [row, byte]; zeros outside."""
         if self.units is not None:
@@ -200,7 +206,8 @@ def copy(ctx: Context) -> Execute:
                 box.bytes,
             )  # fmt: skip
         if warp.stats is not None:
-            warp.stats.bytes["cp.async.bulk.tensor"] += box.bytes * len(targets)
+            places = inside.addresses() if inside is not None else None
+            warp.stats.bulk("cp.async.bulk.tensor", box.bytes * len(targets), places)
 
     return _each(one)
 
@@ -245,7 +252,7 @@ def _store(ctx: Context, operation: str | None) -> Execute:
         bytes_in = where[:, :, : box.size].reshape(box.rows, -1)[inside.valid]
         copy_out(warp, mask, what, (cta.shared, bytes_in), (inside.region, inside.places()), combine=combine)
         if warp.stats is not None:
-            warp.stats.bytes["cp.async.bulk.tensor"] += box.bytes
+            warp.stats.bulk("cp.async.bulk.tensor", box.bytes, inside.addresses())
 
     return _each(one)
 

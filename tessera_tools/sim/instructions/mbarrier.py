@@ -212,6 +212,8 @@ def wait(ctx: Context) -> Execute:
             row = np.ones(32, np.bool_)
             for lanes, barrier, wanted in tests:
                 over = row[lanes] = passed(barrier, wanted)
+                if not over and warp.stats is not None:
+                    warp.stats.gave_up(warp)
                 if over and not relaxed and barrier.released is not None:
                     warp.cta.cluster.clocks.acquire(warp, barrier.released)
             put(warp, mask, destination, row)
@@ -219,6 +221,10 @@ def wait(ctx: Context) -> Execute:
         def ready() -> bool:
             return all(passed(barrier, wanted) for _, barrier, wanted in tests)
 
+        if warp.stats is not None and tests:
+            barrier, wanted = tests[0][1:]
+            kind, cta, place, current = barrier.key
+            warp.stats.wait(kind, cta, place, current - passed(barrier, wanted))
         late = [(barrier, wanted) for _, barrier, wanted in tests if not passed(barrier, wanted)]
         if not late:
             finish(warp, mask)
@@ -227,7 +233,8 @@ def wait(ctx: Context) -> Execute:
         cluster = warp.cta.cluster
         first = pc not in warp.state.setdefault("try_wait", set())
         warp.state["try_wait"].add(pc)
-        if not blocking or cluster.launch.random.random() < (_EARLY_AT_FIRST if first else _EARLY):
+        likely = _EARLY_AT_FIRST if first else _EARLY
+        if not blocking or (not cluster.launch.timed and cluster.launch.random.random() < likely):
             barrier.polled += 1
             if barrier.polled % _POLLS == 0:
                 barrier.waiting += 1

@@ -214,6 +214,7 @@ def multiply(
             if warp.stats is not None:
                 warp.stats.flops[unit] += flops * count
                 warp.stats.instructions["mma"] += count - 1
+                warp.stats.repeat(count)
             warp.instructions += count - 1
             warp.cta.cluster.launch.executed += count - 1
             return run.execute(warp.cta.registers[32][:, warp.index : warp.index + 1])

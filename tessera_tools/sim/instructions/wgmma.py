@@ -10,6 +10,8 @@ sim/products.py, also for fp8, for which a GPU keeps fewer bits of the sum.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -202,13 +204,26 @@ def sparse(ctx: Context) -> Execute:
     raise ctx.error("multiplies a sparse matrix, which the simulated GPU does not; expected wgmma.mma_async")
 
 
-@instruction("wgmma.mma_async")
-def mma_async(ctx: Context) -> Execute:
-    """wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype{.and.popc} d, a, b-desc, scale-d {, …}.
+@dataclass(frozen=True)
+class _Spelling:
+    """What the text of a wgmma.mma_async says."""
 
-    a is a descriptor or four registers. Floats have imm-scale-a and -b (1 or -1), 16-bit ones imm-trans-a (for a
-    descriptor) and -b (0 or 1).
-    """
+    shape: str
+    n: int
+    d: str
+    a: str
+    b: str
+    saturate: bool
+    operands: tuple[Operand, Operand, Operand, Operand]
+    """d, a, b, scale-d."""
+    sign: float
+    """The product of imm-scale-a and -b."""
+    transposed: tuple[bool, bool]
+    """imm-trans-a and -b."""
+
+
+def _read(ctx: Context) -> _Spelling:
+    """The modifiers and operands of a valid wgmma.mma_async."""
     _sync(ctx)
     shape = next((m for m in ctx.remaining() if m.startswith("m64n")), "")
     if not shape:
@@ -224,9 +239,8 @@ def mma_async(ctx: Context) -> Execute:
     if len(operands) < 4:
         raise ctx.error(f"has {len(operands)} operands; expected d, a, b and scale-d at least")
     d, a, b, scale = operands[:4]
-    from_registers = isinstance(a, Vector)
     floats, halves = d_name != "s32", a_name in ("f16", "bf16")
-    expected = 4 + 2 * floats + (2 - from_registers) * halves
+    expected = 4 + 2 * floats + (2 - isinstance(a, Vector)) * halves
     if len(operands) != expected:
         raise ctx.error(f"has {len(operands)} operands; expected {expected}")
     flags = [_number(ctx, operand) for operand in operands[4:]]
@@ -235,146 +249,168 @@ def mma_async(ctx: Context) -> Execute:
         raise ctx.error("has a scale other than 1 and -1, or a transpose other than 0 and 1")
     if saturate and floats:
         raise ctx.error("has .satfinite, which only integers take")
-    a_type, b_type, kind = ELEMENTS[a_name], ELEMENTS[b_name], ACCUMULATORS[d_name]
-    depth = _DEPTH[a_name]
-    result = fragments.wgmma_accumulator(n, kind.packed)
-    d_slots = _slots(ctx, d, "D", result.registers, write=True)
-    d_registers = frozenset(registers_of(ctx.inst, [d]))
-    predicate, negated = ctx.predicate(scale)
-    a_slots: list[int] = []
-    a_source: _Source | None = None
-    a_registers: frozenset[Register] = frozenset()
-    left = fragments.mma_a(16, depth, a_type.packed)
-    if from_registers:
-        a_slots = _slots(ctx, a, "A", 4, write=False)
-        a_registers = frozenset(registers_of(ctx.inst, [a]))
-        if a_registers & d_registers:
-            raise ctx.error("has a register of A among those of D")
-    else:
-        a_source = _Source(ctx, a, a_type, 64, transposed=bool(halves and transposes[0]))
-    b_source = _Source(ctx, b, b_type, n, transposed=bool(halves and transposes[-1]))
-    sign = float(np.prod(signs)) if signs else 1.0
-    product = and_popc if a_name == "b1" else multiply_accumulate if floats else integer_product
-    pack = saturate_s32 if saturate else kind.pack
-    take_sum = collect(result, kind.bits, kind.values, None)
-    give_sum = distribute(result)
-    take_a = collect(left, a_type.bits, a_type.values, -1)
-    d_index, a_index, d_set = np.array(d_slots), np.array(a_slots, np.intp), frozenset(d_slots)
-    line = ctx.inst.line
-    pc = ctx.pc
+    transposed = (bool(halves and transposes[0]), bool(halves and transposes[-1]))
+    return _Spelling(
+        shape, n, d_name, a_name, b_name, saturate, (d, a, b, scale), float(prod(signs)), transposed
+    )
 
-    descriptors = (b_source.port, *([a_source.port] if a_source else ()))
 
-    def start(warps: list[Warp], a_units: Array | None, b_units: Array, accumulate: bool) -> None:
+@instruction("wgmma.mma_async")
+def mma_async(ctx: Context) -> Execute:
+    """wgmma.mma_async.sync.aligned.shape{.satfinite}.dtype.atype.btype{.and.popc} d, a, b-desc, scale-d {, …}.
+
+    a is a descriptor or four registers. Floats have imm-scale-a and -b (1 or -1), 16-bit ones imm-trans-a (for a
+    descriptor) and -b (0 or 1).
+    """
+    product = _Product(ctx, _read(ctx))
+    ctx.together = product.together
+    return product.execute
+
+
+class _Product:
+    """One wgmma.mma_async: where its matrices are, and the arithmetic."""
+
+    def __init__(self, ctx: Context, spelling: _Spelling) -> None:
+        d, a, b, scale = spelling.operands
+        self.shape, self.n, self.depth = spelling.shape, spelling.n, _DEPTH[spelling.a]
+        self.line, self.pc = ctx.inst.line, ctx.pc
+        a_type, kind = ELEMENTS[spelling.a], ACCUMULATORS[spelling.d]
+        result = fragments.wgmma_accumulator(self.n, kind.packed)
+        self.d_slots = _slots(ctx, d, "D", result.registers, write=True)
+        self.d_registers = frozenset(registers_of(ctx.inst, [d]))
+        self.predicate, self.negated = ctx.predicate(scale)
+        self.a_slots: list[int] = []
+        self.a_source: _Source | None = None
+        self.a_registers: frozenset[Register] = frozenset()
+        if isinstance(a, Vector):
+            self.a_slots = _slots(ctx, a, "A", 4, write=False)
+            self.a_registers = frozenset(registers_of(ctx.inst, [a]))
+            if self.a_registers & self.d_registers:
+                raise ctx.error("has a register of A among those of D")
+        else:
+            self.a_source = _Source(ctx, a, a_type, 64, transposed=spelling.transposed[0])
+        self.b_source = _Source(ctx, b, ELEMENTS[spelling.b], self.n, transposed=spelling.transposed[1])
+        self.descriptors = (self.b_source.port, *([self.a_source.port] if self.a_source else ()))
+        self.negative = spelling.sign < 0
+        floats = spelling.d != "s32"
+        self.product = and_popc if spelling.a == "b1" else multiply_accumulate if floats else integer_product
+        self.pack = saturate_s32 if spelling.saturate else kind.pack
+        self.take_sum = collect(result, kind.bits, kind.values, None)
+        self.give_sum = distribute(result)
+        self.take_a = collect(fragments.mma_a(16, self.depth, a_type.packed), a_type.bits, a_type.values, -1)
+        self.d_index, self.a_index = np.array(self.d_slots), np.array(self.a_slots, np.intp)
+        self.d_set = frozenset(self.d_slots)
+
+    def start(self, warps: list[Warp], a_units: Array | None, b_units: Array, accumulate: bool) -> None:
         """Begin the parts of adjacent warps of a warpgroup."""
         cta, states = warps[0].cta, [state_of(warp) for warp in warps]
         span = slice(warps[0].index, warps[-1].index + 1)
-        registers, shared, early = cta.registers[32], cta.shared, cta.cluster.engine.early
+        registers = cta.registers[32]
         for warp, state in zip(warps, states, strict=True):
-            if not state.held >= d_set:
-                new = [slot for slot in d_slots if slot not in state.held]
+            if not state.held >= self.d_set:
+                new = [slot for slot in self.d_slots if slot not in state.held]
                 state.sums[new] = warp.registers[32][new]
-                state.held |= d_set
-        a_rows = registers[a_index, span]
+                state.held |= self.d_set
+        a_rows = registers[self.a_index, span]
 
         def compute(decoded: dict[Any, Array]) -> None:
-            if a_source is not None:
+            if self.a_source is not None:
                 assert a_units is not None
-                first = a_source.matrix(shared, a_units, decoded)
+                first = self.a_source.matrix(cta.shared, a_units, decoded)
             else:
-                # Poison represents the value of a register at issue.
-                now = registers[a_index, span]
-                rows = np.where(now == POISON, a_rows, now).swapaxes(0, 1)
-                first = np.moveaxis(take_a(np.ascontiguousarray(rows)), 0, 1).reshape(depth, -1)
-            if sign < 0:
-                first = -first
-            second = b_source.matrix(shared, b_units, decoded)
-            if accumulate:
-                before = take_sum(np.stack([state.sums[d_index] for state in states])).reshape(-1, n)
-            else:
-                before = np.zeros((16 * len(warps), n))
-            patterns = pack(product(first, second, before)).reshape(len(warps), 16, n)
-            for state, rows in zip(states, give_sum(patterns), strict=True):
-                state.sums[d_index] = rows
+                first = self._a_of_registers(registers[self.a_index, span], a_rows)
+            second = self.b_source.matrix(cta.shared, b_units, decoded)
+            self._add(states, -first if self.negative else first, second, accumulate)
 
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
         common = Reads(reads, compute)
-        if early:
+        if cta.cluster.engine.early:
             common.run({})
             for warp, state in zip(warps, states, strict=True):
-                warp.registers[32][d_index] = state.sums[d_index]
+                warp.registers[32][self.d_index] = state.sums[self.d_index]
         else:
-            registers[d_index, span] = POISON
-            registers[a_index, span] = POISON
+            registers[self.d_index, span] = POISON
+            registers[self.a_index, span] = POISON
         issue(warps, [
             Operation(
-                shape, d_slots, d_registers, a_registers, a_slots, a_rows[:, number], common, line, pc, state.issued - 1
+                self.shape, self.d_slots, self.d_registers, self.a_registers, self.a_slots, a_rows[:, number],
+                common, self.line, self.pc, state.issued - 1,
             )
             for number, state in enumerate(states)
         ])  # fmt: skip
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def _a_of_registers(self, now: Array, issued: Array) -> Array:
+        """The matrix A, K first, from what its registers hold now; poison stands for the value at issue."""
+        rows = np.where(now == POISON, issued, now).swapaxes(0, 1)
+        return np.moveaxis(self.take_a(np.ascontiguousarray(rows)), 0, 1).reshape(self.depth, -1)
+
+    def _add(self, states: list[State], first: Array, second: Array, accumulate: bool) -> None:
+        """Let the warps' accumulators be the product, added to what they hold if asked."""
+        if accumulate:
+            before = self.take_sum(np.stack([state.sums[self.d_index] for state in states]))
+            before = before.reshape(-1, self.n)
+        else:
+            before = np.zeros((16 * len(states), self.n))
+        patterns = self.pack(self.product(first, second, before)).reshape(len(states), 16, self.n)
+        for state, rows in zip(states, self.give_sum(patterns), strict=True):
+            state.sums[self.d_index] = rows
+
+    def execute(self, warp: Warp, mask: Mask) -> None:
+        """Issue one warp's part, with findings."""
         if not whole_warp(warp, mask):
             return
         state = state_of(warp)
-        if not _ready(warp, mask, state, d_registers, a_registers, shape):
+        if not _ready(warp, mask, state, self.d_registers, self.a_registers, self.shape):
             return
-        _in_step(warp, mask, state, pc, descriptors)
+        _in_step(warp, mask, state, self.pc, self.descriptors)
         member = warp.index % 4
         rows = slice(16 * member, 16 * member + 16)
-        b_units = b_source.units(warp, mask, "B", None)
-        a_units = a_source.units(warp, mask, "A", rows) if a_source is not None else None
-        if b_units is None or (a_source is not None and a_units is None):
+        b_units = self.b_source.units(warp, mask, "B", None)
+        a_units = self.a_source.units(warp, mask, "A", rows) if self.a_source is not None else None
+        if b_units is None or (self.a_source is not None and a_units is None):
             return
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
         for units in reads:
             if not readable([warp], warp.cta.shared, units):
                 async_read(warp, mask, warp.cta.shared, unit_bytes(units), "wgmma")
         if warp.stats is not None:
-            warp.stats.flops["wgmma"] += 2 * 16 * n * depth
+            warp.stats.flops["wgmma"] += 2 * 16 * self.n * self.depth
             warp.stats.bytes["wgmma.shared"] += 16 * sum(len(units) for units in reads)
-        start([warp], a_units, b_units, bool(warp.ports[predicate][0]) ^ negated)
+        self.start([warp], a_units, b_units, bool(warp.ports[self.predicate][0]) ^ self.negated)
 
-    def quartet(gang: Gang, warps: list[Warp]) -> bool:
+    def _start_together(self, gang: Gang, warps: list[Warp]) -> bool:
         """Begin all parts of a warpgroup; False, without an effect, if an operand is invalid."""
         begin = 32 * (warps[0].index - gang.first)
         lanes = slice(begin, begin + 128)
-        if not all(_is_ready(state_of(warp), d_registers, a_registers, shape) for warp in warps):
+        if not all(_is_ready(state_of(w), self.d_registers, self.a_registers, self.shape) for w in warps):
             return False
-        b_units = b_source.units_of(gang, lanes)
-        a_units = a_source.units_of(gang, lanes) if a_source is not None else None
-        scale, shared = gang.ports[predicate][lanes], gang.cta.shared
-        if (
-            b_units is None
-            or (a_source is not None and a_units is None)
-            or (scale != scale[0]).any()
-            or not _are_in_step(warps, pc, descriptors)
-            or not all(
-                readable(warps, shared, units.reshape(-1))
-                for units in (a_units, b_units)
-                if units is not None
-            )
-        ):
+        b_units = self.b_source.units_of(gang, lanes)
+        a_units = self.a_source.units_of(gang, lanes) if self.a_source is not None else None
+        if b_units is None or (self.a_source is not None and a_units is None):
+            return False
+        scale, shared = gang.ports[self.predicate][lanes], gang.cta.shared
+        if (scale != scale[0]).any() or not _are_in_step(warps, self.pc, self.descriptors):
+            return False
+        reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
+        if not all(readable(warps, shared, units) for units in reads):
             return False
         for warp in warps:
-            _in_step(warp, warp.splits[0].mask, state_of(warp), pc, descriptors)
-        start(warps, a_units, b_units, bool(scale[0]) ^ negated)
+            _in_step(warp, warp.splits[0].mask, state_of(warp), self.pc, self.descriptors)
+        self.start(warps, a_units, b_units, bool(scale[0]) ^ self.negated)
         return True
 
-    def together(gang: Gang, mask: Any) -> Any:
+    def together(self, gang: Gang, mask: Any) -> Any:
+        """Issue the parts of the warps of a gang, warpgroup by warpgroup."""
         if gang.stats is not None or not mask.full:
             return NotImplemented
         for first in range(gang.first // 4 * 4, gang.last, 4):
             warps = gang.cta.warps[max(first, gang.first) : min(first + 4, gang.last)]
-            if len(warps) < 4 or not quartet(gang, warps):
+            if len(warps) < 4 or not self._start_together(gang, warps):
                 for warp in warps:
                     warp.split = warp.splits[0]
-                    warp.split.pc = pc
-                    execute(warp, warp.split.mask)
+                    warp.split.pc = self.pc
+                    self.execute(warp, warp.split.mask)
         return None
-
-    ctx.together = together
-    return execute
 
 
 def _slots(ctx: Context, operand: Operand, what: str, count: int, *, write: bool) -> list[int]:

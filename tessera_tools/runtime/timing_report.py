@@ -1,0 +1,204 @@
+"""The clock's estimate as text and as JSON: time, rates, what bounds the kernel, where warps wait, and advice.
+
+Estimate ──summary()──▶ lines for people          ──as_data()──▶ what `--timing=FILE` writes
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from tessera_tools.runtime.timing import Estimate
+
+__all__ = ["Role", "advice", "as_data", "busy", "roles", "summary"]
+
+_UNITS = {
+    "issue": "issue slots",
+    "tensor": "tensor cores",
+    "shared": "shared memory",
+    "l2": "L2 bandwidth",
+    "dram": "DRAM bandwidth",
+    "fma": "FMA units",
+    "alu": "ALU",
+    "half": "packed half units",
+    "special": "MUFU",
+    "convert": "conversions",
+    "shuffle": "shuffles",
+    "double": "FP64 units",
+}
+_BOUND = 0.6
+"""A unit that is busy for this part of the time or more bounds the kernel."""
+_SHOWN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Warps that do the same: `producer` issues TMA, `consumer` issues wgmma."""
+
+    name: str
+    warps: int
+    issued: float
+    """Part of its time in which it issues."""
+    stalls: dict[str, float]
+    """Part of its time by what it waits for, the largest first."""
+
+
+def busy(estimate: Estimate) -> dict[str, float]:
+    """For each unit, the part of the time that it is busy, the largest first."""
+    timeline = estimate.timeline
+    partitions = int(estimate.table.value("schedulers")) * max(1, timeline.sms)
+    counts = {"shared": max(1, timeline.sms), "l2": 1, "dram": 1}
+    parts = {
+        unit: cycles / (max(timeline.cycles, 1.0) * counts.get(unit, partitions))
+        for unit, cycles in timeline.busy.items()
+    }
+    return dict(sorted(parts.items(), key=lambda one: -one[1]))
+
+
+def roles(estimate: Estimate) -> list[Role]:
+    """The roles of the warps, in alphabetical order."""
+    found: dict[str, list[Any]] = {}
+    for warp in estimate.timeline.warps:
+        found.setdefault(warp.role, []).append(warp)
+    result: list[Role] = []
+    for name, warps in sorted(found.items()):
+        whole = sum(warp.end - warp.begin for warp in warps) or 1.0
+        stalls: defaultdict[str, float] = defaultdict(float)
+        for warp in warps:
+            for what, cycles in warp.stalls.items():
+                stalls[what] += cycles
+        parts = {what: cycles / whole for what, cycles in sorted(stalls.items(), key=lambda one: -one[1])}
+        result.append(Role(name, len(warps), sum(warp.issued for warp in warps) / whole, parts))
+    return result
+
+
+def as_data(estimate: Estimate) -> dict[str, Any]:
+    """Everything, as JSON has it. Times are in cycles of an SM and seconds, rates in units a second."""
+    return {
+        "target": estimate.target.name,
+        "product": estimate.table.product,
+        "clock_mhz": estimate.table.value("clock_mhz"),
+        "instructions_from": estimate.source,
+        "cycles": round(estimate.cycles),
+        "seconds": estimate.seconds,
+        "ctas": estimate.ctas,
+        "simulated_ctas": estimate.simulated,
+        "ctas_per_sm": estimate.timeline.resident,
+        "waves": estimate.waves,
+        "registers": estimate.registers,
+        "flops": dict(estimate.flops),
+        "flops_per_second": sum(estimate.flops.values()) / estimate.seconds,
+        "l2_bytes": round(estimate.timeline.l2_bytes * estimate.scale),
+        "dram_bytes": round(estimate.timeline.dram_bytes * estimate.scale),
+        "busy": {unit: round(part, 4) for unit, part in busy(estimate).items()},
+        "roles": [
+            {
+                "role": role.name,
+                "warps": role.warps,
+                "issuing": round(role.issued, 4),
+                "waiting": {what: round(part, 4) for what, part in role.stalls.items()},
+            }
+            for role in roles(estimate)
+        ],
+        "advice": advice(estimate),
+        "guesses": sorted(name for name, number in estimate.table.numbers.items() if number.guess),
+    }
+
+
+def summary(estimate: Estimate) -> list[str]:
+    """Lines for people."""
+    table, timeline = estimate.table, estimate.timeline
+    clock = table.value("clock_mhz")
+    lines = [
+        f"estimate for {table.product} at {clock:.0f} MHz: {estimate.cycles:,.0f} cycles, {_time(estimate.seconds)} "
+        f"without the launch (about {table.value('launch_us'):.0f} µs)"
+    ]
+    flops = sum(estimate.flops.values())
+    moved = timeline.dram_bytes * estimate.scale
+    rates: list[str] = []
+    if flops:
+        peak = 2 * table.value("tensor_f16") * table.value("sms") * clock * 1e6
+        rate = flops / estimate.seconds
+        rates.append(f"{rate / 1e12:.1f} TFLOP/s ({rate / peak:.0%} of the f16 tensor peak)")
+    gbs = moved / estimate.seconds / 1e9
+    rates.append(f"{gbs:,.0f} GB/s of DRAM ({gbs / table.value('dram_chip_gbs'):.0%})")
+    lines.append("  " + ", ".join(rates))
+    several = "s" if timeline.resident > 1 else ""
+    lines.append(
+        f"  {estimate.ctas:,} CTAs, {timeline.resident} CTA{several} on an SM, {estimate.waves:.2f} waves; "
+        + (
+            f"{estimate.simulated} CTAs were simulated, the others are extrapolated"
+            if estimate.simulated < estimate.ctas
+            else "all were simulated"
+        )
+    )
+    parts = [
+        f"{_UNITS.get(unit, unit)} {part:.0%}" for unit, part in busy(estimate).items() if part >= _SHOWN
+    ]
+    lines.append(f"  busy: {', '.join(parts)}")
+    for role in roles(estimate):
+        waits = [f"{what} {part:.0%}" for what, part in role.stalls.items() if part >= _SHOWN]
+        lines.append(f"  {role.name}: issues {role.issued:.0%}; waits for {', '.join(waits) or 'nothing'}")
+    lines.append(f"  {advice(estimate)}")
+    if estimate.source != "SASS":
+        lines.append(f"  instruction counts are estimated from the PTX: {estimate.why_not_sass}")
+    return lines
+
+
+def advice(estimate: Estimate) -> str:
+    """One sentence: what bounds the kernel, and what may help."""
+    parts = busy(estimate)
+    unit, part = next(iter(parts.items()), ("issue", 0.0))
+    sms = estimate.table.value("sms")
+    if estimate.ctas < sms:
+        return (
+            f"{estimate.ctas} CTAs use {min(estimate.ctas, int(sms))} of {sms:.0f} SMs: smaller tiles, or a split of "
+            "the reduction, would use more"
+        )
+    if part >= _BOUND:
+        return _ABOUT_UNIT.get(unit, f"{_UNITS.get(unit, unit)} bound the kernel ({{:.0%}} busy)").format(
+            part
+        )
+    tail = estimate.waves - int(estimate.waves)
+    if 0 < tail < 0.5 and estimate.waves < 4:
+        return (
+            f"the last of {estimate.waves:.2f} waves fills {tail:.0%} of the SMs: another tile size, or a persistent "
+            "kernel, would waste less"
+        )
+    # Warps that only load wait by design.
+    working = [role for role in roles(estimate) if role.name != "producer"]
+    working = [role for role in working if role.name == "consumer"] or working
+    waits: defaultdict[str, float] = defaultdict(float)
+    for role in working:
+        for what, share in role.stalls.items():
+            waits[what] += share * role.warps / sum(one.warps for one in working)
+    if not waits:
+        return "nothing is waited for: the kernel is too short to say what bounds it"
+    what = max(waits, key=lambda one: waits[one])
+    share = waits[what]
+    return _ABOUT_WAIT.get(what, f"warps wait {{:.0%}} of their time for {what}").format(share)
+
+
+_ABOUT_UNIT = {
+    "tensor": "the tensor cores bound the kernel ({:.0%} busy): only fewer or narrower products would be faster",
+    "dram": "DRAM bandwidth bounds the kernel ({:.0%} busy): fewer bytes, or more reuse in L2, would be faster",
+    "l2": "L2 bandwidth bounds the kernel ({:.0%} busy): larger tiles, or multicast in a cluster, would read less",
+    "shared": "shared memory bounds the kernel ({:.0%} busy): fewer bank conflicts, or operands in registers, help",
+    "issue": "the issue slots bound the kernel ({:.0%} busy): fewer instructions would be faster",
+    "special": "the MUFU bounds the kernel ({:.0%} busy): fewer elementary functions would be faster",
+    "fma": "the FMA units bound the kernel ({:.0%} busy)",
+    "alu": "integer and logic operations bound the kernel ({:.0%} busy): simpler addresses or masks would help",
+}
+_ABOUT_WAIT = {
+    "memory": "warps wait {:.0%} of their time for global memory: more stages, or more CTAs on an SM, would hide it",
+    "mbarrier": "consumers wait {:.0%} of their time for full stages: raise --num-stages, or use larger boxes",
+    "barrier": "warps wait {:.0%} of their time for barriers: fewer of them, or more CTAs on an SM, would help",
+    "shared": "warps wait {:.0%} of their time for shared memory: more warps would hide it",
+    "tensor": "warps wait {:.0%} of their time for products: more of them in flight would hide it",
+    "arithmetic": "warps wait {:.0%} of their time for arithmetic: more warps, or more independent work, would hide it",
+}
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"

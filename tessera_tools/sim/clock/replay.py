@@ -1,0 +1,487 @@
+"""The replay of a trace: a discrete-event model of the SMs that run it.
+
+    traces, costs, table ──replay()──▶ Timeline(cycles, stalls of each warp, busy units, bytes)
+
+Each warp issues its steps in order. A step waits for its registers, then for its scheduler, then for its units.  An SM
+has four partitions, each with a scheduler and units of its own; its shared memory, its TMA unit and its loads are ports
+that serve one request after the other.  L2 and DRAM are shared by all SMs.  A CTA starts as soon as an SM has room.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tessera_tools.sim.clock.cost import Cost, Register
+from tessera_tools.sim.clock.record import Phase, Step, Trace, arrivals
+from tessera_tools.target.timing import Timing
+
+__all__ = ["Timeline", "WarpTime", "replay"]
+
+_SECTOR = 32
+
+
+@dataclass(slots=True)
+class WarpTime:
+    """Where the time of one warp went, in cycles."""
+
+    cta: int
+    warp: int
+    role: str
+    begin: float
+    end: float = 0.0
+    issued: float = 0.0
+    stalls: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """By what the warp waited for: `issue`, `memory`, `shared`, `tensor`, `barrier` …"""
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The result of a replay, in cycles and bytes."""
+
+    cycles: float = 0.0
+    warps: list[WarpTime] = field(default_factory=list[WarpTime])
+    busy: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Cycles that units were busy, over all SMs: `issue`, `fma`, `tensor`, `shared`, `l2`, `dram` …"""
+    sms: int = 0
+    """SMs that ran a CTA."""
+    resident: int = 0
+    """CTAs that fit on an SM."""
+    waves: float = 0.0
+    l2_bytes: float = 0
+    dram_bytes: float = 0
+
+
+class _Port:
+    """A unit that serves one request after the other."""
+
+    __slots__ = ("busy", "free", "rate")
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.free = 0.0
+        self.busy = 0.0
+
+    def take(self, at: float, amount: float) -> float:
+        """Begin a request at `at` or later; when it ends."""
+        begin = at if at > self.free else self.free
+        cycles = amount / self.rate
+        self.busy += cycles
+        self.free = begin + cycles
+        return self.free
+
+
+class _Cache:
+    """Sectors that were used last, up to a size in bytes."""
+
+    __slots__ = ("held", "most")
+
+    def __init__(self, size: float) -> None:
+        self.most = int(size) // _SECTOR
+        self.held: OrderedDict[int, None] = OrderedDict()
+
+    def misses(self, sectors: Sequence[int]) -> list[int]:
+        """The sectors that are not held; all are held from now on."""
+        held, missing = self.held, []
+        for sector in sectors:
+            if sector in held:
+                held.move_to_end(sector)
+            else:
+                missing.append(sector)
+                held[sector] = None
+        while len(held) > self.most:
+            held.popitem(last=False)
+        return missing
+
+
+class _Partition:
+    __slots__ = ("free", "issued", "tensor", "units")
+
+    def __init__(self) -> None:
+        self.free = 0.0
+        """When the scheduler can issue."""
+        self.issued = 0.0
+        self.tensor = _Port(1.0)
+        self.units: dict[str, _Port] = {}
+
+
+class _Sm:
+    __slots__ = ("bulk", "l1", "partitions", "room", "shared", "warps")
+
+    def __init__(self, table: Timing, room: int, l1_bytes: float) -> None:
+        self.partitions = [_Partition() for _ in range(int(table.value("schedulers")))]
+        self.shared = _Port(table.value("shared_bytes"))
+        self.bulk = _Port(1.0)
+        self.l1 = _Cache(l1_bytes)
+        self.room = room
+        self.warps = 0
+        """Started so far; they take partitions in turn."""
+
+
+class _Warp:
+    __slots__ = (
+        "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "parked_at", "partition", "products",
+        "product_groups", "registers", "sm", "steps", "tags", "time",
+    )  # fmt: skip
+
+    def __init__(
+        self, trace: Trace, sm: _Sm, partition: _Partition, time: WarpTime, steps: list[tuple[int, Step]]
+    ) -> None:
+        self.cta = trace.cta
+        self.steps = steps
+        self.index = 0
+        self.sm = sm
+        self.partition = partition
+        self.time = time
+        self.registers: dict[Register, float] = {}
+        self.tags: dict[Register, str] = {}
+        self.parked_at = 0.0
+        self.copies = self.products = self.bulk = 0.0
+        self.copy_groups: list[float] = []
+        self.product_groups: list[float] = []
+        self.bulk_groups: list[float] = []
+
+
+class _Replay:
+    def __init__(
+        self,
+        traces: Sequence[Trace],
+        costs: Mapping[int, Cost],
+        table: Timing,
+        resident: int,
+        l1_bytes: float,
+        share: float,
+    ) -> None:
+        self.table = table
+        self.costs = costs
+        self.value = {name: number.value for name, number in table.numbers.items()}
+        self.sms = [_Sm(table, resident, l1_bytes) for _ in range(max(1, round(self.value["sms"] * share)))]
+        self.l2 = _Port(self.value["l2_chip_rate"] * share)
+        self.dram = _Port(self.value["dram_chip_gbs"] * 1e3 / self.value["clock_mhz"] * share)
+        self.held = _Cache(self.value["l2_bytes"] * share)
+        self.result = Timeline(resident=resident)
+        self.left = arrivals(list(traces))
+        self.latest: dict[Phase, float] = {}
+        self.done: dict[Phase, float] = {}
+        self.parked: dict[Phase, list[_Warp]] = {}
+        self.arrived: dict[int, float] = {}
+        """By id of a warp that waits at a barrier: since when."""
+        self.heap: list[tuple[float, int, _Warp]] = []
+        self.number = 0
+        clusters: dict[int, dict[int, list[Trace]]] = {}
+        for trace in traces:
+            clusters.setdefault(trace.cluster, {}).setdefault(trace.cta, []).append(trace)
+        self.waiting = deque(clusters[number] for number in sorted(clusters))
+        count = sum(len(cluster) for cluster in self.waiting)
+        self.result.waves = count / max(1, len(self.sms) * resident)
+        self.running: Counter[int] = Counter()
+        """Warps of each CTA that have not ended."""
+        self.home: dict[int, _Sm] = {}
+
+    # -- CTAs
+
+    def start(self, at: float) -> None:
+        """Start clusters, in order, while there is room."""
+        while self.waiting:
+            cluster = self.waiting[0]
+            free = sorted((sm for sm in self.sms if sm.room), key=lambda sm: -sm.room)
+            if sum(sm.room for sm in free) < len(cluster):
+                return
+            self.waiting.popleft()
+            for number, warps in sorted(cluster.items()):
+                sm = max(free, key=lambda one: one.room)
+                sm.room -= 1
+                self.home[number] = sm
+                self.running[number] = len(warps)
+                for trace in sorted(warps, key=lambda one: one.warp):
+                    self.begin(trace, sm, at)
+
+    def begin(self, trace: Trace, sm: _Sm, at: float) -> None:
+        steps = self.ordered(trace)
+        kinds = {self.costs[pc].kind for pc, _ in steps}
+        role = "consumer" if "wgmma" in kinds else "producer" if "bulk" in kinds else "warps"
+        time = WarpTime(trace.cta, trace.warp, role, at)
+        self.result.warps.append(time)
+        partition = sm.partitions[sm.warps % len(sm.partitions)]
+        sm.warps += 1
+        self.push(at, _Warp(trace, sm, partition, time, steps))
+
+    def ordered(self, trace: Trace) -> list[tuple[int, Step]]:
+        """The trace's steps, those of a basic block in the order that ptxas has given them."""
+        steps: list[tuple[int, Step]] = []
+        block: list[tuple[int, Step]] = []
+        for step in trace.steps:
+            for pc in range(step.pc, step.pc + step.count):
+                if block and pc != block[-1][0] + 1:
+                    steps += sorted(block, key=lambda one: self.costs[one[0]].place)
+                    block = []
+                block.append((pc, step))
+        return steps + sorted(block, key=lambda one: self.costs[one[0]].place)
+
+    def push(self, at: float, warp: _Warp) -> None:
+        self.number += 1
+        heapq.heappush(self.heap, (at, self.number, warp))
+
+    def end(self, warp: _Warp, at: float) -> None:
+        warp.time.end = at
+        self.result.cycles = max(self.result.cycles, at)
+        self.running[warp.cta] -= 1
+        if not self.running[warp.cta]:
+            self.home[warp.cta].room += 1
+            self.start(at + self.value["cta_launch"])
+
+    # -- phases
+
+    def signal(self, phase: Phase, at: float) -> None:
+        """One of the signals of a phase; the last one wakes those who wait."""
+        self.latest[phase] = max(self.latest.get(phase, 0.0), at)
+        self.left[phase] -= 1
+        if not self.left[phase]:
+            self.done[phase] = self.latest.pop(phase)
+            for warp in self.parked.pop(phase, ()):
+                since = self.arrived.pop(id(warp), None)
+                if since is not None:
+                    over = max(self.done[phase], since)
+                    warp.time.stalls["barrier"] += over - since
+                    self.push(over, warp)
+                else:
+                    self.push(warp.parked_at, warp)
+
+    # -- memory
+
+    def fetch(self, sm: _Sm, sectors: Sequence[int], at: float, fresh: float, *, cached: bool) -> float:
+        """When the last of the sectors is there."""
+        value = self.value
+        missing = sm.l1.misses(sectors) if cached else list(sectors)
+        if not missing:
+            return at + value["l1_latency"]
+        absent = self.held.misses(missing)
+        self.result.l2_bytes += _SECTOR * len(missing)
+        last = self.l2.take(at, _SECTOR * len(missing)) + value["l2_latency"]
+        if absent:
+            # Who fetches what another SM fetches at the same time waits as long.
+            amount = _SECTOR * len(absent) * fresh
+            self.result.dram_bytes += amount
+            last = max(last, self.dram.take(at, amount) + value["dram_latency"])
+        return last
+
+    def write(self, sectors: Sequence[int], at: float) -> float:
+        self.held.misses(sectors)
+        self.result.l2_bytes += _SECTOR * len(sectors)
+        self.result.dram_bytes += _SECTOR * len(sectors)
+        self.dram.take(at, _SECTOR * len(sectors))
+        return self.l2.take(at, _SECTOR * len(sectors))
+
+    # -- warps
+
+    def run(self) -> Timeline:
+        self.start(0.0)
+        heap = self.heap
+        while heap:
+            at, _, warp = heapq.heappop(heap)
+            limit = heap[0][0] if heap else float("inf")
+            while True:
+                if warp.index == len(warp.steps):
+                    self.end(warp, at)
+                    break
+                following = self.step(warp, at)
+                if following is None:
+                    break
+                at = following
+                if at > limit:
+                    self.push(at, warp)
+                    break
+        if self.waiting or self.parked:
+            raise RuntimeError("the trace does not end: a warp waits for a phase that nothing completes")
+        result = self.result
+        # What was written last is still on its way when the last warp ends.
+        result.cycles = max(result.cycles, self.l2.free, self.dram.free)
+        for sm in self.sms:
+            if sm.warps:
+                result.sms += 1
+            result.busy["shared"] += sm.shared.busy
+            for partition in sm.partitions:
+                result.busy["issue"] += partition.issued
+                result.busy["tensor"] += partition.tensor.busy
+                for name, port in partition.units.items():
+                    result.busy[name] += port.busy
+        result.busy["l2"], result.busy["dram"] = self.l2.busy, self.dram.busy
+        return result
+
+    def step(self, warp: _Warp, at: float) -> float | None:
+        """Issue the next step at `at` or later; when the warp can go on, or None if it is parked."""
+        pc, step = warp.steps[warp.index]
+        cost = self.costs[pc]
+        first = step.pc == pc
+        stalls = warp.time.stalls
+        registers = warp.registers
+        ready, tag = at, ""
+        for register in cost.reads:
+            known = registers.get(register, 0.0)
+            if known > ready:
+                ready, tag = known, warp.tags[register]
+        kind = cost.kind
+        if not cost.slots and kind == "plain":
+            for register in cost.writes:
+                registers[register], warp.tags[register] = ready, tag or "arithmetic"
+            warp.index += 1
+            return at
+        if kind.endswith("wait") and kind != "phase.wait":
+            groups, name = {
+                "wgmma.wait": (warp.product_groups, "tensor"),
+                "copy.wait": (warp.copy_groups, "memory"),
+                "bulk.wait": (warp.bulk_groups, "bulk store"),
+            }[kind]
+            due = groups[: max(0, len(groups) - cost.group)]
+            if due and max(due) > ready:
+                ready, tag = max(due), name
+        phase = step.waits if first else None
+        if phase is not None and kind == "phase.wait":
+            if phase[3] >= 0 and self.left.get(phase, 0) > 0:
+                self.parked.setdefault(phase, []).append(warp)
+                warp.parked_at = at
+                return None
+            over = self.done.get(phase, 0.0)
+            if over > ready:
+                ready, tag = over, "mbarrier"
+        partition = warp.partition
+        begin = ready
+        if partition.free > begin:
+            begin, tag = partition.free, "issue"
+        for name, _ in cost.units:
+            port = partition.units.get(name)
+            if port is None:
+                port = partition.units[name] = _Port(1.0)
+            if port.free > begin:
+                begin, tag = port.free, name
+        if begin > at:
+            # The scheduler may issue another warp meanwhile.
+            stalls[tag] += begin - at
+            return begin
+        for name, cycles in cost.units:
+            partition.units[name].take(begin, cycles)
+        partition.free = begin + cost.slots
+        partition.issued += cost.slots
+        warp.time.issued += cost.slots
+        following = begin + cost.slots
+        warp.index += 1
+        done, tag = begin + cost.latency, "arithmetic"
+        if kind != "plain":
+            done, tag, following = self.special(warp, cost, step if first else None, begin, following)
+        for register in cost.writes:
+            registers[register], warp.tags[register] = done, tag
+        return following
+
+    def special(
+        self, warp: _Warp, cost: Cost, step: Step | None, at: float, following: float
+    ) -> tuple[float, str, float | None]:
+        """Memory, tensor cores and synchronization: when the result is there, what it is, when the warp goes on."""
+        value, sm, kind = self.value, warp.sm, cost.kind
+        sectors: Sequence[int] = ()
+        if step is not None and step.sectors is not None:
+            sectors = step.sectors.tolist()
+        fresh = step.fresh if step is not None else 1.0
+        waves = step.wavefronts if step is not None else 0
+        if kind == "mma":
+            done = warp.partition.tensor.take(at, cost.tensor)
+            # The warp can run ahead of the tensor core by one product.
+            begin = done - cost.tensor
+            if begin > following:
+                warp.time.stalls["tensor"] += begin - following
+            return done + value["mma_latency"], "tensor", max(following, begin)
+        if kind == "wgmma":
+            fed = sm.shared.take(at, cost.feed)
+            done = max(warp.partition.tensor.take(at, cost.tensor), fed)
+            warp.products = max(warp.products, done + value["wgmma_drain"])
+            return done, "tensor", following
+        if kind == "wgmma.commit":
+            warp.product_groups.append(warp.products)
+        elif kind == "load.shared":
+            return (
+                sm.shared.take(at, value["shared_bytes"] * max(waves, 1)) + value["shared_latency"],
+                "shared",
+                following,
+            )
+        elif kind == "store.shared":
+            sm.shared.take(at, value["shared_bytes"] * max(waves, 1))
+        elif kind == "load.global":
+            return self.fetch(sm, sectors, at, fresh, cached=True), "memory", following
+        elif kind == "store.global":
+            self.write(sectors, at)
+        elif kind == "atomic":
+            return self.write(sectors, at) + value["atomic_latency"], "atomic", following
+        elif kind == "copy":
+            there = self.fetch(sm, sectors, at, fresh, cached=False) if sectors else at
+            # The port is charged now: it serves others until the data arrives.
+            written = sm.shared.take(at, value["shared_bytes"] * max(waves, 1)) - at
+            warp.copies = max(warp.copies, there + written + value["cp_async_latency"])
+        elif kind == "copy.commit":
+            warp.copy_groups.append(warp.copies)
+        elif kind == "bulk":
+            self.bulk(warp, step, sectors, at)
+        elif kind == "bulk.commit":
+            warp.bulk_groups.append(warp.bulk)
+        elif kind == "fence":
+            following = at + value["fence_latency"]
+            warp.time.stalls["fence"] += value["fence_latency"]
+        elif kind in ("phase.arrive", "copy.arrive"):
+            when = max(at, warp.copies) if kind == "copy.arrive" else at
+            for phase in step.arrives if step is not None else ():
+                self.signal(phase, when + value["mbarrier_arrive"])
+            return at + value["mbarrier_arrive"], "mbarrier", following
+        elif kind == "phase.wait":
+            return at + value["mbarrier_wait"], "mbarrier", following
+        elif kind == "barrier" and step is not None:
+            for phase in step.arrives:
+                self.signal(phase, at + value["barrier_latency"])
+            if step.waits is not None:
+                return self.meet(warp, step.waits, following)
+        return at + cost.latency, "arithmetic", following
+
+    def meet(self, warp: _Warp, phase: Phase, at: float) -> tuple[float, str, float | None]:
+        """A barrier: the warp goes on when the last one has arrived."""
+        over = self.done.get(phase)
+        if over is None:
+            self.parked.setdefault(phase, []).append(warp)
+            self.arrived[id(warp)] = at
+            return at, "barrier", None
+        over = max(over, at)
+        warp.time.stalls["barrier"] += over - at
+        return over, "barrier", over
+
+    def bulk(self, warp: _Warp, step: Step | None, sectors: Sequence[int], at: float) -> None:
+        """A copy of the TMA unit."""
+        value, sm = self.value, warp.sm
+        begin = sm.bulk.take(at, value["tma_issue"])
+        arrives = step.arrives if step is not None else ()
+        if arrives:
+            fresh = step.fresh if step is not None else 1.0
+            done = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
+            size = step.bytes if step is not None else 0
+            done += sm.shared.take(at, size) - at + value["tma_latency"]
+            for phase in arrives:
+                self.signal(phase, done)
+        else:
+            size = step.bytes if step is not None else 0
+            read = begin + sm.shared.take(at, size) - at
+            self.write(sectors, read)
+            warp.bulk = max(warp.bulk, read + value["tma_latency"])
+
+
+def replay(
+    traces: Sequence[Trace],
+    costs: Mapping[int, Cost],
+    table: Timing,
+    *,
+    resident: int,
+    l1_bytes: float,
+    share: float = 1.0,
+) -> Timeline:
+    """The time of a launch.
+
+    resident: CTAs that fit on an SM. l1_bytes: of L1 beside its shared memory.
+    share: the part of the GPU that is replayed, with that part of L2 and DRAM.
+    """
+    return _Replay(traces, costs, table, resident, l1_bytes, share).run()

@@ -1,0 +1,201 @@
+"""The clock: kernels whose time is known from published measurements, and what the estimate says of them.
+
+Each kernel is a small loop or chain of one instruction, as in the microbenchmarks that the table cites.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera_tools as tt
+from tessera_tools import runtime
+from tessera_tools.cli.run import run
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime.timing import Estimate
+from tessera_tools.runtime.timing_report import as_data, busy, summary
+from tessera_tools.target import lookup
+from tessera_tools.target.timing import timing
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = ".version 8.0\n.target {target}\n.address_size 64\n"
+BODY = """.visible .entry k(.param .u64 out)
+{{
+  .reg .f32 %f<70>; .reg .b32 %r<70>; .reg .b64 %rd<8>; .reg .pred %p<4>;
+  .shared .align 1024 .b8 buffer[49152];
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %tid.x;
+  cvt.rn.f32.u32 %f0, %r0;
+  cvt.rn.f32.u32 %f1, %r0;
+{code}
+  mul.wide.u32 %rd1, %r0, 4;
+  add.u64 %rd2, %rd0, %rd1;
+  st.global.f32 [%rd2], %f0;
+  ret;
+}}
+"""
+
+
+def estimate(code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1) -> Estimate:
+    """The estimate of a kernel with `code`; one buffer of a word for each thread."""
+    device = runtime.device("sim")
+    module = device.load(HEAD.format(target=target) + BODY.format(code=code))
+    out = device.buffer(np.zeros(threads, np.float32), "out")
+    result = module.kernel("k").launch((grid,), [out], block=(threads,), timing=True)
+    assert not result.findings.of("error")
+    assert result.estimate is not None
+    return result.estimate
+
+
+def slope(make: Any, low: int, high: int, **options: Any) -> float:
+    """Cycles of one more instruction, between programs with `low` and with `high` of them."""
+    return (estimate(make(high), **options).cycles - estimate(make(low), **options).cycles) / (high - low)
+
+
+def chain(count: int) -> str:
+    return "  fma.rn.f32 %f0, %f0, %f0, %f1;\n" * count
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_dependent_multiply_adds_take_four_cycles_each(target: str) -> None:
+    assert slope(chain, 64, 192, target=target) == pytest.approx(4, abs=0.3)
+
+
+@pytest.mark.parametrize(("target", "cycles"), [("sm_80", 2), ("sm_90a", 1)])
+def test_multiply_adds_of_many_warps_run_at_the_rate_of_the_units(target: str, cycles: float) -> None:
+    # Sixteen warps a partition: 16 cycles of issue, or 32 of units of 16 lanes, for one instruction of each.
+    found = slope(chain, 64, 192, target=target, threads=1024)
+    assert found == pytest.approx(max(8 * cycles, 4), rel=0.1)
+
+
+def elementary(count: int) -> str:
+    return "  ex2.approx.ftz.f32 %f0, %f0;\n" * count
+
+
+def test_elementary_functions_of_many_warps_run_at_sixteen_lanes() -> None:
+    assert slope(elementary, 32, 96, threads=1024) == pytest.approx(1024 / 16, rel=0.1)
+
+
+def loads(count: int) -> str:
+    lines = ["  mov.u32 %r1, buffer; mad.lo.u32 %r1, %r0, 16, %r1;"]
+    lines += ["  st.shared.v4.b32 [%r1], {%r0, %r0, %r0, %r0}; bar.sync 0;"]
+    for number in range(count):
+        names = ", ".join(f"%r{4 + (4 * number + n) % 64}" for n in range(4))
+        lines.append(f"  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{names}}}, [%r1];")
+        lines.append(f"  xor.b32 %r3, %r3, %r{4 + 4 * number % 64};")
+    lines.append("  cvt.rn.f32.u32 %f0, %r3;")
+    return "  mov.u32 %r3, 0;\n" + "\n".join(lines)
+
+
+def test_ldmatrix_x4_takes_four_cycles_of_the_port() -> None:
+    """Sun et al., Table 9: many warps reach 128 bytes a cycle, which is 4 cycles for the 512 bytes of one."""
+    found = slope(loads, 16, 48, target="sm_80", threads=512)
+    assert 4 * 16 <= found <= 4 * 16 * 1.3
+
+
+def copies(target: str) -> Estimate:
+    """A vector addition of 48 MiB."""
+    kernel = tt.compile(str(ROOT / "examples/vector_add.mlir"), target)
+    count = 1 << 22
+    a, b, c = (np.zeros(count, np.float32) for _ in range(3))
+    result = kernel[count // 1024](a, b, c, timing=True)
+    assert result.estimate is not None
+    return result.estimate
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_a_vector_addition_runs_at_the_bandwidth_of_dram(target: str) -> None:
+    found = copies(target)
+    table = found.table
+    moved = 3 * 4 * (1 << 22)
+    assert moved / found.seconds / 1e9 == pytest.approx(table.value("dram_chip_gbs"), rel=0.15)
+    assert next(iter(busy(found))) == "dram"
+    assert any("DRAM bandwidth bounds the kernel" in line for line in summary(found))
+
+
+def gemm(target: str, size: int) -> Estimate:
+    kernel = tt.compile(str(ROOT / "test/corpus/gemm_f16_128x256x64.mlir"), target)
+    a, b, c = (np.zeros((size, size), np.float16) for _ in range(3))
+    result = kernel[(size // 128, size // 256)](a, b, c, timing=True)
+    assert result.estimate is not None
+    return result.estimate
+
+
+@pytest.fixture(scope="module")
+def hopper() -> Estimate:
+    return gemm("sm_90a", 1024)
+
+
+def test_a_kernel_with_agents_has_a_producer_and_consumers(hopper: Estimate) -> None:
+    waits = {role["role"]: role["waiting"] for role in as_data(hopper)["roles"]}
+    assert {"producer", "consumer"} <= waits.keys()
+    assert next(iter(waits["producer"])) == "mbarrier"
+
+
+def test_its_products_and_bytes_are_counted_for_the_whole_grid(hopper: Estimate) -> None:
+    data = as_data(hopper)
+    assert data["flops"]["wgmma"] == 2 * 1024**3
+    assert data["ctas"] == 32 and data["simulated_ctas"] < 32
+    # Each CTA loads 128 rows of A and 256 columns of B, and stores its tile.
+    assert data["l2_bytes"] == pytest.approx(32 * 2 * (384 * 1024 + 128 * 256), rel=0.01)
+
+
+def test_the_tensor_cores_are_not_faster_than_their_peak(hopper: Estimate) -> None:
+    assert 0 < busy(hopper)["tensor"] <= 1
+
+
+def test_every_wait_is_within_the_life_of_its_warp(hopper: Estimate) -> None:
+    for warp in hopper.timeline.warps:
+        assert sum(warp.stalls.values()) + warp.issued <= (warp.end - warp.begin) * 1.001
+
+
+def test_the_same_launch_has_the_same_time(hopper: Estimate) -> None:
+    assert gemm("sm_90a", 1024).cycles == hopper.cycles
+
+
+def test_a_target_without_a_table_is_refused() -> None:
+    with pytest.raises(
+        DiagnosticError, match=r"the clock has no table for sm_86; expected one of sm_80, sm_90"
+    ):
+        estimate(chain(1), target="sm_86")
+
+
+def test_without_ptxas_the_counts_come_from_the_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESSERA_PTXAS", "/nowhere/ptxas")
+    found = estimate(chain(64))
+    assert found.source == "PTX"
+    assert "instruction counts are estimated from the PTX" in summary(found)[-1]
+
+
+COMMAND = [str(ROOT / "examples/vector_add.mlir"), "--gpu-name=sm_90", "--grid=2", "--timing"]
+for letter in "abc":
+    COMMAND += [f"--arg={letter}=zeros:f32:2048", "--arg=i32:2048", "--arg=i32:1"]
+
+
+def test_the_command_prints_the_estimate_and_writes_it(tmp_path: Path) -> None:
+    done = run([part.replace("--timing", f"--timing={tmp_path}/t.json") for part in COMMAND])
+    assert done.exit_code == 0
+    assert done.stdout.startswith(b"estimate for H100 SXM at 1755 MHz: ")
+    assert b"2 CTAs use 2 of 132 SMs" in done.stdout
+    assert json.loads((tmp_path / "t.json").read_text())["ctas"] == 2
+
+
+@pytest.mark.parametrize(
+    "option", ["--out=c=c.npy", "--expect=c=@c.npy", "--stats", "--schedules=2", "--modes=both"]
+)
+def test_a_sample_has_no_results(option: str) -> None:
+    done = run([*COMMAND, option])
+    assert done.exit_code == 1
+    name = option.split("=", maxsplit=1)[0]
+    assert f"error: {name} cannot be combined with --timing".encode() in done.stderr
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90"])
+def test_every_number_of_a_table_has_a_source(name: str) -> None:
+    table = timing(lookup(name))
+    assert table is not None
+    assert all(number.source and number.value > 0 for number in table.numbers.values())
