@@ -71,7 +71,7 @@ class CommandLine:
     flags: Mapping[str, str]
     """Options that are true or false, with their help; bare they are true."""
     values: Mapping[str, tuple[str, str, str | None]]
-    """(metavar, help, value where it is left out, or None if there must be one)."""
+    """(metavar, help, default value if given without one, or None if required)."""
     repeated: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """(metavar, help) of options that may be given several times."""
     kinds: Mapping[str, Any] = field(default_factory=dict)

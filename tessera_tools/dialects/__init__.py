@@ -4,6 +4,6 @@ A module declares its types, attributes and ops and ends with `DIALECT`; it is i
 is met.  `builtin`, `func`, `arith`, `math`, `scf`, `cf`, `memref`, `vector`, `gpu` and `ub` are upstream MLIR's, in
 the spelling of release 22.
 
-What passes ask of ops of several dialects has names: the interfaces of `tessera_tools.ir.interfaces` (loops, branches,
-flow, accesses).  What one pass asks of an op beside its fields are plain methods, each documented where it is declared.
+Properties that passes query on ops of several dialects are interfaces in `tessera_tools.ir.interfaces` (loops,
+branches, flow, accesses).  Properties for a single pass are plain methods of the op, documented at their declaration.
 """

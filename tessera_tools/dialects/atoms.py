@@ -77,8 +77,8 @@ class CopyPrimitive:
     """The ops that may carry the atom, and whose lowering emits the primitive."""
     feature: Feature | None = None
     alignment: int = 0
-    """Bytes that the address in global memory, and all strides but the innermost, are multiples of; 0 stands for the
-    width of one access."""
+    """Required alignment of the address in global memory, and of all strides except the innermost, in bytes; 0 stands
+    for the width of one access."""
     swizzles: tuple[int, ...] = (0,)
     """Bytes of the patterns in which it can write or read shared memory."""
     threads: Callable[[Sequence[int], int, int, int | None], LinearLayout] | None = None
@@ -173,7 +173,8 @@ _COPY = re.compile(r"sm(\d+)_(.*)_(x\d+|\d+d|\d+)_(\w+?)")
 
 
 def read_copy(spelling: str) -> tuple[int, str, int, Type]:
-    """(architecture, primitive, size, element type) of an atom as `sm80_cp_async_128_f16`; ValueError if it is none."""
+    """(architecture, primitive, size, element type) of an atom as `sm80_cp_async_128_f16`; raises ValueError if it is
+    invalid."""
     match = _COPY.fullmatch(spelling)
     primitive = COPIES.get(match[2]) if match is not None else None
     if match is None or primitive is None:

@@ -42,7 +42,7 @@ class FloatUnary(Op, traits=(PURE,)):
     result = result(same_as("operand"))
     assembly = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
     compute: ClassVar[Callable[[float], float] | None] = None
-    """The function on numbers; errors of domain and range leave the op as it is."""
+    """The function on numbers; the op is not folded after a domain or range error."""
     poles: ClassVar[Mapping[float, float]] = {}
     """Where the function is infinite, with the infinity."""
 
@@ -71,7 +71,7 @@ class FloatBinary(Op, traits=(PURE,)):
     result = result(same_as("lhs"))
     assembly = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
     compute: ClassVar[Callable[[float, float], float] | None] = None
-    """The function on numbers; errors of domain and range leave the op as it is."""
+    """The function on numbers; the op is not folded after a domain or range error."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         compute, keyword = type(self).compute, format_of(self.result.type)

@@ -224,7 +224,7 @@ def _exchange(part: Any, kind: str, mesh: list[tuple[str, int]], tensors: list[T
     if (step.combine is not None) != (kind in ("all_reduce", "reduce_scatter")) or (
         step.combine is not None and step.combine not in COMBINATIONS
     ):
-        raise part.bad("kind", "'combine' (sum, max or min) for reductions alone")
+        raise part.bad("kind", "'combine' (sum, max or min) for reductions only")
     ranks = dict(mesh)[step.axis]
     shape = list(tensors[step.source].shape)
     splits, gathers = (

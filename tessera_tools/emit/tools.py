@@ -39,7 +39,7 @@ def find_tool(name: str, *, option: str | None, wheel: str) -> str:
 
 
 def identity(path: str) -> str:
-    """A program as it is now: one that was updated in place has another time or size. Raises OSError."""
+    """The identity of a program: an update in place changes its time or size. Raises OSError."""
     status = os.stat(path)
     return f"{status.st_mtime_ns} {status.st_size} {os.path.realpath(path)}"
 

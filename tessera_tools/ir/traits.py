@@ -77,7 +77,7 @@ def implicit_terminator(kind: type[Operation]) -> ImplicitTerminator | None:
 
 
 def implied(op: Operation, region: Region) -> bool:
-    """True if the last op of a region need not be written, as it is the op's implicit terminator."""
+    """True if the last op of a region can be omitted, because it is the op's implicit terminator."""
     trait = implicit_terminator(type(op))
     return trait is not None and trait.is_implied(region)
 

@@ -288,7 +288,7 @@ class Format:
             if following and isinstance(following[0], type(directive)):
                 raise FormatError(
                     f"{self.definition.name}: where '${directive.field.name}' ends and "
-                    f"'${following[0].field.name}' begins cannot be told; put other punctuation between them"
+                    f"'${following[0].field.name}' begins is ambiguous; put other punctuation between them"
                 )
 
     # -- use

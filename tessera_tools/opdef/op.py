@@ -289,7 +289,7 @@ class Op(Operation, metaclass=_OpMeta):
             for field in (effect.on, effect.through):
                 if field is not None and field not in values:
                     raise TypeError(
-                        f"{name}: an effect is on '{field}', which is no operand or result of the op"
+                        f"{name}: an effect is on '{field}', which is not an operand or result of the op"
                     )
         keys = {f.key for f in cls.definition.attributes}
         if cls.definition.operand_segments:

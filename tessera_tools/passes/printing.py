@@ -84,7 +84,7 @@ class IRPrinting:
         changed = True
         if options.after_change:
             changed = self._fingerprints.pop() != self._fingerprint(op)
-        # As in MLIR: after-change and after-failure narrow after-all and after=…, and alone stand for after-all.
+        # As in MLIR: after-change and after-failure narrow after-all and after=…, and imply after-all if given alone.
         every = options.after_all or (options.after_change and not options.after)
         if options.after_failure or not changed or not (every or pass_.name in options.after):
             return

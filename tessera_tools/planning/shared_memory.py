@@ -64,7 +64,7 @@ ALIGN = "nv_tileas.alignment"
 """The attribute of an alloc_tensor whose reader requires a larger alignment than `BUFFER_ALIGNMENT`."""
 
 _SHARE = 4
-"""The part of shared memory, one in so many, that the stages of pipelines leave to everything else."""
+"""The fraction of shared memory (1/n) that pipelines leave for other buffers."""
 
 
 def pipeline_room(target: Target) -> int:
@@ -256,7 +256,7 @@ def _users(buffer: Value) -> list[Operation]:
 
 
 def _begun(user: Operation, buffer: Operation) -> set[Completion]:
-    """By groups of which kinds an op's accesses of a buffer are complete; empty if they are when the op is."""
+    """The kinds of groups by which an op's accesses of a buffer complete; empty if they complete with the op."""
     return {
         effect.completion
         for effect, value in accesses(user)

@@ -1,4 +1,4 @@
-"""The signature of a kernel: parameters, block, cluster, shared memory; from its manifest, or from the PTX alone.
+"""The signature of a kernel: parameters, block, cluster, shared memory; from its manifest, or only from the PTX.
 
     Manifest (emit/manifest.py) ─┐
     PTX's .param declarations ───┴─▶ Signature ──check_argument──▶ an argument, or an error that names the parameter

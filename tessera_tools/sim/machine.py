@@ -161,7 +161,7 @@ class Cluster:
             self.run(first_warp, split, _UNTIL_BLOCKED, stop)
 
     def _part(self, gang: Gang, index: int) -> Gang | None:
-        """A subset of a gang's warps that contains the warp `index`; None for that warp alone."""
+        """A subset of a gang's warps that contains the warp `index`; None for only that warp."""
         first, last = gang.first, gang.last
         cut = int(self.random.integers(first + 1, last))
         first, last = (first, cut) if index < cut else (cut, last)
@@ -327,7 +327,7 @@ class Cluster:
             self._expired = 0
         timed = [(w, s) for w in self.warps for s in w.splits if s.wait is not None and s.wait.timed]
         if timed and self._expired < _EXPIRIES:
-            # A wait that times out is no progress, for this cluster or any other.
+            # A wait that times out is not progress, for this cluster or any other.
             before = self.launch.progress
             for warp, split in timed:
                 assert split.wait is not None

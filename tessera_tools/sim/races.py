@@ -309,7 +309,7 @@ def late_records(warp: Warp, records: Array, thread: int) -> Array:
 
 
 def describe(warp: Warp, record: int) -> tuple[str, Hashable]:
-    """The origin of a record as text: the instruction, its location and the thread; and the location alone."""
+    """The origin of a record as text: the instruction, its location and the thread; and only the location."""
     launch, cluster = warp.cta.cluster.launch, warp.cta.cluster
     pc, thread = record >> _CODE_SHIFT & _CODE_MASK, record & _THREAD
     inst = launch.module.program.instructions[pc]

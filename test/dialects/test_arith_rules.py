@@ -238,10 +238,10 @@ def test_a_rule_computes_what_its_pattern_does(rule: Rule) -> None:
     ("text", "message"),
     [
         ("addi(x, 0)", "expected OP"),
-        ("x -> x", "the pattern is no op"),
+        ("x -> x", "the pattern is not an op"),
         ("addi(x, 0) -> y", "'y' is undefined"),
         ("addi(x, 0 -> x", "not a rule"),
-        ("addi(x, x + 1) -> x", "is no term of a rule"),
+        ("addi(x, x + 1) -> x", "is not a term of a rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(text: str, message: str) -> None:

@@ -140,7 +140,7 @@ PLAN = Plan(
         (("steps", 0, "gather"), 1, "expected 'split' and 'gather' to name the dimensions that it changes"),
         (("steps", 0, "result"), 0, "expected a tensor of 8 and of the source's type"),
         (("steps", 0, "result"), 9, "expected tensors below 2"),
-        (("steps", 0, "combine"), "sum", "expected 'combine' (sum, max or min) for reductions alone"),
+        (("steps", 0, "combine"), "sum", "expected 'combine' (sum, max or min) for reductions only"),
         (
             ("steps", 0),
             {"kind": "launch", "kernel": "k", "grid": [1], "operands": [0], "results": [1]},

@@ -61,9 +61,9 @@ ALL = "$a $maybe `,` $rest"
         (f"{ALL} ;", "cannot read the format at ';'"),
         (f"{ALL} type($nothing)", "names '\\$nothing', which is not declared"),
         (f"{ALL} functional-type(operands)", "expected ',' in the format"),
-        ("$a $rest $maybe", "where '\\$rest' ends and '\\$maybe' begins cannot be told"),
-        ("$rest `,` $a $maybe", "where '\\$rest' ends and '\\$a' begins cannot be told"),
-        (f"{ALL} type($maybe) type($rest)", "where '\\$maybe' ends and '\\$rest' begins cannot be told"),
+        ("$a $rest $maybe", "where '\\$rest' ends and '\\$maybe' begins is ambiguous"),
+        ("$rest `,` $a $maybe", "where '\\$rest' ends and '\\$a' begins is ambiguous"),
+        (f"{ALL} type($maybe) type($rest)", "where '\\$maybe' ends and '\\$rest' begins is ambiguous"),
         (f"{ALL} custom<Sample($a)", "cannot read|unknown directive"),
     ],
 )

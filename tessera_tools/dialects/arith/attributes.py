@@ -11,7 +11,7 @@ from tessera_tools.opdef.attribute_kinds import in_full
 
 
 class FlagsAttr(EnumAttr):
-    """A set of flags: `cases` but for "none" and `everything`, written in declaration order."""
+    """A set of flags: `cases` except "none" and `everything`, printed in declaration order."""
 
     separator = ","
     spacing: ClassVar[str] = ","

@@ -24,7 +24,7 @@ class CompareConvertedWithConstant(RewritePattern[floats.CmpF]):
         source = defined_by(op.lhs, casts.SIToFP) or defined_by(op.lhs, casts.UIToFP)
         constant = constant_of(op.rhs)
         if source is None or not isinstance(constant, FloatAttr):
-            return "no converted integer beside a constant"
+            return "no converted integer and constant"
         number, integer = constant.value, source.in_.type
         width, is_signed = width_of(integer), isinstance(source, casts.SIToFP)
         # Rounding is monotonic, and does not move an integer across a number smaller than those that are rounded.

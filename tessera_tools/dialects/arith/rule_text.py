@@ -79,7 +79,7 @@ class Number:
     value: int | float | str
 
     def bits(self, type: Type) -> int | None:
-        """Its bits in an element of the type; None if there is no such number."""
+        """The bits of the number in an element of the type; None if the type cannot represent it."""
         element = element_type(type)
         if isinstance(element, FloatType):
             if element.keyword not in EXACT_IN_DOUBLE or self.value in ("smin", "smax", "poison"):
@@ -202,7 +202,7 @@ def split_rules(text: str) -> dict[str, list[str]]:
 
 
 def parse_rule(dialect: str, line: str) -> Rule:
-    """One rule; ValueError if it is none."""
+    """Parse one rule. Raises ValueError if it is invalid."""
     left, arrow, right = line.partition("->")
     right, _, condition = right.partition(" if ")
     try:
@@ -219,7 +219,7 @@ def parse_rule(dialect: str, line: str) -> Rule:
         for part in parts
     ]
     if not isinstance(pattern, Apply):
-        raise ValueError(f"not a rule: '{line}': the pattern is no op")
+        raise ValueError(f"not a rule: '{line}': the pattern is not an op")
     unknown = {name for result in results if result is not None for name in _names(result)} - set(
         _names(pattern)
     )
@@ -266,4 +266,4 @@ def _term(node: ast.expr, dialect: str) -> Term:
                 function = function.value
             operands = tuple(_term(argument, dialect) for argument in arguments)
             return Apply(f"{dialect}.{ast.unparse(function)}", operands, None, words, change)
-    raise ValueError(f"'{ast.unparse(node)}' is no term of a rule")
+    raise ValueError(f"'{ast.unparse(node)}' is not a term of a rule")

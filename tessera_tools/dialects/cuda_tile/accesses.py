@@ -107,7 +107,7 @@ VIEW_KEYS = (
 INBOUNDS = AttrKind(
     "i1 dense array attribute", lambda a: isinstance(a, DenseArrayAttr) and a.element is I1, detail=I1
 )
-"""Which indices of an access lie inside the view, so that nothing need be checked; absent where none is known to."""
+"""The indices of an access that are in bounds, so that no check is needed; absent if none is known to be."""
 
 
 def index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type]:

@@ -160,7 +160,7 @@ class SameElementsAttr(Attribute, name="cuda_tile.same_elements"):
 
 
 class BoundedAttr(Attribute, name="cuda_tile.bounded"):
-    """`bounded<0, ?>`: inclusive bounds of all elements, read as signed integers; `?` (None) is no bound."""
+    """`bounded<0, ?>`: inclusive bounds of all elements, read as signed integers; `?` (None) means unbounded."""
 
     lower: int | None
     upper: int | None

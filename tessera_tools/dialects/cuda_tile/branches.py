@@ -167,7 +167,7 @@ class IfYieldsCondition(RewritePattern[If]):
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         yes, no = yielded(op.thenRegion), yielded(op.elseRegion)
         if yes is None or no is None:
-            return "a region leaves, or there is no else"
+            return "a region exits, or there is no else"
         changed = False
         for result, left, right in zip(op.results, yes, no, strict=True):
             if not result.has_uses:
@@ -316,7 +316,7 @@ class IfInIf(RewritePattern[If]):
             if region.blocks and (yielded(region) is None or len(region.entry) != 1):
                 return "an else region has operations"
         if leaves(inner.thenRegion) and (op.elseRegion.blocks or inner.elseRegion.blocks):
-            return "it leaves, beside an else"
+            return "it exits, with an else region"
         other, inner_no = yielded(op.elseRegion) or [], yielded(inner.elseRegion) or []
         values = list(given)
         chosen: list[int] = []

@@ -30,7 +30,7 @@ ARCHITECTURES = (
     "sm_120",
     "sm_121",
 )
-"""The keys that hints may stand under, beside `default`."""
+"""The valid keys of hints, in addition to `default`."""
 _ONE_BLOCK = re.compile(r"sm_8[0-9]")
 _ENTRY = ("num_cta_in_cga", "num_worker_warps_per_cta", "occupancy")
 _POINTERS = ("latency",)

@@ -54,7 +54,7 @@ class CudaTileType(Type):
     """The base of the types of this dialect."""
 
     def short_text(self) -> str:
-        """The type as it is written inside the dialect's own ops, without `!cuda_tile.`."""
+        """The type as printed inside the dialect's own ops, without `!cuda_tile.`."""
         raise AssertionError(f"{type(self).__name__} declares no short text")
 
     def text(self) -> str:
@@ -62,7 +62,7 @@ class CudaTileType(Type):
 
 
 def short_text(type: Type) -> str:
-    """A type as it is written inside the ops of this dialect."""
+    """A type as printed inside the ops of this dialect."""
     return type.short_text() if isinstance(type, CudaTileType) else str(type)
 
 

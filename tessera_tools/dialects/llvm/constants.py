@@ -90,7 +90,7 @@ def mismatch(value: Attribute, type: Type) -> str | None:
 
 
 def _array_mismatch(value: ArrayAttr, type: ArrayType, dimension: int) -> str | None:
-    """Why an array of arrays, and in the innermost ones of structs, is no constant of `type`."""
+    """Why an array of arrays, with structs in the innermost ones, is not a constant of `type`."""
     if len(value) != type.count:
         sizes = f"{len(value)} vs. {type.count}"
         return f"array attribute size does not match array type size in dimension {dimension}: {sizes}"

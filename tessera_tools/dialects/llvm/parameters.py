@@ -1,6 +1,6 @@
 """The attributes of parameters and results that the llvm dialect knows: what they hold, and on which types.
 
-    llvm.noalias: a unit attribute on a pointer      llvm.sret: a type attribute on a pointer that is no result
+    llvm.noalias: a unit attribute on a pointer      llvm.sret: a type attribute on a pointer that is not a result
 
 A type that LLVM does not have is not checked: the function is not lowered yet.
 """

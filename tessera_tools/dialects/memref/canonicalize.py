@@ -264,7 +264,7 @@ class SubViewOfKnown(RewritePattern[SubView]):
         made = with_source(op, source, known, type)
         # Numbers out of bounds are left as operands.
         if checked(made) is None:
-            return "the numbers lie outside of the buffer"
+            return "the numbers are out of bounds"
         replace_cast(op, rewriter.insert(made), rewriter)
         return True
 
@@ -312,7 +312,7 @@ class ReinterpretSource(RewritePattern[ReinterpretCast]):
         ):
             source = made.source
         else:
-            return "the buffer is no view of another from the start"
+            return "the buffer is not a view of another at offset 0"
         with rewriter.modify(op):
             op.set_operand(0, source)
         return True

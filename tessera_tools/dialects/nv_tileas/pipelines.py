@@ -371,7 +371,7 @@ class AgentSwitch(
     )
 
     def unit(self, number: int) -> ExecutionUnit:
-        """The execution unit of a region.  ValueError if there is no such unit."""
+        """The execution unit of a region.  Raises ValueError if there is no such unit."""
         registers = self.registers.values[number] if self.registers is not None else 0
         return ExecutionUnit(
             self.num_warps.values[number], self.warp_id.values[number], number + 1, registers or None

@@ -162,7 +162,7 @@ class AsyncStoreWait(
     name="nv_tileas.async.store_wait",
     traits=(MemoryEffects(wait(Completion.BULK_READ), wait(Completion.BULK)),),
 ):
-    """Waits until at most `pending` of the latest box stores are incomplete; with `read`, until at most so many have
+    """Waits until at most `pending` of the latest box stores are incomplete; with `read`, until at most that many have
     still to read shared memory."""
 
     pending = attribute(I32_ATTR)

@@ -83,7 +83,7 @@ class MBarrierInit(_OnBarrier, name="nvvm.mbarrier.init", traits=(MemoryEffects(
 
 
 class MBarrierInval(_OnBarrier, name="nvvm.mbarrier.inval", traits=(MemoryEffects(write("addr")),)):
-    """The memory is no mbarrier any more."""
+    """The memory is no longer an mbarrier."""
 
     what = "mbarrier.inval"
     addr = operand(GENERIC_OR_SHARED)

@@ -94,7 +94,7 @@ class WhileComparisonIsKnownInside(RewritePattern[While]):
         condition = op.before.entry.last_op
         compare = defined_by(condition.condition, CmpI)
         if compare is None:
-            return "the condition is no comparison of integers"
+            return "the condition is not a comparison of integers"
         passed = dict(zip(op.after.entry.arguments, condition.args, strict=True))
         known = (compare.lhs, compare.rhs)
         changed = False

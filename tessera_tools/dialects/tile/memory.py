@@ -267,7 +267,7 @@ class LoadGlobalTile(
         source, dest = self.source.type, self.dest.type
         if source.element is not dest.element or (source.rank, dest.rank) not in ((1, 1), (1, 2), (2, 2)):
             raise self.error(
-                f"loads {source} into {dest}: element types must agree, and ranks, but for a vector in each row"
+                f"loads {source} into {dest}: element types and ranks must match, except for a vector in each row"
             )
         check_cache_policy(self)
 

@@ -7,8 +7,8 @@
 
 Debug levels: "none"; "directives", a compile unit of kind DebugDirectivesOnly, from which LLVM writes `.loc` lines
 and nothing else; "lines", LineTablesOnly; "full", FullDebug: DWARF sections of functions, calls and lines (no
-variables: what a tile has become lies in registers of many threads).  A function whose location carries a
-`#llvm.di_subprogram` or lies in a `#cuda_tile.di_subprogram` keeps that scope.
+variables: a tile is distributed over the registers of many threads).  A function whose location has a
+`#llvm.di_subprogram` or is in a `#cuda_tile.di_subprogram` keeps that scope.
 """
 
 from __future__ import annotations

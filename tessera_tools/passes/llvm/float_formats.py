@@ -129,7 +129,7 @@ def odd_double(e: Emitter, value: Value, *, signed: bool) -> Value:
 def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: bool) -> Value:
     """An f32 in another format, in its register representation.
 
-    mode: to_nearest_even, toward_zero, to_nearest_away (tf32 alone), or upward (f8E8M0FNU alone).  For a value out of
+    mode: to_nearest_even, toward_zero, to_nearest_away (tf32 only), or upward (f8E8M0FNU only).  For a value out of
     range, the result is the largest number with `saturate` and in formats with numbers only, otherwise infinity, or NaN
     without it; toward zero, only infinity is out of range.  Raises Refusal for unsupported modes and formats.
     """

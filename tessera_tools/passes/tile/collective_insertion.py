@@ -278,7 +278,7 @@ class Partition:
         try:
             shape = local_shape(type.shape, state, self.extents)
         except Refusal as problem:
-            raise op.error(f"has {what} of type {type}, of which {problem}") from None
+            raise op.error(f"has {what} of type {type}: {problem}") from None
         return MemRefType(shape, type.element, None, type.memory_space)
 
     # -- tensors

@@ -58,9 +58,7 @@ def _memory(r: Resources) -> list[Choice]:
         else:
             found.append(Choice(f"one buffer for {names}", f"a second one for each would take {room}"))
     elif any(c.in_loop for c in r.copies):
-        found.append(
-            Choice("the buffers as they are", "copies in loops overlap with the use of other stages")
-        )
+        found.append(Choice("the current buffers", "copies in loops overlap with the use of other stages"))
     if r.swizzled_away:
         found.append(
             Choice(
@@ -100,9 +98,7 @@ def _compute(r: Resources) -> list[Choice]:
         found.append(Choice(f"fused multiply-adds for {number(len(plain), 'product')}", why))
     if r.reductions:
         where = "shuffles within warps" if r.products else "shuffles, and shared memory between warps"
-        why = (
-            "rows of a product's result lie within a warp" if r.products else "rows may lie in several warps"
-        )
+        why = "rows of a product's result lie within a warp" if r.products else "rows may be in several warps"
         found.append(Choice(f"{number(r.reductions, 'reduction')} by row as {where}", why))
     intensity = r.flops_per_byte
     if intensity is not None and served:
@@ -127,7 +123,7 @@ def _synchronization(r: Resources) -> list[Choice]:
     elif all_needed > all_now:
         found.append(Choice("--tile-barrier-optimization", f"{now}, which allows races; {wanted} are needed"))
     elif all_now:
-        found.append(Choice("the barriers as they are", f"{now}; none can be removed"))
+        found.append(Choice("the current barriers", f"{now}; none can be removed"))
     else:
         found.append(Choice("no barrier", "no two threads access the same shared memory"))
     if r.can_use_tma and r.target.has(Feature.MBARRIER_TRY_WAIT):

@@ -3,8 +3,8 @@
     load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ convert_layout ─▶ dot
       ──▶  buffer ← load;  for each slice along K: nv_tileas.load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ dot
 
-What stands between is done to the fragments instead: reshape and permute rename registers, and a cast there reads less
-from memory.  Which operands these are, and the layout of their buffers: dot_sources.py.
+The ops in between are applied to the fragments instead: reshape and permute rename registers, and a cast there reads
+less from memory.  Which operands these are, and the layout of their buffers: dot_sources.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ convert_layout ─▶ dot
     tile    steps …
 
-Of a tile that is no load, the buffer replaces the conversion of its layout, where fragments of the whole tile would
+If a tile is not a load, the buffer replaces its layout conversion if fragments of the whole tile would
 take too many registers.
 """
 
@@ -47,7 +47,7 @@ _CASTS = frozenset(
 class DotSource:
     """A or B of a product, and what it is made of.
 
-    `tile` is what is to lie in shared memory, `steps` the ops between the tile and the product, in order.
+    `tile` is the tile in shared memory, `steps` the ops between the tile and the product, in order.
     """
 
     dot: Any
@@ -115,7 +115,7 @@ class DotSource:
 
 
 class BufferChoice(NamedTuple):
-    """How a tile lies in shared memory."""
+    """The layout of a tile in shared memory."""
 
     memory: LinearLayout
     asynchronous: bool

@@ -337,7 +337,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %m: memref<32x?xf32>) {
 // -----
 
 func.func @f(%f: memref<4xf16, 5>, %m: memref<?x?xf16>) {
-  // expected-error @below {{'tile.load_global_tile' op loads memref<?x?xf16> into memref<4xf16, 5>: element types must agree, and ranks, but for a vector in each row}}
+  // expected-error @below {{'tile.load_global_tile' op loads memref<?x?xf16> into memref<4xf16, 5>: element types and ranks must match, except for a vector in each row}}
   tile.load_global_tile %m, %f : memref<?x?xf16>, memref<4xf16, 5>
   return
 }
