@@ -83,7 +83,7 @@ def first_error(failure: DiagnosticError) -> str:
     return failure.diagnostics[0].message
 
 
-def ask_ours(probe: Probe) -> None:
+def run_ours(probe: Probe) -> None:
     """The result of our parser and verifier."""
     try:
         verify_or_raise(parse_module(probe.text))
@@ -135,7 +135,7 @@ def run_tool(tool: Path, data: bytes, *options: str) -> str:
     return lines[0].removeprefix("error: ") if lines else f"exit status {done.returncode}"
 
 
-def ask_theirs(found: list[Probe], jobs: int, compile_on: str) -> None:
+def run_reference(found: list[Probe], jobs: int, compile_on: str) -> None:
     """The result of tileirdisasm for each program, and of tileiras for those that only we refuse."""
     disassembler, assembler = find_tool("tileirdisasm"), find_tool("tileiras")
     if disassembler is None or assembler is None:
@@ -184,8 +184,8 @@ def main() -> int:
     options = parser.parse_args()
     found = sample(options.filter, None if options.all else options.most, options.seed)
     for probe in found:
-        ask_ours(probe)
-    ask_theirs(found, options.jobs, options.compile)
+        run_ours(probe)
+    run_reference(found, options.jobs, options.compile)
     asked = [p for p in found if p.theirs is not None]
     print(f"{len(found)} programs, {len(asked)} in bytecode; ours, theirs:")
     counts = Counter((not p.ours, not p.theirs) for p in asked)

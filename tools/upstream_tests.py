@@ -360,14 +360,14 @@ def _run_unit(unit: Unit) -> Finding:
     again = judge(output, unit.flags)
     if not again.valid:
         return Finding(unit, DIFFERS, _first_error(again.output), names)
-    if again.output != verdict.output and judged_again(unit) != again.output:
+    if again.output != verdict.output and reprinted(unit) != again.output:
         pairs = zip(verdict.output.split("\n"), again.output.split("\n"), strict=False)
         first = next(((a, b) for a, b in pairs if a != b), ("", "fewer lines"))
         return Finding(unit, DIFFERS, f"{first[0].strip()}\n{first[1].strip()}", names)
     return Finding(unit, SAME, "", names)
 
 
-def judged_again(unit: Unit) -> str:
+def reprinted(unit: Unit) -> str:
     """The output of mlir-opt-22 for its own custom form, which may omit an attribute with its default value."""
     return judge(judge(unit.text, unit.flags, generic=False).output, unit.flags).output
 

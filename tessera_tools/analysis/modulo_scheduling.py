@@ -276,7 +276,7 @@ class _Attempt:
     def _overlap(self, operation: int, cycle: int) -> int:
         """0 if the operation fits at `cycle`, otherwise the number of cycles until the conflicting reservation ends."""
         for other, start in self.placed.items():
-            step = self._meets(operation, cycle, other, start)
+            step = self._conflicts(operation, cycle, other, start)
             if step:
                 return step
         return 0
@@ -296,7 +296,7 @@ class _Attempt:
                     return mine - (self.interval - ahead)
         return 0
 
-    def _meets(self, operation: int, cycle: int, other: int, start: int) -> int:
+    def _conflicts(self, operation: int, cycle: int, other: int, start: int) -> int:
         for resource, mine in self.operations[operation].items():
             theirs = self.operations[other].get(resource, 0)
             if not mine or not theirs:
@@ -310,7 +310,9 @@ class _Attempt:
 
     def _evicted(self, operation: int, cycle: int) -> set[int]:
         """The placed operations to evict if `operation` starts at `cycle`."""
-        found = {other for other, start in self.placed.items() if self._meets(operation, cycle, other, start)}
+        found = {
+            other for other, start in self.placed.items() if self._conflicts(operation, cycle, other, start)
+        }
         for one in self.outgoing[operation]:
             other = self.placed.get(one.target)
             if other is not None and other < cycle + one.latency - self.interval * one.distance:

@@ -58,14 +58,14 @@ def _stage(op: nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait) -> Iterator[D
     for first, second in combinations(same, 2):
         if second is op and not _exclude_each_other(first, second):
             yield op.error("uses a stage a second time; advance the iterator with inc_iter in between")
-    loop = _loop_that_keeps(op, op.iter)
+    loop = _loop_without_update(op, op.iter)
     if loop is not None:
         yield op.error(
             f"uses the same stage in each iteration of '{loop.name}'; carry the iterator through the loop, advanced"
         )
 
 
-def _loop_that_keeps(op: Operation, iterator: Value) -> Operation | None:
+def _loop_without_update(op: Operation, iterator: Value) -> Operation | None:
     """The loop that does not change the iterator of an op between iterations; None if there is none."""
     home = iterator.owner_block
     around = op.parent_op

@@ -88,12 +88,12 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
     expanded = sum(1 if view is None else 1 + 2 * len(view.shape) for _, view in given)
     plain = len(given) == len(wanted)
     if not plain and expanded != len(wanted):
-        kernel_takes = kernel.signature.takes()
+        described_parameters = kernel.signature.takes()
         raise error(
             None,
             f"{len(given)} arguments given, which are {expanded} parameters if each array is its pointer, "
             f"extents and strides; '{kernel.name}' has {len(wanted)} parameters",
-            kernel_takes,
+            described_parameters,
         )
     found: list[tuple[Parameter, Any]] = []
     rest = iter(wanted)

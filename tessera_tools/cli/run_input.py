@@ -51,7 +51,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         if b"\0" in data:
             raise error(Position(name, 1, 1), "this is not PTX: it contains null bytes")
         given = options["manifest"]
-        manifest = _manifest(given) if given is not None else _manifest_beside(name, text)
+        manifest = _manifest(given) if given is not None else _adjacent_manifest(name, text)
         return Loaded(name, text, manifest, False, target)
     # Line information has no run-time cost, and lets findings report source lines.
     asked = Options(
@@ -123,7 +123,7 @@ _BESIDE = ("{stem}.json", "{folder}/7-cubin.json")
 """Possible names of the manifest of PTX: next to it, and the name that --save-temps uses for its cubin."""
 
 
-def _manifest_beside(name: str, ptx: str) -> Manifest | None:
+def _adjacent_manifest(name: str, ptx: str) -> Manifest | None:
     """The manifest of the kernels in the PTX, if there is one next to it."""
     if name == "<stdin>":
         return None

@@ -109,7 +109,7 @@ class Ptxas:
     def release(self) -> tuple[int, int]:
         """Its CUDA release: (13, 5). The answer is stored in the user's cache folder."""
         if self._release is None:
-            self._release = _cached_release(self.path) or self._ask_release()
+            self._release = _cached_release(self.path) or self._query_release()
         return self._release
 
     @property
@@ -117,7 +117,7 @@ class Ptxas:
         """The newest PTX ISA version (times ten) that it reads."""
         return max_ptx_of_release(*self.release)
 
-    def _ask_release(self) -> tuple[int, int]:
+    def _query_release(self) -> tuple[int, int]:
         finished = self._run([self.path, "--version"], _VERSION_LIMIT)
         found = re.search(r"release (\d+)\.(\d+)", finished.text)
         if not finished.succeeded or not found:

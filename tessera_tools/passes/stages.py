@@ -107,11 +107,11 @@ def _tokens(module: Operation) -> Iterator[DiagnosticError]:
         for op in function.walk():
             for value in op.operands:
                 maker = value.defining_op
-                if value.type is MEM_TOKEN and maker is not None and not _gives_tokens(maker):
+                if value.type is MEM_TOKEN and maker is not None and not _has_token_results(maker):
                     yield op.error(f"uses a token of '{maker.name}', which does not access memory")
 
 
-def _gives_tokens(op: Operation) -> bool:
+def _has_token_results(op: Operation) -> bool:
     return op.name.startswith(("nv_tileaa.", "nv_tileas.", "scf.", "cf."))
 
 

@@ -67,8 +67,8 @@ class ThroughEmptyBlock(RewritePattern):
             values: list[Value] = list(op.branch_operands(index))
             target, met = block, {block}
             while (onward := passes_on(target)) is not None:
-                stands_for: dict[Value, Value] = dict(zip(target.arguments, values, strict=True))
-                values = [stands_for.get(v, v) for v in onward.operands]
+                value_at: dict[Value, Value] = dict(zip(target.arguments, values, strict=True))
+                values = [value_at.get(v, v) for v in onward.operands]
                 target = onward.dest
                 if target in met:
                     break  # the blocks form an endless cycle
@@ -96,7 +96,7 @@ class MergeWithOnlyPredecessor(RewritePattern[Branch]):
         return True
 
 
-class ConditionIsKnownBehind(RewritePattern[CondBranch]):
+class ConditionKnownInSuccessor(RewritePattern[CondBranch]):
     """In a block that only the true side of a branch reaches, the condition is true; likewise false."""
 
     def match_and_rewrite(self, op: CondBranch, rewriter: Rewriter) -> bool | str | None:
@@ -163,7 +163,7 @@ class CaseLikeDefault(RewritePattern[Switch]):
         return True
 
 
-class SwitchBehindSwitch(RewritePattern[Switch]):
+class SwitchAfterSwitch(RewritePattern[Switch]):
     """In a block that one case of a switch reaches, the flag is known; after the default it is none of the cases."""
 
     # switch x, [default: a, 1: b] … b: switch x, [default: d, 1: e] = br e
@@ -221,7 +221,7 @@ class AssertTrue(RewritePattern[Assert]):
 
 canonicalizers = (
     # Merging is first: a chain of n blocks then needs n merges, without following the rest of the chain for each block.
-    ConstantCondition, SameDestination, MergeWithOnlyPredecessor, ThroughEmptyBlock, ConditionIsKnownBehind,
-    SwitchOnConstant, CaseLikeDefault, SwitchBehindSwitch, BranchToUnreachable, AssertTrue,
+    ConstantCondition, SameDestination, MergeWithOnlyPredecessor, ThroughEmptyBlock, ConditionKnownInSuccessor,
+    SwitchOnConstant, CaseLikeDefault, SwitchAfterSwitch, BranchToUnreachable, AssertTrue,
 )  # fmt: skip
 """The patterns of the dialect."""

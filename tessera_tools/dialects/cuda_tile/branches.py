@@ -347,7 +347,7 @@ class IfInIf(RewritePattern[If]):
         return True
 
 
-class IfLeavesBothWays(RewritePattern[If]):
+class IfExitsBothWays(RewritePattern[If]):
     """If both regions exit, the else region replaces the following ops, which never run."""
 
     # if c {…; return} else {b; return}; rest = if c {…; return}; b; return
@@ -362,6 +362,6 @@ class IfLeavesBothWays(RewritePattern[If]):
 
 
 IF_PATTERNS = (
-    IfOfNot, IfUnusedResults, IfYieldsCondition, IfKnown, IfToSelect, IfEmptyElse, IfThenIf, IfInIf, IfLeavesBothWays,
+    IfOfNot, IfUnusedResults, IfYieldsCondition, IfKnown, IfToSelect, IfEmptyElse, IfThenIf, IfInIf, IfExitsBothWays,
 )  # fmt: skip
 """The patterns of `if`."""

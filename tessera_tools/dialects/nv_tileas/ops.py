@@ -364,7 +364,7 @@ class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", re
     assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
 
     def verify_op(self) -> None:
-        _verify_kept(self, self.value.type)
+        _verify_spilled(self, self.value.type)
 
 
 class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", reach=Reach.OWN)),)):
@@ -377,10 +377,10 @@ class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", r
     assembly = "$buffer `[` $stage `]` attr-dict `:` type($buffer) `->` type($res)"
 
     def verify_op(self) -> None:
-        _verify_kept(self, self.res.type)
+        _verify_spilled(self, self.res.type)
 
 
-def _verify_kept(op: Any, tile: Any) -> None:
+def _verify_spilled(op: Any, tile: Any) -> None:
     buffer = op.buffer.type
     if tile.element is not buffer.element:
         raise op.error(f"spills {tile} to {buffer}: the element types must match")

@@ -65,10 +65,10 @@ class Permute(NVVMOp, name="nvvm.prmt", traits=(PURE,)):
         return [e.operand(v) for v in values]
 
     def verify_op(self) -> None:
-        wants_both = self.mode.value in ("default", "f4e", "b4e")
-        if wants_both is not (self.hi is not None):
+        needs_both = self.mode.value in ("default", "f4e", "b4e")
+        if needs_both is not (self.hi is not None):
             raise self.error(
-                f"mode '{self.mode.value}' {'requires' if wants_both else 'does not accept'} 'hi' operand"
+                f"mode '{self.mode.value}' {'requires' if needs_both else 'does not accept'} 'hi' operand"
             )
 
 

@@ -129,7 +129,7 @@ def places_of(op: Any) -> list[Place]:
     return []
 
 
-class PlacesThatNothingReads(RewritePattern[Operation]):
+class UnreadPlaces(RewritePattern[Operation]):
     """Removes a place whose values are never read, except to forward them to such places."""
 
     # r:2 = if c {… yield a, b} else {… yield d, e}; use(r#1)  =  r = if c {… yield b} else {… yield e}; use(r)
@@ -189,4 +189,4 @@ def with_fewer(op: Any, dropped: set[int], kept: Sequence[OpResult], rewriter: R
     return made
 
 
-patterns = (ValuesFromOutside, EqualCarriedValues, PlacesThatNothingReads)
+patterns = (ValuesFromOutside, EqualCarriedValues, UnreadPlaces)

@@ -34,7 +34,7 @@ __all__ = ["HINT", "LoopSplit"]
 HINT = "cuda_tile.loop_split"
 """A discardable integer attribute of an `if`, `for` or kernel: the threshold for it and nested ops, 0 for never."""
 
-_HEAVY = (LoadPtrTko, LoadViewTko, StorePtrTko, StoreViewTko, MmaF, MmaI, Reduce, If, For)
+_EXPENSIVE_OPS = (LoadPtrTko, LoadViewTko, StorePtrTko, StoreViewTko, MmaF, MmaI, Reduce, If, For)
 _MIRRORED = {
     "less_than": "greater_than",
     "less_than_or_equal": "greater_than_or_equal",
@@ -138,7 +138,7 @@ def _is_profitable(branch: Any, threshold: int) -> bool:
         return True
     for region in (branch.thenRegion, branch.elseRegion):
         ops = list(region.entry.operations) if region.blocks else []
-        if len(ops) - 1 >= threshold or any(isinstance(op, _HEAVY) for op in ops):
+        if len(ops) - 1 >= threshold or any(isinstance(op, _EXPENSIVE_OPS) for op in ops):
             return True
     return False
 

@@ -195,7 +195,7 @@ class _Product:
         """The instruction's registers of each fragment (`size` elements per thread), by the coordinates of its first
         element."""
         e, bits = self.low.e, padded_bits(self.atom.a)
-        words = self.without_beyond(value, whole, axis)
+        words = self.zero_padded(value, whole, axis)
         per = max(1, 32 // bits)
         converted = bits == 8 and self.atom.mnk[2] == 16
         found: dict[Place, list[Value]] = {}
@@ -210,7 +210,7 @@ class _Product:
                 found.setdefault(place, fragment)
         return found
 
-    def without_beyond(self, value: Value, whole: LinearLayout, axis: int) -> list[Value]:
+    def zero_padded(self, value: Value, whole: LinearLayout, axis: int) -> list[Value]:
         """32-bit words (f64: elements) of an operand, zero where a fragment is deeper than the tile."""
         e, tile = self.low.e, self.low.tile(value)
         type = F64 if self.atom.a is F64 else I32

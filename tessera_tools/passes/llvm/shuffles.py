@@ -26,7 +26,7 @@ def exchange(e: Emitter, values: Sequence[Value], kind: str, lane: Int) -> list[
     for i, value in enumerate(values):
         by_type.setdefault(value.type, []).append(i)
     for type, places in by_type.items():
-        per = _elements_a_word(type)
+        per = _elements_per_word(type)
         for start in range(0, len(places), per):
             together = places[start : start + per]
             found = _exchange_packed(e, [values[i] for i in together], type, kind, lane)
@@ -35,7 +35,7 @@ def exchange(e: Emitter, values: Sequence[Value], kind: str, lane: Int) -> list[
     return [value for value in received if value is not None]
 
 
-def _elements_a_word(type: Type) -> int:
+def _elements_per_word(type: Type) -> int:
     """How many elements of a type fill a word; 1 unless they are whole bytes."""
     bits = 0 if isinstance(type, PointerType) else bit_width(type)
     return 32 // bits if bits in (8, 16) else 1
@@ -43,7 +43,7 @@ def _elements_a_word(type: Type) -> int:
 
 def _exchange_packed(e: Emitter, values: list[Value], type: Type, kind: str, lane: Int) -> list[Value]:
     if len(values) > 1:
-        per = _elements_a_word(type)
+        per = _elements_per_word(type)
         filled = [*values, *[e.poison(type)] * (per - len(values))]
         word = shuffle(e, e.bitcast(e.vector(filled, type), I32), kind, lane)
         return e.unpacked(word, type)[: len(values)]

@@ -57,7 +57,7 @@ def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
         )
     for corner in _corners(tile, box):
         start = memory_offset(whole, corner)
-        if start % size or not _lies_as(whole, part, corner, start, rank):
+        if start % size or not _has_layout(whole, part, corner, start, rank):
             raise Refusal(
                 f"the box at {list(corner)} of the tile {list(tile)} is not contiguous in the buffer"
             )
@@ -67,7 +67,9 @@ def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
         raise Refusal(f"the buffer is not aligned to {alignment} bytes, which its swizzle requires")
 
 
-def _lies_as(whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int) -> bool:
+def _has_layout(
+    whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int
+) -> bool:
     for bit in range(part.in_bits("offset")):
         inner = part.apply({"offset": 1 << bit})
         outer = whole.apply({"offset": start | 1 << bit})

@@ -100,14 +100,14 @@ def _combine(partition: Partition, op: tile.FlashAttention, state: Sharding, axi
         _replace(op, [rescaled.res, common, rescaled.rescaled])
         return
     divided = before.insert(tile.AttentionDivide(rescaled.res, rescaled.rescaled, res=whole))
-    target = _wanted(partition, op.res, state, axis)
+    target = _required_sharding(partition, op.res, state, axis)
     partition.need(divided, 0, target)
     partition.need(divided, 1, Sharding(target.axes[:-1]))
     partition.give(divided, divided.res, target, "a result")
     _replace(op, [divided.res])
 
 
-def _wanted(partition: Partition, value: Value, state: Sharding, axis: str) -> Sharding:
+def _required_sharding(partition: Partition, value: Value, state: Sharding, axis: str) -> Sharding:
     """The sharding required of the result, if it is only returned, and differs only along this axis."""
     uses = list(value.uses)
     wanted = partition.wanted[uses[0].index] if len(uses) == 1 and isinstance(uses[0].owner, Return) else None

@@ -47,7 +47,7 @@ def product(low: Lowering, op: Any) -> None:
     m, n = low.fragments.shape(op.res)
     k = _depth(low, op)
     element = op.res.type.element
-    into = accumulated_into(op)
+    into = fused_accumulate(op)
     if into is not None and into.dest in low.tiles:
         low.folded.add(into)
         c = low.tile(op, into.dest)
@@ -57,7 +57,7 @@ def product(low: Lowering, op: Any) -> None:
     remark_ignored(op, instruction=warp_instruction(atom))
     warps = low.fragments.threads // 32
     # Rows in one warp: row reductions stay within a warp, and an accumulator can be the next product's left operand.
-    grid = warp_grid((m, n), warps, along_rows=wants_rows(op))
+    grid = warp_grid((m, n), warps, along_rows=prefers_rows(op))
     step = max(atom.mnk[2], 1)
     if is_fragment(op.lhs) or is_fragment(op.rhs):
         step = k
@@ -94,7 +94,7 @@ def _depth(low: Lowering, op: Any) -> int:
     return low.fragments.shape(op.lhs)[0 if op.transposes_a else 1]
 
 
-def accumulated_into(op: Any) -> Any:
+def fused_accumulate(op: Any) -> Any:
     """The tile.accumulate that is the only use of a product, if the product can use its destination as accumulator."""
     if op.acc is not None or not op.res.has_one_use:
         return None
@@ -115,7 +115,7 @@ def _accumulator(low: Lowering, op: Any, type: RankedTensorType) -> Value:
     return _splat(low, 0, type)
 
 
-def wants_rows(op: Any) -> bool:
+def prefers_rows(op: Any) -> bool:
     """True if rows should not cross warps: the function reduces rows, or multiplies fragments."""
     function = op
     while function.parent_op is not None and function.parent_op.name != "builtin.module":
@@ -321,14 +321,14 @@ def cast(low: Lowering, op: tile.Cast) -> None:
 # -- in place
 
 
-def _agreed(low: Lowering, op: Any, number: Value) -> None:
+def _check_uniform(low: Lowering, op: Any, number: Value) -> None:
     """Raises an error for a divergent scalar."""
     if number in low.divergent:
         raise op.error("uses a thread-dependent number; it must be the same in all threads of a block")
 
 
 def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
-    _agreed(low, op, number)
+    _check_uniform(low, op, number)
     type = RankedTensorType(low.fragments.shape(fragment), number.type)
     return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=type)).res
 
@@ -369,7 +369,7 @@ def accumulate(low: Lowering, op: tile.Accumulate) -> None:
 
 def _numbers(low: Lowering, op: Any, first: Value, type: RankedTensorType, axis: int) -> Value:
     """The indices of rows (axis 0) or columns (axis 1), from `first`, for the whole tile."""
-    _agreed(low, op, first)
+    _check_uniform(low, op, first)
     size = type.shape[axis]
     line = RankedTensorType((size,), I32)
     count = low.insert(nv_tileaa.Iota(res=line)).res
@@ -396,7 +396,7 @@ def causal_mask(low: Lowering, op: tile.CausalMask) -> None:
 def bound_mask(low: Lowering, op: tile.BoundMask) -> None:
     type = low.tile_type(op.dest)
     columns = _numbers(low, op, op.column, type, 1)
-    _agreed(low, op, op.count)
+    _check_uniform(low, op, op.count)
     count = low.narrow(low.scalar(op, op.count))
     limit = low.insert(nv_tileaa.Splat(count, res=columns.type)).res
     _masked(low, op, low.insert(arith.CmpI.of("sge", columns, limit)).result)

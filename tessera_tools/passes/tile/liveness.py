@@ -22,7 +22,7 @@ from tessera_tools.dialects import scf, tile
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import Kind, Reach, accesses
-from tessera_tools.passes.tile.compute import accumulated_into
+from tessera_tools.passes.tile.compute import fused_accumulate
 from tessera_tools.passes.tile.lowering import writes_of
 
 Live = frozenset[Value]
@@ -107,4 +107,4 @@ def _is_folded(value: Value) -> bool:
             following, "regions", ()
         )
         return by_element and set(value.users) <= at_once
-    return isinstance(op, Product) and accumulated_into(op) is not None
+    return isinstance(op, Product) and fused_accumulate(op) is not None

@@ -21,7 +21,7 @@ from tessera_tools.dialects.tile.collectives import Collective
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tile.compute import accumulated_into
+from tessera_tools.passes.tile.compute import fused_accumulate
 from tessera_tools.passes.tile.interference import dominates, given, interferences, pinned
 from tessera_tools.passes.tile.liveness import Liveness, written_whole
 from tessera_tools.passes.tile.vector_accesses import vectorize
@@ -123,7 +123,7 @@ def _replace(function: Any, keep: Value, drop: Value) -> bool:
 def _fused(function: Any) -> set[tuple[Operation, Operation]]:
     """The accumulators that the conversion to nv_tileas fuses with products."""
     products = (op for op in function.walk() if isinstance(op, Product))
-    return {(op, into) for op in products if (into := accumulated_into(op)) is not None}
+    return {(op, into) for op in products if (into := fused_accumulate(op)) is not None}
 
 
 # -- dead fragments

@@ -101,13 +101,13 @@ class Spiller:
         self.fragments = fragments
         self.divergent = divergent
         self.target = target
-        self.settled: set[Value] = set()
+        self.unspillable: set[Value] = set()
         """Spilled fragments, and their reloads."""
         for op in function.walk():
             if isinstance(op, tile.Spill):
-                self.settled.add(op.value)
+                self.unspillable.add(op.value)
             elif isinstance(op, tile.Reload):
-                self.settled.add(op.res)
+                self.unspillable.add(op.res)
 
     def run(self) -> tuple[int, int, Operation | None]:
         """(number of spilled fragments, the final maximum of registers, its op)."""
@@ -147,7 +147,12 @@ class Spiller:
         held = (liveness.before[place] & liveness.after[place]) - pinned(self.function)
         for value in [v for op in self.function.walk() for v in op.results if v in held]:
             type: Any = value.type
-            if value in used or value in self.settled or type.rank != 2 or storage_bits(type.element) != 32:
+            if (
+                value in used
+                or value in self.unspillable
+                or type.rank != 2
+                or storage_bits(type.element) != 32
+            ):
                 continue
             if value not in self.fragments.shapes or self._slot_elements(value) * 4 > room:
                 continue
@@ -184,7 +189,7 @@ class Spiller:
         for unit in units:
             held = self._held(unit, value, slot.res)
             self.fragments.shapes[held] = shape
-            self.settled.add(held)
+            self.unspillable.add(held)
             for inner in (unit, *unit.walk()):
                 for index, operand in enumerate(inner.operands):
                     if operand is value:
@@ -193,7 +198,7 @@ class Spiller:
             definition.erase()
         elif definition is not None:
             self._after(definition, tile.Spill(value, slot.res, location=definition.location))
-            self.settled.add(value)
+            self.unspillable.add(value)
 
     def _held(self, unit: Operation, value: Value, slot: Value) -> Value:
         """The fragment that replaces a spilled one in an op; reloaded if it is read, spilled again if modified."""

@@ -118,7 +118,7 @@ class Resources:
     """Operands of products in shared memory without a swizzle, whose rows are in the same banks."""
 
     @property
-    def wants_registers(self) -> int:
+    def required_registers(self) -> int:
         """The minimum number of registers of a thread."""
         return self.fragment_registers + RESERVED
 
@@ -136,19 +136,21 @@ class Resources:
         return bool(self.copies) and all(c.instruction == "cp.async.bulk.tensor" for c in self.copies)
 
     @property
-    def waiting_copies(self) -> tuple[CopyUse, ...]:
+    def unoverlapped_copies(self) -> tuple[CopyUse, ...]:
         """Copies in loops that do not overlap with computation."""
         return tuple(c for c in self.copies if c.in_loop and not c.overlaps)
 
     @property
     def double_buffered_bytes(self) -> int:
         """Shared memory with a second buffer for each of these copies."""
-        names = {c.buffer for c in self.waiting_copies}
+        names = {c.buffer for c in self.unoverlapped_copies}
         return self.shared + sum(b.bytes for b in self.buffers if b.name in names)
 
     @property
     def benefits_from_double_buffering(self) -> bool:
-        return bool(self.waiting_copies) and self.double_buffered_bytes <= self.target.max_shared_per_block
+        return (
+            bool(self.unoverlapped_copies) and self.double_buffered_bytes <= self.target.max_shared_per_block
+        )
 
     @property
     def flops_per_byte(self) -> float | None:

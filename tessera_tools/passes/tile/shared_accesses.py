@@ -37,7 +37,7 @@ from tessera_tools.layout import (
     vector_access,
 )
 from tessera_tools.passes.tile.alignment import alignment_of
-from tessera_tools.passes.tile.compute import product_atom, wants_rows
+from tessera_tools.passes.tile.compute import prefers_rows, product_atom
 from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.planning.shared_memory import full_tile_registers, slice_plan
@@ -143,7 +143,7 @@ def operand_slices(
     k = type.shape[(0 if side else 1) ^ turned]
     try:
         atom = product_atom(op, target)
-        grid = warp_grid((m, n), fragments.threads // WARP, along_rows=wants_rows(op))
+        grid = warp_grid((m, n), fragments.threads // WARP, along_rows=prefers_rows(op))
         step = k if is_fragment(op.lhs) or is_fragment(op.rhs) else max(atom.mnk[2], 1)
         slices: list[LinearLayout] = []
         for _ in range(0, k, step):

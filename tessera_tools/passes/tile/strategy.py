@@ -44,7 +44,7 @@ def _memory(r: Resources) -> list[Choice]:
             found.append(Choice(f"cp.async.cg for {copies}", _without_tma(r) + why))
         else:
             found.append(Choice(f"cp.async.ca for {copies}", _without_tma(r) + "through L1"))
-    waiting = r.waiting_copies
+    waiting = r.unoverlapped_copies
     if waiting:
         names = ", ".join(dict.fromkeys(c.buffer for c in waiting))
         room = f"{r.double_buffered_bytes} of {r.target.max_shared_per_block} bytes of shared memory"
@@ -151,10 +151,10 @@ def _registers(r: Resources) -> list[Choice]:
                 f"ptxas spills {r.measured.spilled} bytes of each thread: {estimate}, of {r.register_limit}",
             )
         )
-    elif r.measured is None and r.wants_registers > r.register_limit:
+    elif r.measured is None and r.required_registers > r.register_limit:
         found.append(
             Choice(
-                f"spill {r.wants_registers - r.register_limit} registers of a thread, or smaller fragments",
+                f"spill {r.required_registers - r.register_limit} registers of a thread, or smaller fragments",
                 f"{estimate}, of {r.register_limit} that {r.threads} threads may have each",
             )
         )

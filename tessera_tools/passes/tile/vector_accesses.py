@@ -63,14 +63,14 @@ def _in_block(block: Block, alignment: int) -> int:
             for key in [k for k in runs if k != mine]:
                 found.append(runs.pop(key))
             _add(runs, found, op)
-        elif not _is_apart(op):
+        elif not _is_independent(op):
             close((tile.LoadGlobal, tile.StoreGlobalElement))
     close((tile.LoadGlobal, tile.StoreGlobalElement))
     facts = Facts()
     return sum(_vectors(run, facts, alignment) for run in found)
 
 
-def _is_apart(op: Operation) -> bool:
+def _is_independent(op: Operation) -> bool:
     """True if an op neither accesses global memory nor waits."""
     if op.regions or op.effects() is None:
         return False
@@ -105,7 +105,7 @@ def _key(op: Any) -> Any:
 
 
 def _add(runs: dict[Any, _Run], found: list[_Run], op: Any) -> None:
-    if not op.indices or not _in_whole_registers(op.buffer.type.element):
+    if not op.indices or not _has_memory_form(op.buffer.type.element):
         return
     key = _key(op)
     base, constant = _split(op.indices[-1])
@@ -117,7 +117,7 @@ def _add(runs: dict[Any, _Run], found: list[_Run], op: Any) -> None:
     run.members[constant] = op
 
 
-def _in_whole_registers(element: Type) -> bool:
+def _has_memory_form(element: Type) -> bool:
     """True if an element has the same representation in registers and in memory."""
     if isinstance(element, FloatType):
         return element.width in (16, 32, 64)

@@ -65,7 +65,7 @@ class AssignLayouts(Pass):
                 access
                 for access in function.walk()
                 if isinstance(access, nv_tileas.Store | nv_tileas.Load)
-                and _waits_for_layout(access.value if isinstance(access, nv_tileas.Store) else access.res)
+                and _needs_layout(access.value if isinstance(access, nv_tileas.Store) else access.res)
             ]
             assignment = Assignment(function)
             context.count("conversions", assignment.run())
@@ -144,7 +144,7 @@ class Assignment:
         ops = list(self.function.walk())
         tiles: list[Value] = []
         for op in ops:
-            if not is_known(op) and any(map(_waits_for_layout, (*op.operands, *op.results))):
+            if not is_known(op) and any(map(_needs_layout, (*op.operands, *op.results))):
                 raise op.error("carries tiles, and has no layout assignment in this version")
             for first, *rest in ties(op):
                 self.tying.append((op, first))
@@ -157,7 +157,7 @@ class Assignment:
         self.tiles = tiles
         self.choose(ops, tiles)
         for argument in self.function.regions[0].entry.arguments:
-            if _waits_for_layout(argument):
+            if _needs_layout(argument):
                 raise self.function.error(
                     f"has an argument of type {argument.type}; expected pointers, views and scalars"
                 )
@@ -251,7 +251,7 @@ class Assignment:
         for group in ties(op):
             self.agree(op, group)
         made = copies(op)
-        if made and not all(_moves_nothing(c) for c in made):
+        if made and not all(_needs_no_movement(c) for c in made):
             self.convert_copies(op, made)
             for group in ties(op):
                 self.agree(op, group)
@@ -363,12 +363,12 @@ def _place(value: Value) -> Operation | None:
     return block.first_op if block is not None else None
 
 
-def _waits_for_layout(value: Value) -> bool:
+def _needs_layout(value: Value) -> bool:
     """True if a value is a tile without a layout."""
     return isinstance(value.type, RankedTensorType) and value.type.encoding is None
 
 
-def _moves_nothing(copy: Copy) -> bool:
+def _needs_no_movement(copy: Copy) -> bool:
     """True if each thread already holds the source of its part of the result."""
     source, result = nv_tileas.layout_of(copy.source.type), nv_tileas.layout_of(copy.result.type)
     try:

@@ -57,7 +57,7 @@ class MemoryOrder:
 
         `again`: the first access may be of an earlier iteration of an enclosing loop.
         """
-        return earlier in self.before(later, again) and not _are_apart(earlier, later, self._facts)
+        return earlier in self.before(later, again) and not _are_independent(earlier, later, self._facts)
 
     def before(self, op: Operation, again: bool = True) -> frozenset[Operation]:
         """The accesses before an op in token order.  Includes the op itself if a loop carries its token and `again` is
@@ -123,7 +123,7 @@ def _all_tokens(op: Operation | None) -> list[Value]:
     return [value for value in values if value.type is MEM_TOKEN]
 
 
-def _are_apart(a: Any, b: Any, facts: Facts) -> bool:
+def _are_independent(a: Any, b: Any, facts: Facts) -> bool:
     """True if no address is accessed by one thread in one access and by another thread in the other.
 
     This holds for accesses of one injective view if the tiles are disjoint, or if they are parts of the same grid with

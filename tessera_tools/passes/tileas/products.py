@@ -131,7 +131,7 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
             found[dot] = _operands(dot, facts, order, banned)
         except Refusal as refusal:
             refused[dot] = refusal
-    _keep_together(function, found, refused)
+    _refuse_chained(function, found, refused)
     if not any(factors.loads for factors in found.values()):
         raise next(iter(refused.values()), Refusal(dots[0], "has no operand that TMA can load"))
     choice = Choice(refused=list(refused.values()))
@@ -148,7 +148,7 @@ def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
     return (1,) if element_bytes(dot.a.type.element) == REGISTER_BYTES else (0, 1)
 
 
-def _keep_together(
+def _refuse_chained(
     function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Refusal]
 ) -> None:
     """Refuse products whose accumulator is used by a refused product: it would be converted back and forth."""

@@ -225,11 +225,11 @@ class _Pipeliner:
             results = self._guarded(builder, order, found)
         for old, new, value in zip(loop.results, results, self.end.operands, strict=True):
             old.replace_all_uses_with(self.finish(value, new, builder))
-        if loop.parent is not None and loop.parent.parent is not None and not self._keeps_loop():
+        if loop.parent is not None and loop.parent.parent is not None and not self._is_unchanged():
             loop.erase()
         return found
 
-    def _keeps_loop(self) -> bool:
+    def _is_unchanged(self) -> bool:
         return self.stages > 2 and not self._runs()
 
     def _carry(self, stage: int, value: Value) -> None:
@@ -255,7 +255,7 @@ class _Pipeliner:
         inside.insert(scf.Yield(results))
         other = Builder.at_end(otherwise, loop.location)
         values = list(loop.inits)
-        if self._keeps_loop():
+        if self._is_unchanged():
             copy = loop.clone()
             other.insert(copy)
             values = list(copy.results)

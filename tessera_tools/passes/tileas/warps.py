@@ -72,7 +72,7 @@ def choose_warps(function: Operation, target: Target) -> Warps:
         for result in op.results
         if isinstance(result.type, RankedTensorType)
     ]
-    registers = max((_registers(t) for value, t in tiles if _is_held(value)), default=0)
+    registers = max((_registers(t) for value, t in tiles if _is_in_registers(value)), default=0)
     products = [op for op in function.walk() if isinstance(op, nv_tileaa.Dot)]
     warps = 1
     if products:
@@ -114,7 +114,7 @@ def _registers(type: RankedTensorType) -> int:
     return type.num_elements * -(-storage_bits(type.element) // 32)
 
 
-def _is_held(value: Value) -> bool:
+def _is_in_registers(value: Value) -> bool:
     """True if a tile's elements are in registers: the tile is not uniform, and not an operand of a product that passes
     through shared memory."""
     op = value.defining_op

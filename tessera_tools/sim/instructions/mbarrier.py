@@ -16,7 +16,7 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 _POLLS = 32
 """Failed tests of an object after which an awaited copy completes: the tests may be a loop that never blocks."""
 _EARLY = 0.125
-_EARLY_AT_FIRST = 0.875
+_EARLY_FIRST_WAIT = 0.875
 """The probabilities that try_wait fails early, as its time limit allows: in general, and at a warp's first wait."""
 
 
@@ -233,7 +233,7 @@ def wait(ctx: Context) -> Execute:
         cluster = warp.cta.cluster
         first = pc not in warp.state.setdefault("try_wait", set())
         warp.state["try_wait"].add(pc)
-        likely = _EARLY_AT_FIRST if first else _EARLY
+        likely = _EARLY_FIRST_WAIT if first else _EARLY
         if not blocking or (not cluster.launch.timed and cluster.launch.random.random() < likely):
             barrier.polled += 1
             if barrier.polled % _POLLS == 0:

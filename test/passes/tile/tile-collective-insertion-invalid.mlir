@@ -10,7 +10,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 // -----
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
-  // expected-error@+1 {{has argument 0 of @f of type memref<128x66xf16>, of which dimension 1 has 66 elements, which is not divisible by the 4 ranks of 'x'}}
+  // expected-error@+1 {{has argument 0 of @f of type memref<128x66xf16>: dimension 1 has 66 elements, which is not divisible by the 4 ranks of 'x'}}
   func.func @f(%A: memref<128x66xf16> {sharding = #tile.sharding<[{}, {x}]>}) {
     return
   }
@@ -67,7 +67,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {x}]>}, %B: memref<64x32xf16>)
       -> (memref<128x30xf32, 5> {sharding = #tile.sharding<[{}, {x}]>}) {
-    // expected-error@+1 {{has a buffer of type memref<128x30xf32, 5>, of which dimension 1 has 30 elements, which is not divisible by the 4 ranks of 'x'}}
+    // expected-error@+1 {{has a buffer of type memref<128x30xf32, 5>: dimension 1 has 30 elements, which is not divisible by the 4 ranks of 'x'}}
     %c = tile.alloc_register : memref<128x30xf32, 5>
     return %c : memref<128x30xf32, 5>
   }
