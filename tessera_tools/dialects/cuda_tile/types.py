@@ -328,7 +328,7 @@ class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
 
 class GatherScatterViewType(TileViewType, name="cuda_tile.gather_scatter_view"):
     """`gather_scatter_view<tile=(8x16), tensor_view<…>, sparse_dim=0>`: tiles whose places along `sparse_dim` are
-    named one by one; that index is a tile of rank one, the others are scalars."""
+    given individually; that index is a tile of rank one, the others are scalars."""
 
     tile: tuple[int, ...]
     tensor_view: TensorViewType

@@ -240,7 +240,7 @@ class MakeStridedView(_MakeTileView, name="cuda_tile.make_strided_view", traits=
 
 
 class MakeGatherScatterView(_MakeTileView, name="cuda_tile.make_gather_scatter_view", traits=(PURE,)):
-    """A tensor cut into tiles whose places along one dimension are named one by one."""
+    """A tensor as tiles whose indices along one dimension are given individually."""
 
     tensor_view = operand(TENSOR_VIEW)
     result = result(of(GatherScatterViewType, summary="gather/scatter view type"))

@@ -106,8 +106,8 @@ def _whole_bytes(op: Operation, to: Lowering) -> Type:
     if storage_bits(moved.element) % 8:
         raise to.refuse(
             op,
-            f"no sub-byte elements ('{moved.element}') one by one; weak accesses through partition and "
-            "strided views along whose last axis they lie side by side are supported",
+            f"no accesses of single sub-byte elements ('{moved.element}'); weak accesses through partition "
+            "and strided views with a contiguous last axis are supported",
         )
     return moved.element
 
