@@ -50,7 +50,7 @@ class Conversion:
                 "tessera-opt reads and prints MLIR text",
             )
         if self.until == "cudatilebc" and (self.options["output"] or "-") == "-" and sys.stdout.isatty():
-            raise error(None, "refusing to write bytecode to a terminal", "give an output file with -o")
+            raise error(None, "refusing to write bytecode to a terminal", "specify an output file with -o")
         chunks: list[tuple[bytes, int]] = [(data, 1)]
         if not binary:
             text = data.decode("utf-8", "replace")

@@ -51,7 +51,7 @@ class Arguments:
         self.launch: LaunchFile | None = None
         if options["launch"] is not None:
             if self.texts:
-                raise error(None, "--arg and --launch both give arguments; use only one")
+                raise error(None, "--arg and --launch both specify arguments; use only one")
             self.launch = read_launch(options["launch"], allow_outside=options["allow_outside"])
         self.images: dict[str, bytes] = {}
         self.expected: list[tuple[Array, Type]] = []

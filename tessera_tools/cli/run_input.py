@@ -107,7 +107,7 @@ def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Tar
         raise error(
             None,
             f"'{name}' is a cubin: the simulated GPU runs PTX",
-            "give the .ptx or .mlir that it was compiled from, or use --device=cuda",
+            "use the .ptx or .mlir that it was compiled from, or use --device=cuda",
         )
     path = manifest or f"{os.path.splitext(name)[0]}.json"
     if manifest is None and not os.path.exists(path):

@@ -73,7 +73,7 @@ def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
         raise error(
             None,
             "--ranks: the input has no host function",
-            "docs/distributed.md shows one; for PTX, give the plans with --manifest=FILE",
+            "docs/distributed.md shows one; for PTX, specify the plans with --manifest=FILE",
         )
     chosen = [plan for plan in plans if entry in (None, plan.name)]
     if len(chosen) != 1:
@@ -109,7 +109,7 @@ class Program:
         for name in [*(name for name, _ in arguments.outs), *(one.buffer for one in arguments.expectations)]:
             if name not in names:
                 there = ", ".join(names) or "none"
-                raise error(None, f"there is no result '{name}'; '{plan.name}' gives {there}")
+                raise error(None, f"there is no result '{name}'; '{plan.name}' returns {there}")
         arrays = _arrays(plan, options)
         check_arguments(plan, arrays)
         return cls(loaded, plan, arguments, arrays)

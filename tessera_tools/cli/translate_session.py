@@ -272,7 +272,7 @@ class Session:
             )
         if output == "-":
             if self.until == "cubin" and sys.stdout.isatty():
-                raise error(None, "refusing to write a cubin to a terminal", "give an output file with -o")
+                raise error(None, "refusing to write a cubin to a terminal", "specify an output file with -o")
             return
         if os.path.isdir(output):
             raise error(None, f"the output '{output}' is a directory", "name a file in it")

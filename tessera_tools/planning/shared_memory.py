@@ -161,7 +161,7 @@ def allocate(function: Any, target: Target, without: Collection[Operation] = ())
         )
         raise function.error(
             f"needs {allocation.total} bytes of shared memory, but {target.name} has "
-            f"{target.max_shared_per_block} a CTA: {listed}; use smaller tiles"
+            f"{target.max_shared_per_block} per CTA: {listed}; use smaller tiles"
         )
     return allocation
 
@@ -190,7 +190,7 @@ def recorded(function: Any, target: Target) -> Allocation:
         if not 0 <= offset.value <= target.max_shared_per_block - need.bytes:
             raise op.error(
                 f"has {need.bytes} bytes at {OFFSET} = {offset.value}, but {target.name} has "
-                f"{target.max_shared_per_block} bytes of shared memory a CTA"
+                f"{target.max_shared_per_block} bytes of shared memory per CTA"
             )
         allocation.add(op, offset.value, need.bytes)
     return allocation

@@ -214,7 +214,7 @@ class SimulatedDevice(interface.Device):
                 raise error(
                     None,
                     f"'{file}' is a cubin: the simulated GPU runs PTX",
-                    "give the .ptx or .mlir that it was compiled from, or use --device=cuda",
+                    "use the .ptx or .mlir that it was compiled from, or use --device=cuda",
                 )
             code = code.decode("utf-8", "replace")
         program = read(code, file)

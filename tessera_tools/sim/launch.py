@@ -186,7 +186,7 @@ class Launch:
                 raise self.error(f"{where} has {len(value)} bytes; the parameter has {variable.size}")
             return bytes(value)
         if variable.is_array:
-            raise self.error(f"{where} is an aggregate of {variable.size} bytes; give its bytes")
+            raise self.error(f"{where} is an aggregate of {variable.size} bytes; specify its bytes")
         if isinstance(value, Buffer):
             value = value.address
             if type.bits != 64:

@@ -198,7 +198,7 @@ def test_a_cubin_is_refused_on_the_simulated_gpu(tmp_path: Path) -> None:
     (tmp_path / "k.cubin").write_bytes(b"\x7fELF\x02\x01")
     err = refused("k.cubin", cwd=tmp_path)
     assert "the simulated GPU runs PTX" in err
-    assert "give the .ptx or .mlir that it was compiled from, or use --device=cuda" in err
+    assert "use the .ptx or .mlir that it was compiled from, or use --device=cuda" in err
 
 
 MANIFEST = {
@@ -321,7 +321,7 @@ def test_a_launch_file_that_is_not_json(tmp_path: Path) -> None:
 
 
 def test_two_ways_of_arguments_are_refused(tmp_path: Path) -> None:
-    assert "--arg and --launch both give arguments" in refused(launch_file(tmp_path), "--arg=i32:1")
+    assert "--arg and --launch both specify arguments" in refused(launch_file(tmp_path), "--arg=i32:1")
 
 
 # -- bad input

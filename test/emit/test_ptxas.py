@@ -278,7 +278,7 @@ def test_the_wheel_comes_before_path_and_the_newest_cuda_first(
         Ptxas.find()
     assert (
         caught.value.hint
-        == "pip install nvidia-cuda-nvcc, or give its path with --ptxas=PATH or TESSERA_PTXAS"
+        == "pip install nvidia-cuda-nvcc, or specify its path with --ptxas=PATH or TESSERA_PTXAS"
     )
 
 

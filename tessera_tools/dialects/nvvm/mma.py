@@ -177,7 +177,7 @@ class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(IN_ORDER,)):
             chosen = given if given is not None else inferred_type(values[0].type, False)
             if chosen is None:
                 raise self.error(
-                    "needs multiplicandAPtxType and multiplicandBPtxType, which the operands do not give"
+                    "needs multiplicandAPtxType and multiplicandBPtxType, which cannot be inferred from the operands"
                 )
             found.append(chosen.value)
         for type in (self.operand_c[0].type, self.results[0].type):

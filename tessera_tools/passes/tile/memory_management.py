@@ -123,7 +123,7 @@ class TileMemoryManagement(Pass):
                 context.remark(
                     alloc.location,
                     f"the bank conflicts of its accesses are not counted: {alloc.res.type} takes {size} bytes, and "
-                    f"{accesses.target.name} has {accesses.target.max_shared_per_block} bytes of shared memory a CTA",
+                    f"{accesses.target.name} has {accesses.target.max_shared_per_block} bytes of shared memory per CTA",
                     source=self.name, rule="too-large", kind="missed", function=function.sym_name.value,
                 )  # fmt: skip
                 predictions |= dict.fromkeys(use.owner for use in alloc.res.uses)

@@ -153,7 +153,7 @@ class MaterializePipeline(Pass):
             what = ", ".join(f"{o.bytes} bytes for {o.tile_text()}" for o in (*pipelined, *staged))
             raise loop.error(
                 f"needs {each} bytes of shared memory for one stage of its buffers ({what}), but {target.name} has "
-                f"{target.max_shared_per_block} a CTA; use smaller tiles"
+                f"{target.max_shared_per_block} per CTA; use smaller tiles"
             )
         if self.num_stages:
             if self.num_stages > fitting:

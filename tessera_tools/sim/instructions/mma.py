@@ -276,7 +276,7 @@ def mma(ctx: Context) -> Execute:
     if rounding != "rn" and a != "f64":
         raise ctx.error(f"has .{rounding}, which only .f64 supports")
     if saturate and d != "s32":
-        raise ctx.error("has .satfinite, which only integers take")
+        raise ctx.error("has .satfinite, which only integers support")
     a_type, b_type = ELEMENTS[a], ELEMENTS[b]
     product = product_of(ctx, a, rounding)
     found = (

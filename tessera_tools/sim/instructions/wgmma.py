@@ -248,7 +248,7 @@ def _read(ctx: Context) -> _Spelling:
     if any(sign not in (1, -1) for sign in signs) or any(flag not in (0, 1) for flag in transposes):
         raise ctx.error("has a scale other than 1 and -1, or a transpose other than 0 and 1")
     if saturate and floats:
-        raise ctx.error("has .satfinite, which only integers take")
+        raise ctx.error("has .satfinite, which only integers support")
     transposed = (bool(halves and transposes[0]), bool(halves and transposes[-1]))
     return _Spelling(
         shape, n, d_name, a_name, b_name, saturate, (d, a, b, scale), float(prod(signs)), transposed
