@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import hypothesis
 import pytest
 from run_cache import make_folder, remove_folder
 
+from harness.cpu_times import CpuTimes
 from harness.pytest_plugin import RunFileCollector
 from oracles import HINTS, find_tool
 
@@ -23,16 +25,31 @@ INPUT_FOLDERS = {"inputs", "Inputs"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--run-lines=shell` runs every RUN line in bash, to see whether a failure is the harness's own."""
+    """`--run-lines=shell` runs every RUN line in bash, to see whether a failure is the harness's own; `--cpu-times`
+    tells what a test costs."""
     parser.addoption("--run-lines", choices=("auto", "shell"), default="auto", help="how RUN lines are run")
+    parser.addoption("--cpu-times", type=Path, metavar="FILE", help="write each test's CPU seconds to FILE")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of results that the workers of this run share."""
     # A test looks at a compilation, not at what an earlier one left; the cache's own tests turn it on.
     os.environ["TESSERA_CACHE_LIMIT"] = "0"
+    # As in the commands (cli/common.py): IR, tests and parse tables stay, and are not looked through again and again.
+    gc.set_threshold(1_000_000, 50, 1000)
+    if (times := config.getoption("cpu_times")) is not None:
+        config.pluginmanager.register(CpuTimes(times.resolve()))
     if (folder := make_folder()) is not None:
         config.add_cleanup(lambda: remove_folder(folder))
+        if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+            # Nothing is written beside the sources, but hundreds of processes need not compile them hundreds of times.
+            os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+
+
+def pytest_collection_finish() -> None:
+    """Take what is there now, thousands of tests and modules, out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

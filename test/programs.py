@@ -30,7 +30,8 @@ from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.worker import Worker
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
-from tessera_tools.runtime import Result, device, lookup_type
+from tessera_tools.runtime import Result, lookup_type
+from tessera_tools.runtime.simulated import SimulatedDevice
 from tessera_tools.target import lookup
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
@@ -91,19 +92,72 @@ def launch(
     """
     made = compiled(text, target, level)
     seed = fresh_seed("schedule") if seed is None else seed
-    gpu = device("sim", gpu_name=target, processes=1)
-    buffers = [
-        gpu.buffer(value, f"argument {number}") if isinstance(value, np.ndarray) and value.ndim else None
-        for number, value in enumerate(args)
-    ]
-    given = [value if buffer is None else buffer for value, buffer in zip(args, buffers, strict=True)]
-    result = (
-        gpu.load(made.ptx, made.manifest, file="program.ptx")
-        .kernel(entry)
-        .launch(grid, given, seed=seed, **options)
+    arrays, result = launch_ptx(
+        made, args, target, grid, file="program.ptx", entry=entry, seed=seed, **options
     )
     assert not result.findings, result.findings.text("program")
-    return [buffer.array() for buffer in buffers if buffer is not None], result
+    return arrays, result
+
+
+def launch_ptx(
+    made: Compiled,
+    args: Sequence[Any],
+    target: str,
+    grid: Sequence[int],
+    *,
+    file: str,
+    entry: str | None = None,
+    **options: Any,
+) -> tuple[list[Array], Result]:
+    """Run what was compiled: (the arrays afterwards, the launch's result; its findings are the caller's to see).
+
+    A program that was run before is not read again, which takes longer than most launches.
+    """
+    key = (made.ptx, made.manifest.to_json(), target, file)
+    ready = _LOADED.pop(key, None) or _Loaded(made, target, file)
+    found = ready.launch(args, grid, entry, options)
+    # Only after a launch that ended in order; the last used is the last to go.
+    _LOADED[key] = ready
+    while len(_LOADED) > _MOST_LOADED:
+        del _LOADED[next(iter(_LOADED))]
+    return found
+
+
+_MOST_LOADED = 8
+"""How many programs stay loaded."""
+
+
+class _Loaded:
+    """A program on a simulated GPU of its own, whose memory each launch finds as it was after loading."""
+
+    def __init__(self, made: Compiled, target: str, file: str) -> None:
+        self.gpu = SimulatedDevice(gpu_name=target, processes=1)
+        self.module = self.gpu.load(made.ptx, made.manifest, file=file)
+        self.next = self.gpu.memory.next
+        self.variables = [(region, region.data.copy()) for region in self.gpu.memory.regions]
+
+    def launch(
+        self, args: Sequence[Any], grid: Sequence[int], entry: str | None, options: dict[str, Any]
+    ) -> tuple[list[Array], Result]:
+        buffers = [
+            self.gpu.buffer(value, f"argument {number}")
+            if isinstance(value, np.ndarray) and value.ndim
+            else None
+            for number, value in enumerate(args)
+        ]
+        given = [value if buffer is None else buffer for value, buffer in zip(args, buffers, strict=True)]
+        result = self.module.kernel(entry).launch(grid, given, **options)
+        arrays = [buffer.array() for buffer in buffers if buffer is not None]
+        memory = self.gpu.memory
+        memory.regions[:] = [region for region, _ in self.variables]
+        memory.next, memory.recent = self.next, None
+        for region, data in self.variables:
+            region.data[:] = data
+            region.state, region.states = None, {}
+        return arrays, result
+
+
+_LOADED: dict[tuple[str, str, str, str], _Loaded] = {}
 
 
 def run(text: str, *args: Any, **options: Any) -> list[Array]:
@@ -114,7 +168,10 @@ def run(text: str, *args: Any, **options: Any) -> list[Array]:
 def check_tools(text: str, target: str) -> None:
     """Assert that mlir-opt takes the llvm stage of a program, and ptxas its PTX. Skips where either is missing."""
     made = compiled(text, target)
-    read_by_mlir_opt(made.llvm)
+    # What upstream says of the module does not depend on the name of the GPU, and often nothing else differs.
+    read_by_mlir_opt(
+        re.sub(r"\b(nv_tileaa\.(?:target_spec|compute_capability)) = [^,}]*", r"\1 = 0 : i32", made.llvm)
+    )
     assembled(made.ptx, target)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -66,11 +67,18 @@ def imports(path: Path) -> list[tuple[int, str]]:
     return [(line, name.split(".")[1]) for line, name in imported(path)]
 
 
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    """A module's syntax, read once for all tests."""
+    return ast.parse(path.read_text(), str(path))
+
+
+@functools.cache
 def imported(path: Path) -> list[tuple[int, str]]:
     """Line and full name of each import of tessera_tools in the module, those inside functions included."""
     inside = path.relative_to(ROOT).with_suffix("").parts
     found: list[tuple[int, str]] = []
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(tree(path)):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -135,7 +143,7 @@ def test_processes_are_started_by_one_module() -> None:
     for path in MODULES:
         if path == PACKAGE / "process.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -168,13 +176,16 @@ CIRCLES = {
 opened leaves the table; none is added."""
 
 
+_TYPE_CHECKING = ast.dump(ast.parse("TYPE_CHECKING", mode="eval").body)
+
+
 def dependencies(path: Path, inside_functions: bool) -> set[str]:
     """The modules of the package that a module imports when it runs, without `tessera_tools.`."""
     found: set[str] = set()
-    work: list[ast.AST] = [ast.parse(path.read_text(), str(path))]
+    work: list[ast.AST] = [tree(path)]
     while work:
         for node in ast.iter_child_nodes(work.pop()):
-            checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            checked = isinstance(node, ast.If) and ast.dump(node.test) == _TYPE_CHECKING
             if checked or (isinstance(node, ast.FunctionDef) and not inside_functions):
                 continue
             work.append(node)

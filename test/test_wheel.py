@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 def run(command: list[str], cwd: Path, seconds: int = 300) -> subprocess.CompletedProcess[str]:
     """Run without anything of this checkout on Python's path; fail with the command's own words."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["PIP_NO_COMPILE"] = "1"  # nothing here runs often
     if "pip" not in command:  # pip's own cache spares the downloads
         environment["XDG_CACHE_HOME"] = str(cwd / "cache")
     done = subprocess.run(
@@ -29,9 +30,9 @@ def run(command: list[str], cwd: Path, seconds: int = 300) -> subprocess.Complet
     return done
 
 
-def new_environment(folder: Path) -> Path:
+def new_environment(folder: Path, *options: str) -> Path:
     """The `bin` folder of a new virtual environment that holds pip alone."""
-    run([sys.executable, "-m", "venv", str(folder)], folder.parent)
+    run([sys.executable, "-m", "venv", *options, str(folder)], folder.parent)
     return folder / "bin"
 
 
@@ -69,10 +70,11 @@ def wheel(builder: Path, sdist: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(builder: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` folder of an empty environment with only the wheel and its dependencies."""
-    commands = new_environment(tmp_path_factory.mktemp("elsewhere") / "venv")
-    run([str(commands / "python"), "-m", "pip", "install", "-q", str(wheel)], commands)
+    commands = new_environment(tmp_path_factory.mktemp("elsewhere") / "venv", "--without-pip")
+    pip = [str(builder / "python"), "-m", "pip", "--python", str(commands / "python")]
+    run([*pip, "install", "-q", str(wheel)], commands)
     return commands
 
 

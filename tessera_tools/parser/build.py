@@ -141,11 +141,14 @@ class Builder(Scopes):
             attributes["operandSegmentSizes"] = DenseArrayAttr(I32, tuple(sizes))
         result_types: list[Type] = []
         result_sizes: list[int] = []
+        from_regions: Any = None
         for field in definition.results:
             types = explicit.get(field.name)
             if types is None:
                 types = []
-                if field.arity == "single":
+                if field.arity == "variadic":
+                    from_regions = getattr(op_class, "types_of_regions", None)
+                elif field.arity == "single":
                     inferred = definition.infer(field, known)
                     if inferred is None:
                         raise self.error_at(
@@ -159,6 +162,8 @@ class Builder(Scopes):
         if definition.result_segments:
             attributes["resultSegmentSizes"] = DenseArrayAttr(I32, tuple(result_sizes))
         regions = self._regions(op_class, definition, state)
+        if from_regions is not None:
+            result_types += from_regions(regions)
         self._check_operands(operands)
         successors: list[Block] = []
         for field in definition.successors:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Value
-from tessera_tools.ir.types import NONE
+from tessera_tools.ir.types import INDEX, NONE, IntegerType
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.source import Source
@@ -41,7 +42,7 @@ class Scope:
     Those of the regions around it cannot be used in it, nor defined again: `around` is the nearest scope with names.
     """
 
-    __slots__ = ("around", "forward", "implicit", "starts", "top", "values")
+    __slots__ = ("around", "constants", "forward", "implicit", "starts", "top", "values")
 
     def __init__(self, around: Scope | None = None) -> None:
         self.around = around if around is None or around.values else around.around
@@ -49,6 +50,8 @@ class Scope:
         """The outermost block, which dominates all of them."""
         self.implicit: set[str] = set()
         """Names of implicit constants, which the text may define later."""
+        self.constants: dict[tuple[str, Type], Value] = {}
+        """Those constants, by name and type."""
         self.values: dict[str, list[Value]] = {}
         self.starts: dict[str, int] = {}
         self.forward: dict[str, Forward] = {}
@@ -91,6 +94,10 @@ class Scopes:
         value = found[index]
         if value.__class__ is Unknown:
             raise Skip
+        if type is not None and value.type is not type and name in self.scope.implicit:
+            constant = self._implicit_constant(token, type)
+            if constant is not None:
+                return constant
         if type is not None and value.type is not type:
             failure = self.error_at(
                 token.start,
@@ -114,7 +121,7 @@ class Scopes:
                 )
             return forward
         if self.implicit_index_constants and _looks_like_a_constant(token.text):
-            constant = self._implicit_constant(token)
+            constant = self._implicit_constant(token, type)
             if constant is not None:
                 return constant
         forward = Forward(type or NONE, token.start)
@@ -125,23 +132,42 @@ class Scopes:
             raise Skip
         return forward
 
-    def _implicit_constant(self, token: Token) -> Value | None:
-        from tessera_tools.diagnostics import emit
-        from tessera_tools.ir.builtin_attributes import index
+    def bound_type(self, tokens: Sequence[Token]) -> Type | None:
+        """The type of a loop's bounds that the text leaves out, where implicit constants may stand for some of them:
+        that of the first one that the text defines as an integer.  None where nothing says so."""
+        if not self.implicit_index_constants:
+            return None
+        for token in tokens:
+            found = self.scope.values.get(token.text)
+            if found and token.text not in self.scope.implicit and isinstance(found[0].type, IntegerType):
+                return found[0].type
+        return None
 
+    def _implicit_constant(self, token: Token, type: Type | None) -> Value | None:
+        """The constant that a name like `%c64` stands for, of the integer type that the use expects, or index."""
+        from tessera_tools.diagnostics import emit
+        from tessera_tools.ir.builtin_attributes import IntegerAttr, index
+
+        number = int(token.text[2:])
+        wanted = type if isinstance(type, IntegerType) and number < 1 << max(0, type.width - 1) else INDEX
+        known = self.scope.constants.get((token.text, wanted))
+        if known is not None:
+            return known
         constant_class: Any = find_op("arith.constant")
         top = self.scope.top if self.scope.top is not None else self.block
         assert top is not None
-        op = constant_class(index(int(token.text[2:])), location=self.source.location(token.start))
+        value = index(number) if wanted is INDEX else IntegerAttr(number, wanted)
+        op = constant_class(value, location=self.source.location(token.start))
         top.insert_before(top.first_op, op)
-        self.scope.values[token.text] = [op.results[0]]
+        self.scope.values.setdefault(token.text, [op.results[0]])
+        self.scope.constants[token.text, wanted] = op.results[0]
         self.scope.implicit.add(token.text)
         op.results[0].name_hint = token.text[1:]
         emit(
             Diagnostic(
                 "warning",
                 self.source.position(token.start),
-                f"undefined '{token.text}' is taken as an index constant",
+                f"undefined '{token.text}' is taken as an {wanted} constant",
             )
         )
         return op.results[0]

@@ -113,9 +113,29 @@ PASSES: dict[str, Row] = {
         "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
     ),
     # On nv_tileas
+    "tileas-prepare-for-scheduling": Row(
+        "tileas.prepare_for_scheduling:PrepareForScheduling",
+        "prepare accesses, loops and buffers for scheduling, in six steps",
+    ),
+    "tileas-slicing": Row(
+        "tileas.slicing:Slicing", "make the iterations of loops with a sliceCount the slices of one iteration"
+    ),
+    "sink-negf-through-shapes": Row(
+        "tileas.sink_negf_through_shapes:SinkNegFThroughShapes", "move negf before shape operations"
+    ),
     "tileas-materialize-schedule": Row(
         "tileas.materialize_schedule:MaterializeSchedule",
         "specialize warps of matrix product kernels: a TMA producer and wgmma consumers",
+    ),
+    "optimize-execution-unit-mapping": Row(
+        "tileas.optimize_execution_unit_mapping:OptimizeExecutionUnitMapping",
+        "optimize the numWarps and warpId alignment for each agent",
+    ),
+    "tileas-resolve-agent-boundary": Row(
+        "tileas.resolve_agent_boundary:ResolveAgentBoundary", "legalize the values that cross an agent_switch"
+    ),
+    "propagate-execution-unit": Row(
+        "tileas.propagate_execution_unit:PropagateExecutionUnit", "propagate the numWarps for each agent"
     ),
     "tileas-assign-layouts": Row("tileas.assign_layouts:AssignLayouts", "assign a layout to every tensor"),
     "tileas-remove-layout-conversions": Row(
@@ -124,6 +144,9 @@ PASSES: dict[str, Row] = {
     ),
     "tileas-schedule": Row(
         "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
+    ),
+    "tileas-remove-buffer-alias": Row(
+        "tileas.remove_buffer_alias:RemoveBufferAlias", "remove the aliases of buffers in shared memory"
     ),
     "tileas-materialize-pipeline": Row(
         "tileas.materialize_pipeline:MaterializePipeline",
@@ -144,6 +167,10 @@ PASSES: dict[str, Row] = {
     ),
     "convert-tileas-to-llvm": Row(
         "llvm.convert_tileas_to_llvm:ConvertTileASToLLVM", "lower nv_tileas to llvm and nvvm"
+    ),
+    "tileas-insert-OCG-knobs": Row(
+        "llvm.insert_ocg_knobs:InsertOCGKnobs",
+        "this pass emits OCG knobs as specific optimization hints for the backend OCG compiler",
     ),
 }
 """Every pass, by its name."""
@@ -197,6 +224,36 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "it needs products and loads as nv_tileas ops",
     ),
     (
+        "sink-negf-through-shapes",
+        "tileas-schedule",
+        "a negation that wgmma does takes no time of the threads",
+    ),
+    (
+        "sink-negf-through-shapes",
+        "tileas-materialize-schedule",
+        "wgmma does the negations that stand behind all shapes",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "optimize-execution-unit-mapping",
+        "it maps the agents of an agent_switch to warps",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "tileas-resolve-agent-boundary",
+        "values cross an agent_switch when there is one",
+    ),
+    (
+        "tileas-resolve-agent-boundary",
+        "tileas-assign-layouts",
+        "a tile is laid out over the warps of the agent that has it",
+    ),
+    (
+        "optimize-execution-unit-mapping",
+        "tileas-assign-layouts",
+        "tiles are laid out over the warps that the kernel has in the end",
+    ),
+    (
         "tileas-schedule",
         "tileas-materialize-schedule",
         "the schedule says when products start and end, and how many buffers their loads have",
@@ -205,6 +262,26 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-schedule",
         "tileas-assign-layouts",
         "tiles are laid out over the warps of the agent that computes them",
+    ),
+    (
+        "tileas-prepare-for-scheduling",
+        "tileas-schedule",
+        "the loads and slices that it makes are scheduled",
+    ),
+    (
+        "tileas-slicing",
+        "tileas-schedule",
+        "slices are scheduled and pipelined as one iteration",
+    ),
+    (
+        "tileas-remove-buffer-alias",
+        "tileas-materialize-pipeline",
+        "it counts the shared memory of the buffers that there are, by their names",
+    ),
+    (
+        "tileas-remove-buffer-alias",
+        "tileas-insert-barriers",
+        "places and barriers are those of a buffer, which an access must name",
     ),
     (
         "tileas-assign-layouts",
@@ -258,6 +335,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "convert-tileas-to-llvm",
+        "tileas-insert-OCG-knobs",
+        "the pragmas stand before the fences and barriers of the final code",
+    ),
+    (
+        "convert-tileas-to-llvm",
         "reconcile-unrealized-casts",
         "only the last conversion completes the chains of casts",
     ),
@@ -281,8 +363,10 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
+        "tileas-slicing",
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
+        "tileas-remove-buffer-alias",
         "tileas-materialize-pipeline",
         "canonicalize",
         "cse",
@@ -294,17 +378,23 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "llvm": (),
 }
 
+_SIGNS = "sink-negf-through-shapes"
+_PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
+_UNITS = "optimize-execution-unit-mapping"
+_BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agents}"
-HIDDEN = (_SCHEDULE, AGENTS, TMA_STORES)
+HIDDEN = (_SIGNS, _PREPARE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_STORES)
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents first, and TMA stores after the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
-    return (_SCHEDULE, AGENTS, *steps[:place], TMA_STORES, *steps[place:])
+    first = steps.index("tileas-slicing") + 1
+    agents = (_SIGNS, _PREPARE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY)
+    return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

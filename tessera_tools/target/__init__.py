@@ -2,9 +2,10 @@
 
 from tessera_tools.target.occupancy import Occupancy, max_registers_for, occupancy
 from tessera_tools.target.table import Feature, Target, UnknownTargetError, lookup, targets
-from tessera_tools.target.unit import WARPS_OF_WARPGROUP, ExecutionUnit
+from tessera_tools.target.unit import MOST_WARPS, WARPS_OF_WARPGROUP, ExecutionUnit
 
 __all__ = [
+    "MOST_WARPS",
     "WARPS_OF_WARPGROUP",
     "ExecutionUnit",
     "Feature",

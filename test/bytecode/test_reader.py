@@ -139,6 +139,12 @@ def test_a_string_that_is_no_utf8() -> None:
     assert "string 0 is not UTF-8" in refusal(file(sections))[0]
 
 
+@pytest.mark.parametrize("index", [1, 2])
+def test_a_string_that_is_not_there(index: int) -> None:
+    sections = {FUNCTION: varint(1, index, 0, 2, 0, 0), STRING: table([b"k"], 4)}
+    assert f"string {index} is out of range: there are only 1" in refusal(file(sections))[0]
+
+
 def test_a_type_that_contains_itself() -> None:
     loop = b"\x10" + varint(1, 4, 0)
     data = kernel(varint(58, 4) + RETURN, types=[loop])

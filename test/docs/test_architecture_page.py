@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
 import pytest
@@ -15,6 +16,7 @@ REFUSALS = TEXT.split("## What is not supported yet")[1]
 PACKAGE = ROOT / "tessera_tools"
 
 
+@functools.cache
 def templates() -> str:
     """Every string of the sources; in an f-string, `…` for each expression."""
     found: list[str] = []
@@ -34,13 +36,14 @@ def templates() -> str:
 MESSAGES = re.findall(
     r"`([^`]{12,})`", "\n".join(row.rsplit("|", 2)[1] for row in REFUSALS.splitlines() if row.startswith("|"))
 )
-SOURCES = templates()
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_quoted_refusal_is_one_of_the_sources(message: str) -> None:
     pattern = "[^\n]*?".join(re.escape(piece) for piece in message.split("…"))
-    assert re.search(pattern, SOURCES), f"docs/architecture.md quotes a message that no source has: {message}"
+    assert re.search(pattern, templates()), (
+        f"docs/architecture.md quotes a message that no source has: {message}"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.py)?)`", TEXT))))

@@ -48,6 +48,11 @@ def test_expressions_are_simplified_and_written_as_mlir_does(expr: AffineExpr, t
     assert str(expr) == text
 
 
+def test_a_number_may_stand_on_the_left() -> None:
+    point = [5]
+    assert [(7 + D0).evaluate(point), (7 - D0).evaluate(point), (7 * D0).evaluate(point)] == [12, 2, 35]
+
+
 def test_equal_expressions_are_one_object() -> None:
     assert D0 + S0 * 4 is dim(0) + symbol(0) * 4
     assert copy.deepcopy(D0 + 1) is D0 + 1

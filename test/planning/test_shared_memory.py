@@ -20,7 +20,7 @@ from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import pipeline_for
 from tessera_tools.passes.tileas.insert_barriers import InsertBarriers
 from tessera_tools.passes.tileas.materialize_pipeline import MaterializePipeline
-from tessera_tools.planning.shared_memory import BUFFER_ALIGNMENT, OFFSET, allocate
+from tessera_tools.planning.shared_memory import BUFFER_ALIGNMENT, OFFSET, allocate, fit_access
 from tessera_tools.target import lookup
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -138,3 +138,39 @@ def test_what_is_small_lies_apart_and_needs_no_barrier(element: str, offsets: li
     conversions = [op for op in module.walk() if isinstance(op, nv_tileas.ConvertLayout)]
     assert [op.attributes[OFFSET] for op in conversions] == [i64(offset) for offset in offsets]
     assert not any(isinstance(op, nv_tileas.Barrier) for op in module.walk())
+
+
+LOAD = """
+nv_tileaa.func @k(%i: i32) attributes {
+    nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+  %a = nv_tileas.alloc_tensor : !nv_tileas.smem<1x16x16xf16, #s>
+  %0 = nv_tileas.load %a[%i] offsets = [0, 0] {atom = #cute.copy_atom<sm80_lds_16_f16>}
+      : !nv_tileas.smem<1x16x16xf16, #s> -> tensor<16x16xf16, #r>
+  nv_tileaa.return
+}"""
+MATRICES = """
+#s = #nv_tileas.shared<{offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 8], [8, 0]]}>
+#r = #nv_tileas.linear<{
+    register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [], block = []}>
+"""
+"""An operand of mma.sync, in rows of 16 bytes without bank conflicts."""
+ROWS = MATRICES.replace("lane = [[0, 2], [0, 4], [1, 0]", "lane = [[1, 0], [0, 2], [0, 4]")
+"""The same with other lanes, which no ldmatrix gives."""
+
+
+@pytest.mark.parametrize(
+    ("layouts", "target", "atom"),
+    [
+        (MATRICES, "sm_80", "sm75_ldmatrix_x4_f16"),
+        (MATRICES, "sm_90a", "sm75_ldmatrix_x4_f16"),
+        (MATRICES, None, "sm80_lds_32_f16"),
+        (ROWS, "sm_80", "sm80_lds_32_f16"),
+    ],
+)
+def test_a_load_takes_ldmatrix_where_the_target_has_it_and_the_layouts_allow_it(
+    layouts: str, target: str | None, atom: str
+) -> None:
+    module = parse_module(layouts + LOAD, "load.mlir")
+    (load,) = (op for op in module.walk() if isinstance(op, nv_tileas.Load))
+    fit_access(load, lookup(target) if target is not None else None)
+    assert str(load.atom) == f"#cute.copy_atom<{atom}>"

@@ -7,22 +7,23 @@ import math
 import numpy as np
 import pytest
 from programs import decode, encode, fresh_seed
+from runtime import threads
 from runtime.plans import compiled
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime import ranks_mpi
 from tessera_tools.runtime.ranks import PlanResult, run_plan
 
-TRANSPORT = "mpi"
 Array = np.ndarray
 
 
 def run(text: str, *arguments: Array) -> list[Array]:
     """The whole results of a module's plan, run on as many ranks as its mesh has; no finding, no disagreement."""
     ptx, manifest = compiled(text)
-    made: PlanResult = run_plan(
-        ptx, manifest, manifest.plans[0], arguments, transport=TRANSPORT, time_limit=120,
-        seed=int(np.random.default_rng(fresh_seed("schedule")).integers(1000)),
-    )  # fmt: skip
+    seed = int(np.random.default_rng(fresh_seed("schedule")).integers(1000))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks_mpi, "run_job", threads.run_job)
+        made: PlanResult = run_plan(ptx, manifest, manifest.plans[0], arguments, transport="mpi", seed=seed)
     assert not made.disagreements
     for one in made.ranks:
         for launch in one.launches:

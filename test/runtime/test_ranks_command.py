@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,20 @@ def test_ptx_runs_with_its_manifest(module: Path, tmp_path: Path) -> None:
     operands = _operands(tmp_path)
     made = run([str(ptx), f"--manifest={tmp_path}/matmul.json", "--ranks=2", *operands, expect, *COMMON])
     assert made.exit_code == 0, made.stderr.decode()
+
+
+def test_a_finding_names_its_rank(module: Path, tmp_path: Path) -> None:
+    ptx = tmp_path / "matmul.ptx"
+    assert translate([str(module), "--mlir-to-cubin", "-o", str(tmp_path / "matmul.cubin")]).exit_code == 0
+    assert translate([str(module), "--mlir-to-ptx", "-o", str(ptx)]).exit_code == 0
+    ptx.write_text(ptx.read_text().replace("cp.async.wait_group", "// cp.async.wait_group"))
+    manifest = f"--manifest={tmp_path}/matmul.json"
+    made = run([str(ptx), manifest, "--ranks=2", *_operands(tmp_path), *COMMON])
+    shown = made.stderr.decode()
+    assert made.exit_code == 3, shown
+    assert re.search(
+        r"^\S+matmul.ptx:\d+: error: in-flight: .*\n(  .*\n)*  note: on rank [01]$", shown, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.sim import load
 from tessera_tools.sim.reader import read
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -54,3 +55,50 @@ def test_numbers_without_end_are_refused_at_their_line(text: str, line: int) -> 
 def test_text_that_is_not_ptx_is_refused(text: str) -> None:
     with pytest.raises(DiagnosticError):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "place", "message"),
+    [
+        (".reg .v2 .b32 %x;", (7, 6), "vector registers are not simulated; declare scalar registers"),
+        ("  .reg .pred %p<1048577>;", (7, 16), "1048577 registers; expected at most 1048576"),
+    ],
+)
+def test_a_declaration_is_refused_at_its_column(
+    declaration: str, place: tuple[int, int], message: str
+) -> None:
+    with pytest.raises(DiagnosticError, match=message) as caught:
+        read(kernel(declaration), "k.ptx")
+    where = caught.value.diagnostics[0].location
+    assert where is not None
+    assert where.start() == ("k.ptx", *place)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        (".global .b32 a[1] = {1, 2};", "'a' has 4 bytes, and more values than fit"),
+        (".const .b8 a[3] = {1, 2, 3, 4};", "'a' has 3 bytes, and more values than fit"),
+        (
+            ".global .b64 a = nothing;",
+            "the initializer of 'a' names 'nothing', which is not a variable or function",
+        ),
+    ],
+)
+def test_an_initializer_is_refused_at_its_line(declaration: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message) as caught:
+        load(f"{HEADER}\n{declaration}\n", file="k.ptx")
+    where = caught.value.diagnostics[0].location
+    assert where is not None
+    assert where.start() == ("k.ptx", 5, 1)
+
+
+def test_an_initializer_fills_its_variable_to_the_last_byte() -> None:
+    module = load(f"{HEADER}.global .b8 a[3] = {{1, 2, 3}};\n.global .b32 b[2] = {{4}};\n")
+    contents = {buffer.name: buffer.array().tobytes() for buffer in module.variables.values()}
+    assert contents == {"variable 'a'": b"\1\2\3", "variable 'b'": b"\4" + bytes(7)}
+
+
+def test_a_range_of_as_many_registers_as_there_may_be() -> None:
+    program = read(kernel(".reg .pred %p<1048576>;"), "k.ptx")
+    assert program.register_counts[1] >= 1 << 20

@@ -6,6 +6,7 @@ all targets on cp.async and mma.sync; test/pipelines runs the kernels that take 
 
 from __future__ import annotations
 
+import functools
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import worker
 from run_cache import once_in_a_run
 
 from tessera_tools import sim
@@ -47,9 +49,16 @@ def compiled(name: str, target: str) -> tuple[str, int]:
     """PTX, and bytes of dynamic shared memory."""
     path = CORPUS / f"{name}.mlir"
     module = parse_module(path.read_text(), str(path))
-    made = compile_module(module, Options(lookup(target), until="ptx", plain_abi=True))
+    made = compile_module(module, Options(lookup(target), until="ptx", plain_abi=True), worker=worker())
     (kernel,) = kernels_of_module(module)
     return made.text("ptx"), kernel.dynamic_shared
+
+
+@functools.lru_cache(maxsize=4)
+def loaded(name: str, target: str) -> tuple[sim.Module, int]:
+    """The PTX on a simulated GPU of its own, and bytes of dynamic shared memory."""
+    text, shared = compiled(name, target)
+    return sim.load(text, file=f"{name}.ptx"), shared
 
 
 def fresh_seed() -> int:
@@ -64,8 +73,8 @@ def launch(
     """Run one GEMM of random operands, whose result must be right; the launch's result."""
     m, n, k = extents
     rng = np.random.default_rng(seed)
-    text, shared = compiled(gemm.name, target)
-    module = sim.load(text, file=f"{gemm.name}.ptx")
+    module, shared = loaded(gemm.name, target)
+    before = list(module.memory.regions)
     a = rng.standard_normal((m, k)).astype(np.float16)
     b = rng.standard_normal((n, k) if gemm.transposed else (k, n)).astype(np.float16)
     expected = a.astype(np.float64) @ (b.T if gemm.transposed else b).astype(np.float64)
@@ -84,6 +93,7 @@ def launch(
     result = module.launch(None, grid, block, args, shared_bytes=shared, seed=seed, mode=mode, **options)
     assert not result.findings, result.findings.text(gemm.name)
     found = out.array().astype(np.float64)
+    module.memory.regions[:], module.memory.recent = before, None
     rounding = 0.0 if gemm.bias else 2.0**-11
     assert (np.abs(found - expected) <= bound * k * 2.0**-24 + np.abs(expected) * (rounding + 2.0**-22)).all()
     return result

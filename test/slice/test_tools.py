@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from run_cache import once_in_a_run
 
 from oracles import require_tool
 from tessera_tools.emit.driver import Compiled, Options, compile_module
@@ -28,7 +29,7 @@ ALIGNED = tuple(name for name in GEMMS if name != "stage1")
 """The kernels that promise alignment."""
 
 
-@functools.cache
+@once_in_a_run
 def compiled(name: str, target: str) -> Compiled:
     """Every stage of a kernel."""
     ptxas = require_tool("ptxas")

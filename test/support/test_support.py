@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from programs import TARGETS, check_tools, fresh_seed
+from run_cache import once_in_a_run
 from support.prove import Case, cases, dialect_refuses, prove
 from support.table import ROWS
 from support.writer import ELEMENTS, NONE
@@ -33,9 +34,14 @@ def _tool() -> Any:
         sys.path.remove(str(ROOT / "tools"))
 
 
+@once_in_a_run
+def _cases() -> list[Case]:
+    return cases()
+
+
 @pytest.fixture(name="every", scope="module")
 def _every() -> list[Case]:
-    return cases()
+    return _cases()
 
 
 def test_every_op_has_a_row() -> None:

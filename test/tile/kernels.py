@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from programs import Array, Compiled, fresh_seed, worker
+from programs import Array, Compiled, fresh_seed, launch_ptx, worker
 from run_cache import once_in_a_run
 
 from tessera_tools.emit.driver import Options, compile_module
@@ -18,7 +18,7 @@ from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.runtime import Result, device
+from tessera_tools.runtime import Result
 from tessera_tools.target import lookup
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -62,14 +62,5 @@ def launch(
 ) -> tuple[list[Array], Result]:
     """Compile and run a kernel: (the arrays afterwards, the launch's result; its findings are the caller's to see)."""
     made = compiled(text, target, passes)
-    gpu = device("sim", gpu_name=target, processes=1)
-    buffers = [
-        gpu.buffer(a, f"argument {i}") if isinstance(a, np.ndarray) else None for i, a in enumerate(args)
-    ]
-    given = [a if b is None else b for a, b in zip(args, buffers, strict=True)]
-    result = (
-        gpu.load(made.ptx, made.manifest, file="kernel.ptx")
-        .kernel(None)
-        .launch(grid, given, seed=fresh_seed("schedule") if seed is None else seed, **options)
-    )
-    return [b.array() for b in buffers if b is not None], result
+    seed = fresh_seed("schedule") if seed is None else seed
+    return launch_ptx(made, args, target, grid, file="kernel.ptx", seed=seed, **options)

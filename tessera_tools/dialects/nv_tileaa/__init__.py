@@ -52,6 +52,7 @@ from tessera_tools.dialects.nv_tileaa.multimem import (
     MultimemReduce,
     MultimemStore,
 )
+from tessera_tools.dialects.nv_tileaa.older import upgrade_older
 from tessera_tools.dialects.nv_tileaa.packing import Pack, Unpack
 from tessera_tools.dialects.nv_tileaa.pointers import AtomicLoad, AtomicStore, Load, Offset, Store
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce, Scan
@@ -113,6 +114,7 @@ DIALECT = Dialect(
         RoundingAttr,
         ScopeAttr,
     ),
+    upgrade=upgrade_older,
 )
 
 __all__ = [

@@ -7,10 +7,12 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     ops.py         accesses, buffers, copies by thread, barriers, products
     pipelines.py   agents and the pipelines between them
     tma.py         boxes by TMA, products by wgmma
+    older.py       the older spelling; upgrade.py translates it
 """
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
+from tessera_tools.dialects.nv_tileas.older import AgentAttr, OlderFunc, OlderReturn
 from tessera_tools.dialects.nv_tileas.ops import (
     DEFAULT_LOAD,
     DEFAULT_STORE,
@@ -77,6 +79,7 @@ from tessera_tools.dialects.nv_tileas.tma import (
     View,
     storage_of,
 )
+from tessera_tools.dialects.nv_tileas.upgrade import upgrade_older
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
 DIALECT = Dialect(
@@ -86,7 +89,8 @@ DIALECT = Dialect(
     types=by_word(
         SmemType, TmaDescType, PipelineTokenType, PipelineIterType, ProducerTokenType, ConsumerTokenType
     ),
-    attributes=by_word(LinearAttr, SharedAttr),
+    attributes=by_word(LinearAttr, SharedAttr, AgentAttr),
+    upgrade=upgrade_older,
 )
 
 __all__ = [
@@ -126,6 +130,8 @@ __all__ = [
     "MOST_EXTENT",
     "MakeTiledTmaDesc",
     "NO_PIPELINE",
+    "OlderFunc",
+    "OlderReturn",
     "PipelineIterType",
     "PipelineTokenType",
     "Prefetch",

@@ -89,8 +89,8 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("vie
     res = result(ANY_RANKED_TENSOR)
     out_token = result(TOKEN)
     assembly = (
-        "$view `[` $indices `]` `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` "
-        "type($out_token)"
+        "$view custom<OlderComma> `[` $indices `]` custom<OlderToken>($token) (`padding` $padding^)? attr-dict `:` "
+        "custom<LoadTypes>($view, type($res), type($out_token))"
     )
 
     def verify_op(self) -> None:
@@ -451,7 +451,7 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
     res = result(same_as("c"))
     assembly = (
         "$a `,` $b `,` $c (`scales` $scales^)? attr-dict `:` type($a) `,` type($b) `,` type($c) "
-        "(`scales` type($scales)^)?"
+        "(`scales` type($scales)^)? custom<OlderResult>"
     )
 
     def verify_op(self) -> None:

@@ -135,10 +135,7 @@ class CreatePipeline(
     producers = attribute(I32_ATTR)
     consumers = attribute(I32_ATTR)
     res = result(PIPELINE)
-    assembly = (
-        "`stages` `=` $stages `,` `producers` `=` $producers `,` `consumers` `=` $consumers attr-dict "
-        "`:` type($res)"
-    )
+    assembly = "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
         for word in ("stages", "producers", "consumers"):
@@ -187,6 +184,12 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
         given = list(end.operands) if end is not None else []
         own = self.results[-len(given) :] if given else []
         return [(res, [value]) for res, value in zip(own, given, strict=True)]
+
+    @classmethod
+    def types_of_regions(cls, regions: Sequence[Region]) -> list[Type]:
+        """The types of the results where the text leaves them out: those that the region yields."""
+        end = regions[0].entry.last_op if regions and regions[0].blocks else None
+        return list(end.operand_types) if end is not None else []
 
     def verify_yield(self, types: Sequence[Type]) -> None:
         """An error unless the region yields values of these types."""
@@ -278,7 +281,10 @@ class ConsumeOne(
     consumer_idx = attribute(I32_ATTR)
     results_ = variadic_result()
     body = region()
-    assembly = "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx (`->` type($results)^)? $body attr-dict"
+    assembly = (
+        "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx custom<OlderType>() (`->` type($results)^)? $body "
+        "attr-dict"
+    )
 
     def verify_op(self) -> None:
         self.verify_yield(self.result_types)
@@ -358,16 +364,19 @@ class AgentSwitch(
 ):
     """Runs the regions concurrently, each in its own warps: region i in `num_warps[i]` warps starting at `warp_id[i]`.
 
-    `registers`, if given, is the number of registers of each agent's threads (setmaxnreg); 0 leaves it unchanged.  All
-    threads of the CTA synchronize first.
+    `registers`, if given, is the number of registers of each agent's threads (setmaxnreg); 0 leaves it unchanged.
+    `agent_strides`, if given, is the number of warps from the first warp of each agent to that of the next: those that
+    the agent does not need do nothing.  All threads of the CTA synchronize first.
     """
 
     num_warps = attribute(I64_ARRAY)
     warp_id = attribute(I64_ARRAY)
+    agent_strides = attribute(I64_ARRAY, optional=True)
     registers = attribute(I64_ARRAY, optional=True)
     agents = variadic_region()
     assembly = (
-        "`num_warps` `=` $num_warps `warp_id` `=` $warp_id (`registers` `=` $registers^)? $agents attr-dict"
+        "`num_warps` `=` $num_warps `warp_id` `=` $warp_id (`agent_strides` `=` $agent_strides^)? "
+        "(`registers` `=` $registers^)? $agents attr-dict"
     )
 
     def unit(self, number: int) -> ExecutionUnit:
@@ -377,9 +386,15 @@ class AgentSwitch(
             self.num_warps.values[number], self.warp_id.values[number], number + 1, registers or None
         )
 
+    @property
+    def total_warps(self) -> int:
+        """The warps up to the last one that an agent has, with its stride."""
+        widths = self.agent_strides if self.agent_strides is not None else self.num_warps
+        return max((f + w for f, w in zip(self.warp_id.values, widths.values, strict=True)), default=0)
+
     def verify_op(self) -> None:
         count = len(self.regions)
-        for word in ("num_warps", "warp_id", "registers"):
+        for word in ("num_warps", "warp_id", "agent_strides", "registers"):
             given = getattr(self, word)
             if given is not None and len(given.values) != count:
                 raise self.error(f"has {count} agents, but {len(given.values)} entries in '{word}'")
@@ -393,9 +408,24 @@ class AgentSwitch(
                 if unit.overlaps(other):
                     raise self.error(f"agents {earlier} and {number} share warps")
             units.append(unit)
+            if self.agent_strides is not None:
+                self._verify_stride(number, unit)
             end = self.regions[number].entry.last_op
             if not isinstance(end, Yield) or end.operands:
                 raise self.error("has an agent that does not end in a yield without operands")
+
+    def _verify_stride(self, number: int, unit: ExecutionUnit) -> None:
+        assert self.agent_strides is not None
+        stride = self.agent_strides.values[number]
+        if stride < unit.warps:
+            raise self.error(f"agent {number} has {unit.warps} warps, more than its stride of {stride}")
+        last = unit.first_warp + stride
+        for other, first in enumerate(self.warp_id.values):
+            if unit.first_warp < first < last:
+                raise self.error(
+                    f"agent {other} starts at warp {first}, within the stride of agent {number}, warps "
+                    f"{unit.first_warp} to {last - 1}"
+                )
 
 
 def agent_of(op: Operation) -> Region | None:

@@ -10,7 +10,7 @@ from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
 from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
 from tessera_tools.dialects.nv_tileas.pipelines import FULL, ITERATOR, ProducerWrite, pipeline_of
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I32, PlainShapedType, RankedTensorType
+from tessera_tools.ir.types import I32, IntegerType, PlainShapedType, RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I32_ATTR,
@@ -62,7 +62,7 @@ class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,))
     box = attribute(I64_ARRAY)
     atom = attribute(of_class(TmaAtom))
     res = result(DESC)
-    assembly = "$view `,` `box` `=` $box attr-dict `:` type($view) `->` type($res)"
+    assembly = "$view `,` `box` `=` $box custom<OlderAtom> attr-dict `:` custom<OperandOrResult>($view, $res)"
 
     def verify_op(self) -> None:
         box, desc = tuple(self.box.values), self.res.type
@@ -105,7 +105,10 @@ class TiledTmaLoad(
     indices = variadic_operand(exactly(I32))
     buffer = operand(SMEM)
     iter = operand(ITERATOR)
-    assembly = "$desc `[` $indices `]` `,` $buffer `,` $iter attr-dict `:` type($desc) `,` type($buffer)"
+    assembly = (
+        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer `,` $iter attr-dict "
+        "custom<CopyTypes>($desc, $buffer)"
+    )
 
     def verify_op(self) -> None:
         self.verify_copy(self.desc.type, self.buffer.type, len(self.indices))
@@ -146,8 +149,8 @@ class TiledTmaStore(
     token = optional_operand(TOKEN)
     out_token = optional_result(TOKEN)
     assembly = (
-        "$desc `[` $indices `]` `,` $buffer `[` $stage `]` (`after` $token^)? attr-dict `:` type($desc) `,` "
-        "type($buffer) (`->` type($out_token)^)?"
+        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer custom<OlderStage>($stage) (`after` $token^)? attr-dict "
+        "custom<CopyTypes>($desc, $buffer) (`->` type($out_token)^)?"
     )
 
     def verify_op(self) -> None:
@@ -188,7 +191,7 @@ class View(Op, name="nv_tileas.view", traits=(PURE,)):
     buffer = operand(SMEM)
     iter = operand(ITERATOR)
     res = result(SMEM)
-    assembly = "$buffer `,` $iter attr-dict `:` type($buffer) `->` type($res)"
+    assembly = "$buffer `,` $iter attr-dict `:` custom<OperandOrResult>($buffer, $res)"
 
     def verify_op(self) -> None:
         old, new = self.buffer.type, self.res.type
@@ -216,6 +219,8 @@ class AsyncDot(
     c = operand(ANY_RANKED_TENSOR)
     atom = attribute(of_class(MmaAtom))
     warps = attribute(I64_ARRAY, "the grid of warps over c, in multiples of 4 along its rows")
+    negate_a = attribute(UNIT_ATTR, "wgmma inverts the sign of a", optional=True)
+    negate_b = attribute(UNIT_ATTR, "wgmma inverts the sign of b", optional=True)
     res = result(same_as("c"))
     assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)"
 
@@ -231,6 +236,8 @@ class AsyncDot(
         types = [v.type.element for v in (self.a, self.b, self.c)]
         if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
             raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
+        if (self.negate_a or self.negate_b) and isinstance(self.atom.a, IntegerType):
+            raise self.error(f"inverts the sign of {types[0]}; wgmma does that for floating-point types only")
         m, n, k = self.atom.mnk
         grid = tuple(self.warps.values)
         if len(grid) != 2 or grid[0] % 4 or min(grid) < 1:

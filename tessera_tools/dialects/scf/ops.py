@@ -99,7 +99,7 @@ custom_carried: "iter_args" assignments custom_outputs
         unsigned, induction, lower, upper, step, carried, type, body = node
         if unsigned[0] == "present":
             state.attribute("unsignedCmp", UNIT)
-        bound = type or INDEX
+        bound = type or state.parser.bound_type([lower, upper, step]) or INDEX
         for field, token in (("lower", lower), ("upper", upper), ("step", step)):
             state.operand(field, token)
             state.types(field, [bound])

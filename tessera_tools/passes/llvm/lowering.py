@@ -44,6 +44,7 @@ REFUSALS: dict[str, str] = {
         ),
         "an op of an earlier stage; run --convert-tileaa-to-tileas first",
     ),
+    "nv_tileas.func": "an op of the older spelling, which the reader of the text replaces",
     "nv_tileaa.func": "a nested function; kernels cannot contain functions",
 }
 """Op name → why an op of nv_tileaa or nv_tileas has no lowering here.  A test checks that each op has one or the

@@ -223,7 +223,8 @@ def _multiply(
     at = 2 * words if keeps else words
     left = [f"${at + i}" for i in range(len(factors))]
     spelled = f"{{{', '.join(left)}}}" if isinstance(a, list) else left[0]
-    flags = [] if isinstance(op.atom.a, IntegerType) else ["1", "1"]
+    scales = ["-1" if negated else "1" for negated in (op.negate_a, op.negate_b)]
+    flags = [] if isinstance(op.atom.a, IntegerType) else scales
     if element_bytes(op.b.type.element) == 2:
         flags += ([] if isinstance(a, list) else [str(int(not a_k_major))]) + [str(int(not b_k_major))]
     tail = "".join(f", {flag}" for flag in flags)

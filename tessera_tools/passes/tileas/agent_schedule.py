@@ -70,6 +70,7 @@ class AgentLoop(ScheduledLoop):
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in choice.products}
         self.boxes = {load.load: p for p in choice.products for load in p.loads}
         self.choice = choice
+        self.signs = {op for product in choice.products for op in product.signs}
         self.limit_of_registers = 0
         super().__init__(loop, target, most)
 
@@ -91,6 +92,8 @@ class AgentLoop(ScheduledLoop):
             return Cost({**cost.cycles, "threads": START_CYCLES}, cost.latency, cost.asynchronous)
         if op in self.boxes:
             return box_load_cost(op, self.target)
+        if op in self.signs:
+            return Cost()
         return in_threads(cost_of(op, self.target))
 
     def _dependences(self) -> Iterator[Dependence]:

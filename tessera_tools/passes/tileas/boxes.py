@@ -101,23 +101,34 @@ def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: in
     view = op.view.defining_op
     size = element_bytes(type.element)
     tile = tuple(type.shape[axis] for axis in axes)
-    width = swizzle // size if swizzle else min(tile[-1], nv_tileas.MOST_EXTENT)
+    box = box_of(tile, size, swizzle)
+    if box is None:
+        width = _width(tile, size, swizzle) * size
+        raise Refusal(op, f"{verb} rows of {tile[-1] * size} bytes, which are no boxes of {width} bytes")
+    found = Boxes(axes, tile, box, swizzle, 8 * size)
+    problem = describe(_Permuted(view, axes), found.box, swizzle)
+    if isinstance(problem, str):
+        raise Refusal(op, problem.replace("describes", verb))
+    return found
+
+
+def _width(tile: tuple[int, ...], size: int, swizzle: int) -> int:
+    return swizzle // size if swizzle else min(tile[-1], nv_tileas.MOST_EXTENT)
+
+
+def box_of(tile: tuple[int, ...], size: int, swizzle: int) -> tuple[int, ...] | None:
+    """The largest box by which TMA copies a tile of elements of `size` bytes, with a swizzle of so many bytes (0 for
+    none).  None if its rows are no whole boxes."""
+    width = _width(tile, size, swizzle)
     if tile[-1] % width or width * size % TMA_ALIGNMENT:
-        raise Refusal(
-            op,
-            f"{verb} rows of {tile[-1] * size} bytes, which is not a multiple of the {width * size} bytes of a box",
-        )
+        return None
     # If an axis is split, the axes outside of it have one element per box: the box must be contiguous.
     box = [width]
     whole = width == tile[-1] or bool(swizzle)
     for extent in reversed(tile[:-1]):
         box.append(min(extent, nv_tileas.MOST_EXTENT) if whole else 1)
         whole = whole and extent <= nv_tileas.MOST_EXTENT
-    found = Boxes(axes, tile, tuple(reversed(box)), swizzle, 8 * size)
-    problem = describe(_Permuted(view, axes), found.box, swizzle)
-    if isinstance(problem, str):
-        raise Refusal(op, problem.replace("describes", verb))
-    return found
+    return tuple(reversed(box))
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ def product_uses(value: Value, block: Any) -> int | None:
 
 
 def _follows(op: Operation) -> bool:
-    """True if an op between a load and a product can be done to fragments."""
+    """True if an op between a load and a product can be applied to fragments."""
     if isinstance(op, nv_tileaa.Reshape):
         # A part of a reshaped tile is a part of the tile if only axes of extent 1 are added or removed.
         return _solid(op.source.type.shape) == _solid(op.res.type.shape)

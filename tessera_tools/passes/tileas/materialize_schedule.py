@@ -18,12 +18,13 @@ from typing import Any, ClassVar
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.boxes import Refusal, with_axes
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
 from tessera_tools.passes.tileas.overlap import Schedules
@@ -36,6 +37,7 @@ from tessera_tools.passes.tileas.products import (
     choose,
     staged_layout,
 )
+from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
@@ -225,7 +227,7 @@ class _Kernel:
             [],
             {
                 "num_warps": DenseArrayAttr(I64, (1, self.warps)),
-                "warp_id": DenseArrayAttr(I64, (0, WARPS_OF_WARPGROUP)),
+                "warp_id": DenseArrayAttr(I64, (0, 1)),
                 **({"registers": DenseArrayAttr(I64, registers)} if registers else {}),
             },
             [Region([producer]), Region([consumer])],
@@ -234,11 +236,7 @@ class _Kernel:
         before.insert(switch)
         self.produce(consumer, producer)
         self.consume(consumer)
-        spec = self.function.kernel_spec
-        cluster = spec.cluster if spec is not None else (1, 1, 1)
-        self.function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
-            WARPS_OF_WARPGROUP + self.warps, cluster
-        )
+        propagate(self.function)
 
     def split(self) -> list[Operation]:
         """The ops of the function's block that the consumer runs; the others are scalars that both agents may use."""
@@ -295,7 +293,11 @@ class _Kernel:
         """The producer's code: a copy of the needed ops, with loads to stages."""
         builder = Builder.at_end(target, self.function.location)
         state = {p: _first(p, builder) for p in self.pipelines}
-        self.copy(source, builder, IRMapping(), state)
+        mapping = IRMapping()
+        if self.slice.numbers:
+            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
+            mapping.values.update((op.token, none) for op in self.slice.numbers)
+        self.copy(source, builder, mapping, state)
         builder.insert(nv_tileas.Yield([]))
 
     def copy(
@@ -394,6 +396,9 @@ class _Kernel:
                 step.erase()
             load.out_token.replace_all_uses_with(load.token)
             load.erase()
+        if self.slice.numbers:
+            # The producer alone needs what it has read.
+            erase_dead(self.function)
         self.schedules.overlap()
 
     def rewrite(self, block: Block, state: dict[_Pipeline, Value]) -> None:
@@ -512,13 +517,17 @@ class _Kernel:
             result = one.results[0]
             state[own] = _next(iterator, builder)
         dot.res.replace_all_uses_with(result)
+        signs = product.signs
         dot.erase()
+        for op in signs:
+            if not any(r.has_uses for r in op.results):
+                op.erase()
 
     def stage(self, product: AsyncProduct, builder: Builder) -> None:
         """Write the computed operands that do not stay in registers to shared memory."""
         for position in product.staged:
             location = product.dot.location
-            value: Any = product.dot.operand(position)
+            value: Any = product.factor(position)
             element = value.type.element
             layout, swizzle = staged_layout(product.dot, position)
             alloc = nv_tileas.AllocTensor(
@@ -560,7 +569,7 @@ class _Kernel:
         a, b = (
             self.views[load]
             if load is not None
-            else self.staged.get((product, position), old.operand(position))
+            else self.staged.get((product, position)) or product.factor(position)
             for position, load in enumerate((product.a, product.b))
         )
         started = nv_tileas.AsyncDot(
@@ -569,6 +578,8 @@ class _Kernel:
             old.c,
             product.atom(),
             DenseArrayAttr(I64, product.grid),
+            negate_a=UNIT if product.negates(0) else None,
+            negate_b=UNIT if product.negates(1) else None,
             location=old.location,
         )
         return builder.insert(started)

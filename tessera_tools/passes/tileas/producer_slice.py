@@ -1,6 +1,7 @@
 """The slice of a kernel that the producer must compute: the addresses of its loads.
 
-for %k { %r = muli %k, %c; load %v[%r, %z]; … }  ──▶  ops {muli}, loops {for}; or a Refusal
+for %k { %r = muli %k, %c; load %v[%r, %z]; … }      ──▶  ops {muli}, loops {for}; or a Refusal
+for %k { %p = load %table[%k]; load %v[%p, %z]; … }  ──▶  ops {load}: the producer reads the table, too
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 
 
 class Slice:
@@ -25,6 +27,9 @@ class Slice:
         self.loops: set[Operation] = set()
         self.carried: set[Value] = set()
         self.seen: set[Value] = set()
+        self.numbers: list[nv_tileaa.Load] = []
+        """Loads of single numbers."""
+        self.order = MemoryOrder()
         for load in loads:
             self.around(load, load)
             for index in load.indices:
@@ -59,6 +64,15 @@ class Slice:
             return
         assert isinstance(value, OpResult)
         op = value.op
+        if isinstance(op, nv_tileaa.Load) and value is op.res and self.is_number(op):
+            self.around(op, load)
+            self.numbers.append(op)
+            self.ops.add(op)
+            # Nothing but loads comes before it: in the producer it needs no token.
+            for operand in op.operands:
+                if operand is not op.token:
+                    self.need(operand, load)
+            return
         if isinstance(op, scf.For):
             self.around(op.body.entry.first_op or op, load)
             self.carry(op, value.index, load)
@@ -72,6 +86,17 @@ class Slice:
         self.ops.add(op)
         for operand in op.operands:
             self.need(operand, load)
+
+    def is_number(self, op: nv_tileaa.Load) -> bool:
+        """True if a load gives one number, which is the same for whoever loads it whenever: tokens order nothing
+        that writes before or after it."""
+        if isinstance(op.res.type, RankedTensorType) or op.mask is not None:
+            return False
+        around: Operation = op
+        while (outer := around.parent_op) is not None and not isinstance(around, nv_tileaa.Func):
+            around = outer
+        writes = [inner for inner in around.walk() if not inner.regions and writes_memory(inner)]
+        return not any(inner in self.order.before(op) or op in self.order.before(inner) for inner in writes)
 
     def carry(self, loop: scf.For, number: int, load: Operation) -> None:
         if loop.results[number] in self.carried:

@@ -1,6 +1,8 @@
 """Decides from facts which products run asynchronously, and how their operands reach shared memory.
 
-    tiled_load ─▶ [reshape] ─▶ [permute] ─▶ dot      a: by TMA, or computed in registers;  b: by TMA
+    tiled_load ─▶ [reshape] ─▶ [permute] ─▶ [negf] ─▶ dot      a: by TMA, or computed in registers;  b: by TMA
+
+wgmma negates its factors itself.
 
 wgmma must support the product, and TMA must support the loads of its operands.  Otherwise a `Refusal` has the reason.
 """
@@ -15,7 +17,7 @@ from typing import Any
 from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.ir.core import Operation, Value
@@ -90,6 +92,28 @@ class AsyncProduct:
     @property
     def loads(self) -> list[BoxLoad]:
         return [load for load in (self.a, self.b) if load is not None]
+
+    def factor(self, position: int) -> Value:
+        """A factor that is computed, before its sign is inverted."""
+        return _without_sign(self.dot.operand(position))[0]
+
+    def negates(self, position: int) -> bool:
+        """True if wgmma inverts the sign of a factor."""
+        load = (self.a, self.b)[position]
+        if load is None:
+            return _without_sign(self.dot.operand(position))[1]
+        return sum(isinstance(step, arith.NegF) for step in load.steps) % 2 == 1
+
+    @property
+    def signs(self) -> list[Operation]:
+        """The ops that invert signs in place of which wgmma does."""
+        found: list[Operation] = [s for load in self.loads for s in load.steps if isinstance(s, arith.NegF)]
+        for position, load in enumerate((self.a, self.b)):
+            value: Any = self.dot.operand(position)
+            while load is None and isinstance(op := value.defining_op, arith.NegF) and value.has_one_use:
+                found.append(op)
+                value = op.operands[0]
+        return found
 
     @property
     def staged(self) -> list[int]:
@@ -176,6 +200,14 @@ def _refuse_chained(
 
 
 # -- products
+
+
+def _without_sign(value: Value) -> tuple[Value, bool]:
+    """A value before its sign is inverted, and whether it is."""
+    negative = False
+    while isinstance(op := value.defining_op, arith.NegF):
+        value, negative = op.operands[0], not negative
+    return value, negative
 
 
 @dataclass(eq=False)
@@ -304,7 +336,7 @@ def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | N
             old, new = op.source.type.shape, op.res.type.shape
             if [n for n in old if n != 1] != [n for n in new if n != 1]:
                 return None
-        elif not isinstance(op, nv_tileaa.Permute):
+        elif not isinstance(op, nv_tileaa.Permute | arith.NegF):
             return None
         steps.append(op)
         value = op.operands[0]

@@ -148,6 +148,21 @@ entry @e(%f: tile<f32>) {
 
 // -----
 
+entry @e(%f: tile<f32>) {
+  %a = reshape %f : tile<f32> -> tile<1xf32>
+  // expected-error @below {{'cuda_tile.bitcast' op failed to verify that all of {source, result} have same shape}}
+  %b = bitcast %a : tile<1xf32> -> tile<1x1xi32>
+}
+
+// -----
+
+entry @e(%i: tile<i64>) {
+  // expected-error @below {{'cuda_tile.int_to_ptr' op failed to verify that all of {source, result} have same shape}}
+  %a = int_to_ptr %i : tile<i64> -> tile<1xptr<f32>>
+}
+
+// -----
+
 entry @e(%i: tile<i32>) {
   // expected-error @below {{integer to f8E8M0FNU conversion is not supported, please first convert to another float type}}
   %a = itof %i signed : tile<i32> -> tile<f8E8M0FNU>

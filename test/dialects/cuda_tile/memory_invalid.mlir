@@ -115,6 +115,40 @@ entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
 // -----
 
 entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n, 4], strides = [4, 1] : tile<i32> -> tensor_view<?x4xf32, strides=[4,1]>
+  // expected-error @below {{'cuda_tile.get_tensor_shape' op expects results of one type}}
+  %x:2 = "cuda_tile.get_tensor_shape"(%v) : (!cuda_tile.tensor_view<?x4xf32, strides=[4,1]>) -> (!cuda_tile.tile<i32>, !cuda_tile.tile<i64>)
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n, 4], strides = [4, 1] : tile<i32> -> tensor_view<?x4xf32, strides=[4,1]>
+  // expected-error @below {{'cuda_tile.get_tensor_shape' op expected 2 results due to tensor rank, but got 1}}
+  %x = "cuda_tile.get_tensor_shape"(%v) : (!cuda_tile.tensor_view<?x4xf32, strides=[4,1]>) -> !cuda_tile.tile<i32>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n, 4], strides = [4, 1] : tile<i32> -> tensor_view<?x4xf32, strides=[4,1]>
+  %w = make_partition_view %v : partition_view<tile=(8x4), tensor_view<?x4xf32, strides=[4,1]>>
+  // expected-error @below {{'cuda_tile.get_index_space_shape' op expects results of one type}}
+  %x:2 = "cuda_tile.get_index_space_shape"(%w) : (!cuda_tile.partition_view<tile=(8x4), tensor_view<?x4xf32, strides=[4,1]>>) -> (!cuda_tile.tile<i32>, !cuda_tile.tile<i64>)
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [%n, 4], strides = [4, 1] : tile<i32> -> tensor_view<?x4xf32, strides=[4,1]>
+  %w = make_partition_view %v : partition_view<tile=(8x4), tensor_view<?x4xf32, strides=[4,1]>>
+  // expected-error @below {{'cuda_tile.get_index_space_shape' op expected 2 results due to view index space rank, but got 1}}
+  %x = "cuda_tile.get_index_space_shape"(%w) : (!cuda_tile.partition_view<tile=(8x4), tensor_view<?x4xf32, strides=[4,1]>>) -> !cuda_tile.tile<i32>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
   %q = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
   // expected-error @below {{failed to verify that `source` type is expected a pointer type of `result` type}}
   %x, %t = load_ptr_tko weak %q : tile<1xptr<f32>> -> tile<1xf16>, token

@@ -276,3 +276,23 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
   %o = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_bf16_bf16>, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{agent 0 has 4 warps, more than its stride of 2}}
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] agent_strides = [2, 4] {
+  }, {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{agent 1 starts at warp 4, within the stride of agent 0, warps 0 to 7}}
+  nv_tileas.async.pipeline.agent_switch num_warps = [1, 4] warp_id = [0, 4] agent_strides = [8, 4] {
+  }, {
+  }
+  return
+}

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from programs import worker
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.driver import Options, compile_module
@@ -51,7 +52,7 @@ def ptx(text: str) -> str:
     """The PTX of a module at that stage."""
     module = parse_module(text, "stage.mlir")
     verify_or_raise(module)
-    return compile_module(module, Options(lookup(TARGET), until="ptx")).text("ptx")
+    return compile_module(module, Options(lookup(TARGET), until="ptx"), worker=worker()).text("ptx")
 
 
 def width(instruction: str) -> int:

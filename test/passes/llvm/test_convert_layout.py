@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from programs import check_tools, empty, fresh_seed
+from programs import check_tools, empty, fresh_seed, worker
 from programs import program as tile_program
 from programs import random as random_tile
 from programs import run as run_program
@@ -114,7 +114,7 @@ def run(text: str, element: str, count: int, room: int | None = None) -> type:
     for name in ("convert-nv-tile-func-to-llvm", "convert-tileas-to-llvm"):
         pipeline.add(parse_pass(name))
     PassManager(pipeline).run(module)
-    ptx = compile_module(module, Options(target, until="ptx")).text("ptx")
+    ptx = compile_module(module, Options(target, until="ptx"), worker=worker()).text("ptx")
     gpu = device("sim", gpu_name="sm_80", processes=1)
     version = ptx.partition(".version ")[2].split()[0]
     loaded = gpu.load(ptx, Manifest(target.cpu, version, tuple(kernels_of_module(module))), file="k.ptx")

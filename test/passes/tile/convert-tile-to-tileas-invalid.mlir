@@ -1137,3 +1137,26 @@ func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
   tile.load_global_tile %A, %f : memref<?x?xf32>, memref<4x4xf32, 5>
   return
 }
+
+// -----
+
+func.func @f(%D: memref<64x64xf32>) attributes {tessera.kernel} {
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<32x64xf16, 3>
+  %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf16, 5>
+  // expected-error @below {{'tile.mma' op multiplies a tile of 64x64 by one of 32x64}}
+  %q = tile.mma %p, %b : memref<4x8xf16, 5>, memref<32x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.store_global %q, %D : memref<4x8xf32, 5>, memref<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%D: memref<?x?xf32>) attributes {tessera.kernel} {
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %p = tile.alloc_register : memref<4x8xf16, 5>
+  // expected-error @below {{'tile.mma' op multiplies fragments whose tile is not known; expected the result of a product of shared memory, or what is loaded from a matrix of static extents}}
+  %q = tile.mma %p, %b : memref<4x8xf16, 5>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.store_global %q, %D : memref<4x8xf32, 5>, memref<?x?xf32>
+  return
+}

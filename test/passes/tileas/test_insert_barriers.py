@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import fresh_seed
+from programs import fresh_seed, worker
 from slice.test_dots import product_program
 
 from tessera_tools.dialects import nv_tileas
@@ -60,7 +60,7 @@ def finish(module: Operation, target: str) -> Any:
     """The kernel of a module that has its barriers, loaded on the simulated GPU."""
     run_passes(module, [step.text for step in pipeline_for(target)][_place(target) :])
     gpu = lookup(target)
-    ptx = compile_module(module, Options(gpu, until="ptx")).text("ptx")
+    ptx = compile_module(module, Options(gpu, until="ptx"), worker=worker()).text("ptx")
     version = ptx.partition(".version ")[2].split()[0]
     simulated = device("sim", gpu_name=target, processes=1)
     loaded = simulated.load(

@@ -7,10 +7,10 @@
 
 // A loop of loads and a product: the producer has the loop and the loads, the consumer the product and the store.
 // CHECK-LABEL: nv_tileaa.func @gemm
-// CHECK-SAME: num_warps = 8
+// CHECK-SAME: num_warps = 5
 // CHECK: nv_tileas.make_tiled_tma_desc %{{.*}}, box = [64, 64]
 // CHECK: nv_tileas.async.pipeline.create_pipeline stages = 4, producers = 1, consumers = 4
-// CHECK: nv_tileas.async.pipeline.agent_switch num_warps = [1, 4] warp_id = [0, 4] {
+// CHECK: nv_tileas.async.pipeline.agent_switch num_warps = [1, 4] warp_id = [0, 1] {
 // CHECK: scf.for
 // CHECK: nv_tileas.async.pipeline.produce_one
 // CHECK-COUNT-2: nv_tileas.async.tiled_tma_load
