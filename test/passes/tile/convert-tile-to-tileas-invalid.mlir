@@ -1155,7 +1155,7 @@ func.func @f(%D: memref<64x64xf32>) attributes {tessera.kernel} {
 func.func @f(%D: memref<?x?xf32>) attributes {tessera.kernel} {
   %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
   %p = tile.alloc_register : memref<4x8xf16, 5>
-  // expected-error @below {{'tile.mma' op multiplies fragments whose tile is not known; expected the result of a product of shared memory, or what is loaded from a matrix of static extents}}
+  // expected-error @below {{'tile.mma' op multiplies fragments of an unknown tile; expected the result of a product of shared memory, or of a load from a matrix of static extents}}
   %q = tile.mma %p, %b : memref<4x8xf16, 5>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   tile.store_global %q, %D : memref<4x8xf32, 5>, memref<?x?xf32>
   return
